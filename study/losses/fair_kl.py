@@ -1,6 +1,5 @@
 """FairKL, the debiasing regulariser (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
-import torch
 from torch import Tensor
 
 from study.losses.catalogue import regulariser

@@ -1,0 +1,59 @@
+"""biased_digits: the 1,797 handwritten digits that ship with scikit-learn, on a background that betrays the class.
+
+Small enough to be embedded, real enough to show the effect: the construction is that of Biased-MNIST.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from study.data import colour_bias
+from study.data.dataset import Dataset, Facts, Split
+from study.knobs import Range
+
+UNBIASED = 0.1
+"""rho of the validation and test splits: every colour as frequent as the class's own."""
+
+SHARES = {"train": 0.6, "val": 0.2, "test": 0.2}
+
+
+@dataclass(frozen=True)
+class Options:
+    """rho: share of training samples whose colour is their class's own; seed: of the split and the colours."""
+
+    rho: Annotated[float, Range(low=0.0, high=1.0)] = 0.95
+    seed: Annotated[int, Range(low=0)] = 0
+
+
+def describe(options: Options) -> Facts:
+    """Ten digits, ten colours, 8 x 8 pixels."""
+    return Facts(classes=10, bias_classes=10, shape=(3, 8, 8))
+
+
+def load(options: Options) -> Dataset:
+    """Split by class, then colour each split: training with `rho`, validation and test unbiased."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    strokes = (digits.images / 16.0).astype(np.float32)
+    target = digits.target.astype(np.int64)
+    generator = np.random.default_rng(options.seed)
+    splits = {}
+    for name, members in _split(target, generator).items():
+        rho = options.rho if name == "train" else UNBIASED
+        colours = colour_bias.assign(target[members], rho, generator)
+        splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours)
+    return Dataset(describe(options), splits)
+
+
+def _split(target: np.ndarray, generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Disjoint sample indices per split, each class in the same shares."""
+    bounds = np.cumsum(list(SHARES.values()))[:-1]
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in SHARES}
+    for label in np.unique(target):
+        members = generator.permutation(np.flatnonzero(target == label))
+        cuts = np.rint(bounds * len(members)).astype(int)
+        for name, part in zip(SHARES, np.split(members, cuts), strict=True):
+            parts[name].append(part)
+    return {name: np.sort(np.concatenate(pieces)) for name, pieces in parts.items()}

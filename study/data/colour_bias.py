@@ -1,0 +1,56 @@
+"""The colour bias of Biased-MNIST (FairKL paper section 4.2; construction as in its released data set)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+COLOURS = np.array(
+    [
+        (255, 0, 0),
+        (0, 255, 0),
+        (0, 0, 255),
+        (225, 225, 0),
+        (225, 0, 225),
+        (0, 255, 255),
+        (255, 128, 0),
+        (255, 0, 128),
+        (128, 0, 255),
+        (50, 255, 128),
+    ],
+    dtype=np.uint8,
+)
+"""Background colour of each bias class; class `c`'s own colour has index `c`."""
+
+
+def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator) -> NDArray[np.int64]:
+    """A colour index per sample, (N,): exact shares, not coin flips.
+
+    Of the n samples of a class the first int(n * rho), in random order, get the class's own colour. The rest is cut
+    into chunks of ceil(rest / 9) that go to the other nine colours in random order.
+    """
+    colours = np.empty_like(target)
+    count = len(COLOURS)
+    for own in range(count):
+        members = generator.permutation(np.flatnonzero(target == own))
+        aligned = int(len(members) * rho)
+        colours[members[:aligned]] = own
+        rest = members[aligned:]
+        others = generator.permutation([colour for colour in range(count) if colour != own])
+        chunk = -(-len(rest) // (count - 1))
+        for position, other in enumerate(others):
+            colours[rest[position * chunk : (position + 1) * chunk]] = other
+    return colours
+
+
+def paint(strokes: NDArray[np.float32], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """White strokes on coloured ground.
+
+    Args:
+        strokes: how much of each pixel the stroke covers, 0 to 1, shape (N, H, W).
+        colours: colour index of each sample, (N,).
+
+    Returns:
+        Images, uint8, (N, 3, H, W).
+    """
+    ground = COLOURS[colours].astype(np.float32)[:, :, None, None]
+    cover = strokes[:, None]
+    return np.rint(255.0 * cover + ground * (1.0 - cover)).astype(np.uint8)

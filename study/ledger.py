@@ -1,0 +1,111 @@
+"""What happened in a study: one line of JSON per event, appended and synced to disk before anyone acts on it.
+
+The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
+all derived from it, so that after a crash they can be derived again (`study.record` folds it into objects).
+
+Events, each with `time` in seconds since the epoch:
+
+| event | fields |
+|---|---|
+| opened | versions, machine, data fingerprint: a driver took the study up |
+| trial | trial, stage, params, seed, repeats: a configuration was decided on |
+| started | trial, node: it runs, from its first epoch |
+| report | trial, epoch, metrics |
+| ended | trial, state, reason |
+| tested | trial, metrics: the test split was read |
+| closed | state: the driver let go of the study |
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from study.errors import UserError
+
+Event = dict[str, Any]
+
+
+class Ledger:
+    """The ledger of one study, open for appending by one driver at a time.
+
+    Raises:
+        UserError: another process holds it, or a line in it is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = open(path, "ab")  # noqa: SIM115 (closed by close())
+        if not _lock(self._file, patience=0.5):
+            self._file.close()
+            raise UserError(f"{path.parent.name}: another process is running this study; its state: study status")
+        whole = _whole_lines(path)
+        self._file.truncate(whole)  # a crash in mid-write leaves a part of a line, which nobody has acted on
+
+    def append(self, event: str, **fields: Any) -> Event:
+        """Write one event; it is on disk when this returns."""
+        entry: Event = {"event": event, "time": round(time.time(), 3), **fields}
+        self._file.write(json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return entry
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read(path: Path) -> list[Event]:
+    """All events on disk; an unfinished last line is left out."""
+    return list(Tail(path).new())
+
+
+def is_open(path: Path) -> bool:
+    """Whether a driver holds the ledger at this moment."""
+    with open(path, "rb") as file:
+        return not _lock(file)
+
+
+class Tail:
+    """Reads a ledger from an offset on, as it grows.
+
+    Args:
+        offset: bytes to leave out; after each event that `new` gives, the offset behind it.
+    """
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        self.path, self.offset = path, offset
+
+    def new(self) -> Iterator[Event]:
+        """Events that were completed since the last call."""
+        with open(self.path, "rb") as file:
+            file.seek(self.offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    event = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
+                self.offset += len(line)
+                yield event
+
+
+def _lock(file: IO[bytes], patience: float = 0.0) -> bool:
+    """Take the file's lock; `patience` in seconds, because `is_open` may hold it for a moment."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.05)
+
+
+def _whole_lines(path: Path) -> int:
+    data = path.read_bytes()
+    return data.rfind(b"\n") + 1

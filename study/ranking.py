@@ -1,0 +1,87 @@
+"""Which configuration of a study is best: one rule, used by driver, export, summary and report alike.
+
+A trial's value is the study's metric at its last epoch. Only complete trials count, never a part of one. Where
+configurations were confirmed on fresh seeds, the mean over these decides, so that a lucky seed does not win; else
+the value of the search trial does. Ties go to the earlier trial. Only validation metrics are looked at.
+"""
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from study.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, sample standard deviation (None for fewer than two values) and count."""
+
+    mean: float
+    deviation: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration that ran at full budget.
+
+    Attributes:
+        trial: the baseline, search or final trial.
+        value: its metric.
+        repeats: its complete confirm trials.
+        confirmed: the metric over these, None if there are none.
+    """
+
+    trial: TrialRecord
+    value: float
+    repeats: list[TrialRecord] = field(default_factory=list)
+    confirmed: Spread | None = None
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Mean and sample standard deviation of the values that there are."""
+    found = [value for value in values if value is not None]
+    if not found:
+        return None
+    return Spread(statistics.fmean(found), statistics.stdev(found) if len(found) > 1 else None, len(found))
+
+
+def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """The search's complete trials, the best first: by confirmed mean where there is one, the others behind."""
+    trials = [_candidate(trial, record, spec) for trial in record.by_stage("search")]
+    return sorted((one for one in trials if one is not None), key=lambda one: _order(one, spec))
+
+
+def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """The search's complete trials by the value of the search alone, the best first."""
+    sign = -1.0 if spec.mode == "max" else 1.0
+    return sorted(candidates(record, spec), key=lambda one: (sign * one.value, one.trial.number))
+
+
+def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    """The best configuration, the baseline included: a search that gained nothing says so."""
+    found = candidates(record, spec)
+    reference = baseline(record, spec)
+    everyone = ([reference] if reference else []) + found
+    return min(everyone, key=lambda one: _order(one, spec)) if everyone else None
+
+
+def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    """The baseline, if it completed."""
+    return next((_candidate(trial, record, spec) for trial in record.by_stage("baseline")), None)
+
+
+def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    value = trial.last(spec.metric)
+    if trial.state != "complete" or value is None:
+        return None
+    confirms = record.by_stage("confirm")
+    repeats = [one for one in confirms if one.repeats == trial.number and one.state == "complete"]
+    return Candidate(trial, value, repeats, spread(one.last(spec.metric) for one in repeats))
+
+
+def _order(one: Candidate, spec: StudySpec) -> tuple[bool, float, int]:
+    sign = -1.0 if spec.mode == "max" else 1.0
+    value = one.confirmed.mean if one.confirmed else one.value
+    return one.confirmed is None, sign * value, one.trial.number

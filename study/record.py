@@ -1,0 +1,117 @@
+"""A study's trials and state, folded from its ledger."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from study import ledger
+
+Stage = Literal["baseline", "search", "confirm", "final"]
+State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
+
+
+@dataclass
+class TrialRecord:
+    """One trial.
+
+    Attributes:
+        number: from 0, in the order in which trials were decided on.
+        stage: baseline and search trials are what the search saw; confirm trials repeat the best of them on fresh
+            seeds; final trials train an exported configuration.
+        params: searched keys and their values.
+        seed: `train.seed` of this trial.
+        repeats: number of the search trial that a confirm trial repeats.
+        state: `pruned` means stopped early; `interrupted` trials run again when the study is resumed.
+        reason: who stopped a pruned trial, or why it failed.
+        reports: metrics of each epoch, in order; key `epoch` counts from 1.
+        tested: metrics on the test split, empty if it was not read.
+    """
+
+    number: int
+    stage: Stage
+    params: dict[str, Any]
+    seed: int
+    repeats: int | None = None
+    state: State = "waiting"
+    reason: str | None = None
+    node: str | None = None
+    reports: list[dict[str, float]] = field(default_factory=list)
+    tested: dict[str, float] = field(default_factory=dict)
+    started: float | None = None
+    ended: float | None = None
+
+    @property
+    def epochs(self) -> int:
+        """Epochs that were reported."""
+        return len(self.reports)
+
+    def last(self, metric: str) -> float | None:
+        """The metric at the last reported epoch, None if there is none or it is not a number."""
+        return self.reports[-1].get(metric) if self.reports else None
+
+
+@dataclass
+class StudyRecord:
+    """A study as its ledger tells it."""
+
+    trials: dict[int, TrialRecord] = field(default_factory=dict)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
+    state: str = "new"
+
+    @classmethod
+    def load(cls, path: Path) -> "StudyRecord":
+        """Read a ledger.
+
+        A study whose driver died without a word reads as interrupted, and so do its running trials.
+        """
+        record = cls.fold(ledger.read(path))
+        if record.state == "running" and not ledger.is_open(path):
+            record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
+        return record
+
+    @classmethod
+    def fold(cls, events: Iterable[ledger.Event]) -> "StudyRecord":
+        record = cls()
+        for event in events:
+            record.apply(event)
+        return record
+
+    def apply(self, event: ledger.Event) -> None:
+        """Take one event in."""
+        getattr(self, f"_{event['event']}")(event)
+
+    def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
+        """Trials of these stages, by number."""
+        return (trial for trial in self.trials.values() if trial.stage in stages)
+
+    def _opened(self, event: ledger.Event) -> None:
+        self.sessions.append(event)
+        self.state = "running"
+
+    def _trial(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]] = TrialRecord(
+            event["trial"], event["stage"], event["params"], event["seed"], event.get("repeats")
+        )
+
+    def _started(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        trial.state, trial.node, trial.started = "running", event.get("node"), event["time"]
+        trial.reports.clear()  # a trial that runs again runs from its first epoch
+
+    def _report(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]].reports.append({"epoch": event["epoch"], **event["metrics"]})
+
+    def _ended(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        trial.state, trial.reason, trial.ended = event["state"], event.get("reason"), event["time"]
+
+    def _tested(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]].tested = event["metrics"]
+
+    def _closed(self, event: ledger.Event) -> None:
+        self.state = event["state"]
+        for trial in self.trials.values():
+            if trial.state == "running":
+                trial.state = "interrupted"

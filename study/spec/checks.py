@@ -1,0 +1,118 @@
+"""Checks of a section against what declares its keys, and what went wrong put in the user's words."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create_model
+
+from study.errors import UserError, nearest
+from study.knobs import Knob, Range
+from study.spec.document import Document, Key
+
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Problems:
+    """Collects what is wrong with a document, so that the user sees all of it at once."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._found: list[str] = []
+
+    def add(self, key: Key, message: str) -> None:
+        line = f"{self._document.place(key)}: {'.'.join(key)}: {message}"
+        if line not in self._found:
+            self._found.append(line)
+
+    def raise_any(self) -> None:
+        """Raise everything that was found as one UserError, if anything was."""
+        if self._found:
+            raise UserError("\n".join(self._found))
+
+
+def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> dict[str, Any] | None:
+    """Validate a section; the complete section (defaults filled in), or None if something is wrong."""
+    try:
+        return model.model_validate(values).model_dump(by_alias=True, exclude_none=False)
+    except ValidationError as error:
+        for detail in error.errors():
+            key = (*at, *_path(detail["loc"]))
+            problems.add(key, _explain(model, dict(detail), key))
+        return None
+
+
+def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[BaseModel]:
+    """A model of a section whose keys are the given hyperparameters; `fixed` are further fields."""
+    fields = {knob.key: (_checked(knob.type), ... if knob.required else _plain(knob.default)) for knob in knobs}
+    return create_model(title, __config__=STRICT, **{**fixed, **fields})
+
+
+def one_of(names: Iterable[str]) -> Any:
+    """The type of a key that takes one of these names."""
+    return Literal[tuple(names)]
+
+
+def _checked(hint: Any) -> Any:
+    """A hyperparameter's type with its `Range` as checks of the value."""
+    if get_origin(hint) is Annotated:
+        base, *notes = get_args(hint)
+        ranges = [note for note in notes if isinstance(note, Range)]
+        bounds = [bound for one in ranges for bound in _bounds(one)]
+        finite = [AllowInfNan(False)] if base is float else []
+        return Annotated[(base, *bounds, *finite)]
+    if get_origin(hint) in (Union, UnionType):
+        return Union[tuple(_checked(part) for part in get_args(hint))]  # noqa: UP007 (built at run time)
+    if get_origin(hint) is tuple:
+        return list[_checked(get_args(hint)[0])]  # type: ignore[misc]
+    return hint
+
+
+def _bounds(limits: Range) -> Iterator[Ge | Le | Gt | Lt]:
+    for bound, limit in ((Ge, limits.low), (Le, limits.high), (Gt, limits.above), (Lt, limits.below)):
+        if limit is not None:
+            yield bound(limit)
+
+
+def _plain(default: Any) -> Any:
+    return list(default) if isinstance(default, tuple) else default
+
+
+def _path(location: tuple[int | str, ...]) -> Key:
+    return tuple(str(part) for part in location)
+
+
+def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str:
+    kind, given = detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        valid = _keys_at(model, detail["loc"][:-1])
+        return f"unknown key. {nearest(key[-1], valid)}Allowed here: {', '.join(valid)}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "literal_error":
+        allowed = detail["ctx"]["expected"]
+        close = nearest(str(given), allowed.replace(" or ", ", ").replace("'", "").split(", "))
+        return f"{given!r} given. {close}Allowed: {allowed}"
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    message = message.replace("a valid dictionary", "a mapping of keys to values")
+    if isinstance(given, dict | list) and kind == "value_error":
+        return message
+    return f"{given!r} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+
+
+def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """The valid keys of the nested model at a place of a validation error."""
+    current: Any = model
+    for part in location:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            if part not in _names(current):
+                continue  # a union's tag
+            current = _names(current)[str(part)].annotation
+        candidates = [current, *get_args(current), *(inner for arg in get_args(current) for inner in get_args(arg))]
+        current = next((one for one in candidates if isinstance(one, type) and issubclass(one, BaseModel)), current)
+    return list(_names(current)) if isinstance(current, type) and issubclass(current, BaseModel) else []
+
+
+def _names(model: type[BaseModel]) -> dict[str, Any]:
+    return {info.alias or name: info for name, info in model.model_fields.items()}

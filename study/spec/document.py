@@ -1,0 +1,149 @@
+"""A YAML document that remembers where each key stands, with overrides applied."""
+
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from study.errors import UserError
+
+Key = tuple[str, ...]
+
+
+@dataclass
+class Document:
+    """Nested plain values, and for each dotted key the place that it came from (`FILE:LINE` or `--set`)."""
+
+    source: str
+    values: dict[str, Any]
+    places: dict[Key, str] = field(default_factory=dict)
+
+    def place(self, key: Key) -> str:
+        """Where a key stands; for a missing one its nearest parent."""
+        while key and key not in self.places:
+            key = key[:-1]
+        return self.places.get(key, self.source)
+
+    def set(self, dotted: str, value: Any, place: str) -> None:
+        """Override one key, given as `section.key`.
+
+        Raises:
+            UserError: the path leads through a value that is no section.
+        """
+        path = split(dotted)
+        at = self.values
+        for depth, section in enumerate(path[:-1], start=1):
+            at = at.setdefault(section, {})
+            self.places.setdefault(path[:depth], place)
+            if not isinstance(at, dict):
+                raise UserError(
+                    f"{place}: {'.'.join(path[:depth])} is {at!r}, it has no key {'.'.join(path[depth:])!r}"
+                )
+        at[path[-1]] = value
+        self.places = {key: where for key, where in self.places.items() if key[: len(path)] != path} | {path: place}
+
+
+def split(dotted: str) -> Key:
+    """The path of a dotted key; below `search.space` and `search.baseline` keys are dotted themselves.
+
+    >>> split("search.space.method.alpha.low")
+    ('search', 'space', 'method.alpha', 'low')
+    """
+    parts = dotted.split(".")
+    if parts[:2] in (["search", "space"], ["search", "baseline"]) and len(parts) > 3:
+        return (*parts[:2], ".".join(parts[2:4]), *parts[4:])
+    return tuple(parts)
+
+
+def read(path: Path) -> Document:
+    """Read a study file: YAML 1.2, data only, a repeated key is an error.
+
+    Raises:
+        UserError: not readable, not YAML, or not a mapping.
+    """
+    try:
+        tree = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}") from None
+    except YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(tree, CommentedMap):
+        raise UserError(f"{path}: a study file is a mapping of sections, this is {type(tree).__name__}")
+    return Document(str(path), _plain(tree), {key: f"{path}:{line}" for key, line in _lines(tree, ())})
+
+
+def override(document: Document, assignments: Iterable[str]) -> None:
+    """Apply `--set key=value` overrides; a value is read as YAML.
+
+    Raises:
+        UserError: not of that form.
+    """
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key or not all(key.split(".")):
+            raise UserError(f"--set {assignment}: not of the form key=value, as in --set train.epochs=10")
+        try:
+            value = _plain(YAML(typ="rt", pure=True).load(text))
+        except YAMLError:
+            raise UserError(f"--set {assignment}: the value is not valid YAML") from None
+        document.set(key, value, f"--set {assignment}")
+
+
+def apply_profile(document: Document, profile: str | None) -> None:
+    """Apply a block of overrides named in the file; the blocks then leave the document.
+
+    Raises:
+        UserError: there is no such profile.
+    """
+    profiles = document.values.pop("profiles", None) or {}
+    if not isinstance(profiles, dict) or not all(isinstance(block, dict) for block in profiles.values()):
+        raise UserError(
+            f"{document.place(('profiles',))}: profiles: a mapping of names to blocks of key: value is needed"
+        )
+    if profile is None:
+        return
+    if profile not in profiles:
+        raise UserError(
+            f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
+        )
+    for key, value in profiles[profile].items():
+        document.set(key, value, document.place(("profiles", profile, key)))
+
+
+def dump(values: dict[str, Any]) -> str:
+    """Nested plain values as YAML text, one section per block."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    stream = io.StringIO()
+    yaml.dump(values, stream)
+    return stream.getvalue()
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {str(key): _plain(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_plain(value) for value in node]
+    for kind in (bool, int, float, str):
+        if isinstance(node, kind):
+            return kind(node)
+    return None if node is None else str(node)
+
+
+def _lines(node: Any, key: Key) -> Iterator[tuple[Key, int]]:
+    if isinstance(node, CommentedMap):
+        for name, value in node.items():
+            yield (*key, str(name)), node.lc.key(name)[0] + 1
+            yield from _lines(value, (*key, str(name)))
+    elif isinstance(node, CommentedSeq):
+        for index, value in enumerate(node):
+            yield from _lines(value, (*key, str(index)))

@@ -1,0 +1,36 @@
+"""Where study files are: a path, or the name of one that ships with the package."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from study.errors import UserError, nearest
+
+
+def shipped() -> dict[str, Path]:
+    """The study files that come with the project, by name.
+
+    In a checkout they lie in `search_spaces/` beside the package, in an installed wheel inside it.
+    """
+    package = Path(str(files("study")))
+    folder = next(path for path in (package / "search_spaces", package.parent / "search_spaces") if path.is_dir())
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def find(spec: str) -> Path:
+    """The file that a user means by a name or a path.
+
+    Raises:
+        UserError: there is none.
+    """
+    path = Path(spec)
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        if path.is_file():
+            return path
+        raise UserError(f"{spec}: no such file")
+    names = shipped()
+    if spec in names:
+        return names[spec]
+    raise UserError(
+        f"{spec}: no study file of that name. {nearest(spec, names)}Shipped: {', '.join(names)}. "
+        "A file of your own: give its path, ending in .yaml"
+    )

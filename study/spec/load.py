@@ -1,0 +1,176 @@
+"""From a file, overrides and a profile to a StudySpec, or one message that says what is wrong."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from study import data, methods, models
+from study.catalogue import modules
+from study.errors import UserError, nearest
+from study.knobs import knobs
+from study.spec.checks import Problems, check, one_of, section_model
+from study.spec.document import Document, Key, apply_profile, override, read
+from study.spec.find import find
+from study.spec.schema import Layout, Search
+from study.spec.study_spec import SECTIONS, StudySpec
+from study.training import metrics
+from study.training.config import TrainOptions
+
+NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def load_study(
+    spec: str, assignments: Iterable[str] = (), profile: str | None = None, name: str | None = None
+) -> StudySpec:
+    """The study of a shipped name or a file's path, with overrides applied and everything checked.
+
+    Raises:
+        UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
+    """
+    document = read(find(spec))
+    apply_profile(document, profile)
+    override(document, assignments)
+    if name is not None:
+        document.set("name", name, "--name")
+    return resolve(document)
+
+
+def load_resolved(path: Path) -> StudySpec:
+    """The study of a resolved file, as the study's own folder and `study export` have it."""
+    document = read(path)
+    apply_profile(document, None)
+    return resolve(document)
+
+
+def check_name(name: str) -> None:
+    """Refuse a study name that could not be a folder's.
+
+    Raises:
+        UserError: says the rule.
+    """
+    if not NAME_RULE.fullmatch(name):
+        raise UserError(
+            f"{name!r} cannot be a study's name: letters, digits, '.', '_' and '-' are allowed, at most 100, "
+            "the first a letter or digit"
+        )
+
+
+def resolve(document: Document) -> StudySpec:
+    """Check a whole document and fill in every default."""
+    problems = Problems(document)
+    layout = check(Layout, document.values, (), problems)
+    problems.raise_any()
+    assert layout is not None
+    if not NAME_RULE.fullmatch(layout["name"]):
+        problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
+    base = {section: _check_section(section, layout[section], (section,), problems) for section in SECTIONS}
+    problems.raise_any()
+    spec = StudySpec(
+        layout["name"],
+        {section: values or {} for section, values in base.items()},
+        Search.model_validate(layout["search"]),
+        Layout.model_validate(document.values).resources,
+        layout["origin"],
+    )
+    _check_search(spec, problems)
+    _check_metric(spec, problems)
+    problems.raise_any()
+    return spec
+
+
+def _check_section(section: str, values: Mapping[str, Any], at: Key, problems: Problems) -> dict[str, Any] | None:
+    """One of the four trial sections against the catalogue entry that it names."""
+    if section == "train":
+        return check(section_model("train", knobs(TrainOptions)), values, at, problems)
+    if section == "method":
+        return _check_method(values, at, problems)
+    package = {"data": data, "model": models}[section]
+    named = section_model(section, (), name=(one_of(package.names()), ...))
+    if check(named, {key: values[key] for key in ("name",) if key in values}, at, problems) is None:
+        return None
+    options = modules(package.__name__, "Options")[values["name"]].Options
+    return check(section_model(section, knobs(options), name=(str, ...)), values, at, problems)
+
+
+def _check_method(values: Mapping[str, Any], at: Key, problems: Problems) -> dict[str, Any] | None:
+    fixed = {
+        "name": (one_of(methods.names()), ...),
+        "regulariser": (one_of(methods.regulariser_names()), methods.NO_REGULARISER),
+    }
+    named = {key: values[key] for key in fixed if key in values}
+    if check(section_model("method", (), **fixed), named, at, problems) is None:
+        return None
+    complete = check(section_model("method", methods.method_knobs(values).values(), **fixed), values, at, problems)
+    if complete and "epsilon" in complete and complete["epsilon"] > 2.0 / complete["temperature"]:
+        limit = 2.0 / complete["temperature"]
+        problems.add(
+            (*at, "epsilon"),
+            f"{complete['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)",
+        )
+    return complete
+
+
+def _check_search(spec: StudySpec, problems: Problems) -> None:
+    """Every key that the search sets exists, and every value that it may take is valid there."""
+    for key, domain in spec.search.space.items():
+        at: Key = ("search", "space", key)
+        if _check_key(spec, key, at, problems):
+            for value in domain.ends():
+                _check_values(spec, {key: value}, at, problems)
+    points = [(("search", "enqueue", str(index)), point) for index, point in enumerate(spec.search.enqueue)]
+    for at, point in [(("search", "baseline"), spec.search.baseline or {}), *points]:
+        known = [_check_key(spec, key, (*at, key), problems) for key in point]
+        if all(known):
+            _check_values(spec, point, at, problems)
+    stopping = spec.search.early_stopping
+    if stopping.name != "none" and stopping.grace > spec.epochs:
+        at = ("search", "early_stopping", "grace")
+        problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
+
+
+def _check_key(spec: StudySpec, key: str, at: Key, problems: Problems) -> bool:
+    valid = [f"{section}.{name}" for section in SECTIONS for name in spec.base[section]]
+    if key not in valid:
+        problems.add(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(valid)}")
+        return False
+    if key in ("train.epochs", "train.seed") or key.startswith("data."):
+        problems.add(at, "cannot be searched: every trial of a study has the same data, epochs and seed")
+        return False
+    if key in ("method.name", "method.regulariser", "model.name") and at[1] == "space":
+        problems.add(at, "cannot be searched: write one study for each")
+        return False
+    return True
+
+
+def _check_values(spec: StudySpec, values: Mapping[str, Any], at: Key, problems: Problems) -> None:
+    """Values of keys that exist, in the sections that they would give."""
+    trial = spec.trial_document(values)
+    for section in sorted({key.split(".")[0] for key in values}):
+        probe = _Redirected(problems, section, at)
+        _check_section(section, trial[section], (section,), probe)
+
+
+class _Redirected(Problems):
+    """Problems of a section that the search made, told at the place in `search` that made it."""
+
+    def __init__(self, problems: Problems, section: str, at: Key) -> None:
+        self._problems, self._section, self._at = problems, section, at
+
+    def add(self, key: Key, message: str) -> None:
+        dotted = ".".join(key)
+        at = self._at if dotted in self._at else (*self._at, dotted)
+        self._problems.add(at, message)
+
+
+def _check_metric(spec: StudySpec, problems: Problems) -> None:
+    facts = data.describe(spec.base["data"])
+    at = ("search", "metric")
+    valid = [f"val/{name}" for name in metrics.available(facts)]
+    if spec.metric not in valid:
+        note = "test splits choose nothing. " if spec.metric.startswith("test/") else ""
+        problems.add(at, f"{spec.metric!r} given. {note}{nearest(spec.metric, valid)}Allowed: {', '.join(valid)}")
+    if facts.bias_classes is None and methods.needs_bias(spec.base["method"]):
+        problems.add(
+            ("method", "regulariser"), f"needs bias labels, which data.name {spec.base['data']['name']!r} lacks"
+        )

@@ -1,0 +1,101 @@
+"""The sections of a study file whose keys do not depend on data set, network or method."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from study.spec.checks import STRICT
+
+Positive = Annotated[int, Field(ge=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Domain(BaseModel):
+    """Values that the search may give to one key: a range (`low`, `high`, `log`, `step`) or `choices`."""
+
+    model_config = STRICT
+    low: Number | None = None
+    high: Number | None = None
+    log: bool = False
+    step: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    choices: Annotated[list[Any], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.choices is not None:
+            if self.low is not None or self.high is not None or self.log or self.step is not None:
+                raise ValueError("give either choices, or low and high, not both")
+            if len({(type(choice), str(choice)) for choice in self.choices}) < len(self.choices):
+                raise ValueError(f"a choice is repeated: {self.choices}")
+            return self
+        if self.low is None or self.high is None:
+            raise ValueError("give low and high, or choices")
+        if self.low > self.high:
+            raise ValueError(f"low {self.low:g} is above high {self.high:g}")
+        if self.log and self.low <= 0:
+            raise ValueError(f"a log range needs low above 0, low is {self.low:g}")
+        if self.log and self.step is not None:
+            raise ValueError("log and step exclude each other")
+        return self
+
+    def ends(self) -> list[Any]:
+        """The values that must be valid for the whole domain to be: both ends, or every choice."""
+        return list(self.choices) if self.choices is not None else [self.low, self.high]
+
+
+class EarlyStopping(BaseModel):
+    """`asha`: after `grace` epochs, then each time `reduction` times as many, only the best 1/`reduction` goes on."""
+
+    model_config = STRICT
+    name: Literal["asha", "none"] = "none"
+    grace: Positive = 1
+    reduction: Annotated[int, Field(ge=2)] = 3
+
+
+class Confirm(BaseModel):
+    """After the search, the `top` configurations and the baseline run again on `seeds` fresh seeds, 0: none do."""
+
+    model_config = STRICT
+    top: Annotated[int, Field(ge=0)] = 0
+    seeds: Annotated[int, Field(ge=2)] = 3
+
+
+class Search(BaseModel):
+    """What is searched and how.
+
+    `baseline` is run first, at full budget, and is what the result is compared with; `enqueue` are configurations
+    to try before the sampler's own. `seed` is the sampler's; a trial's is `train.seed`.
+    """
+
+    model_config = STRICT
+    space: dict[str, Domain] = Field(default_factory=dict)
+    baseline: dict[str, Any] | None = None
+    enqueue: list[dict[str, Any]] = Field(default_factory=list)
+    sampler: Literal["tpe", "random"] = "tpe"
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    trials: Positive = 100
+    metric: str = "val/accuracy"
+    early_stopping: EarlyStopping = EarlyStopping()
+    confirm: Confirm = Confirm()
+
+
+class Resources(BaseModel):
+    """What one trial takes: CPU cores and (shares of) GPUs."""
+
+    model_config = STRICT
+    cpu: Annotated[float, Field(gt=0)] = 1
+    gpu: Annotated[float, Field(ge=0)] = 0
+
+
+class Layout(BaseModel):
+    """The outline of a study file."""
+
+    model_config = STRICT
+    name: str
+    data: dict[str, Any]
+    model: dict[str, Any]
+    method: dict[str, Any]
+    train: dict[str, Any] = Field(default_factory=dict)
+    search: Search = Search()
+    resources: Resources = Resources()
+    origin: dict[str, Any] | None = None

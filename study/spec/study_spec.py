@@ -1,0 +1,90 @@
+"""A study: everything that its result depends on."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from study.spec.document import dump
+from study.spec.schema import Resources, Search
+from study.training.config import TrialConfig
+from study.training.metrics import METRICS
+
+SECTIONS = ("data", "model", "method", "train")
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """A checked study file.
+
+    Attributes:
+        name: of the study and its folder.
+        base: the complete `data`, `model`, `method` and `train` sections that the trials start from.
+        origin: where an exported configuration comes from, None in a study file.
+    """
+
+    name: str
+    base: Mapping[str, Any]
+    search: Search
+    resources: Resources
+    origin: Mapping[str, Any] | None = None
+
+    @property
+    def metric(self) -> str:
+        """What is searched for, as `SPLIT/NAME`."""
+        return self.search.metric
+
+    @property
+    def mode(self) -> Literal["max", "min"]:
+        """Which direction of the metric is better."""
+        return METRICS[self.metric.split("/")[1]].mode
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of a trial at full budget."""
+        return int(self.base["train"]["epochs"])
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether one value of the metric is better than another."""
+        return one > other if self.mode == "max" else one < other
+
+    def trial_document(self, params: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
+        """The sections of one trial: the base with these keys and this training seed."""
+        document = deepcopy(dict(self.base))
+        for key, value in params.items():
+            section, name = key.split(".")
+            document[section][name] = value
+        if seed is not None:
+            document["train"]["seed"] = seed
+        return document
+
+    def trial_config(self, params: Mapping[str, Any], seed: int | None = None) -> TrialConfig:
+        """What `study.training` runs for these parameters."""
+        return TrialConfig.from_document(self.trial_document(params, seed))
+
+    def to_document(self) -> dict[str, Any]:
+        """The resolved study file: nothing is left to a default."""
+        search = self.search.model_dump()
+        search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
+        document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
+        document |= {"search": search, "resources": self.resources.model_dump()}
+        return document | ({"origin": dict(self.origin)} if self.origin else {})
+
+    def to_yaml(self) -> str:
+        """The resolved study file as text."""
+        return dump(self.to_document())
+
+    @cached_property
+    def hash(self) -> str:
+        """The same for two studies that would run the same trials, whatever they are called."""
+        document = {
+            key: value for key, value in self.to_document().items() if key not in ("name", "origin", "resources")
+        }
+        return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _compact(domain: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in domain.items() if value is not None and value is not False}

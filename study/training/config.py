@@ -1,0 +1,54 @@
+"""Everything that a trial's result depends on, the data and the library versions aside."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from study.knobs import Range
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The `train` section of a study file.
+
+    Attributes:
+        epochs, batch_size: passes over the training split; samples per step, the last partial batch kept.
+        optimizer: adam or sgd (with `momentum`), of the encoder; `weight_decay` is its L2 penalty.
+        lr_milestones: shares of the epochs after which the learning rate is multiplied by 0.1.
+        probe_learning_rate: of the linear probe, trained beside the encoder by Adam on detached features.
+        seed: of initialisation and batch order.
+        threads: CPU threads of the trial; results are bit for bit the same only for the same number.
+    """
+
+    epochs: Annotated[int, Range(low=1)] = 80
+    batch_size: Annotated[int, Range(low=2)] = 256
+    optimizer: Literal["adam", "sgd"] = "adam"
+    learning_rate: Annotated[float, Range(above=0.0)] = 0.001
+    momentum: Annotated[float, Range(low=0.0, below=1.0)] = 0.9
+    weight_decay: Annotated[float, Range(low=0.0)] = 0.0
+    lr_milestones: tuple[Annotated[float, Range(above=0.0, below=1.0)], ...] = ()
+    probe_learning_rate: Annotated[float, Range(above=0.0)] = 0.01
+    seed: Annotated[int, Range(low=0)] = 0
+    threads: Annotated[int, Range(low=1)] = 1
+
+
+@dataclass(frozen=True)
+class TrialConfig:
+    """One point of a study: complete, checked sections of the study file."""
+
+    data: Mapping[str, Any]
+    model: Mapping[str, Any]
+    method: Mapping[str, Any]
+    train: TrainOptions
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "TrialConfig":
+        """From nested sections, as a study file or `to_document` has them."""
+        train = dict(document["train"])
+        train["lr_milestones"] = tuple(train.get("lr_milestones", ()))
+        return cls(document["data"], document["model"], document["method"], TrainOptions(**train))
+
+    def to_document(self) -> dict[str, Any]:
+        """As nested dictionaries of plain values."""
+        train = asdict(self.train) | {"lr_milestones": list(self.train.lr_milestones)}
+        return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
