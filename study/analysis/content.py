@@ -1,0 +1,182 @@
+"""What the report says, section by section, as a `study.analysis.page.Page`."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from study.analysis import tables, words
+from study.analysis.compare import final_side, on_test, sides
+from study.analysis.frame import trials_frame
+from study.analysis.message import message
+from study.analysis.page import Page, Picture, Points, Section, Table, Text
+from study.ranking import candidates
+from study.record import StudyRecord
+from study.spec import StudySpec
+from study.spec.schema import Domain
+
+CAPTIONS = {
+    "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
+    "learning_curves": "Each line is one trial. Dotted lines are the epochs at which ASHA compares trials and stops "
+    "the worse ones. Confirm trials are left out.",
+    "parameters": "Each mark is one trial of the search, one seed. A trial that was stopped early stands at the value "
+    "of its last epoch, which a full budget would have changed. The dashed line is the baseline.",
+    "progress": "Each mark is one trial of the search, one seed. Only trials at full budget count for the best so far.",
+}
+
+
+def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str]) -> Page:
+    """The whole report; `pictures` are the figures that could be drawn."""
+    drawn = [Picture(name, caption) for name, caption in CAPTIONS.items() if name in pictures]
+    summary, configurations = tables.printed_summary(spec, record), tables.printed_configurations(spec, record)
+    shown = list(_missing(spec, record))
+    sections = [
+        Section("Summary", [Table(summary[:2]), Text(_explained(spec, record))])
+        if final_side(record) or any(sides(spec, record))
+        else None,
+        Section("Best configurations", [Table(configurations), Text(_ranked(spec, record))])
+        if len(configurations)
+        else None,
+        Section("Figures", drawn) if drawn else None,
+        Section("Trials", [Table(tables.printed_counts(record)), *_budget(spec, record)]) if record.trials else None,
+        Section("Settings", [Table(_pairs(_settings(spec)))]),
+        Section("What is not known", [Points(shown)]) if shown else None,
+        Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
+        Section("Every metric", [Table(summary)], folded=True) if len(summary) > 2 else None,
+        Section("All trials", [Table(tables.printed_trials(spec, trials_frame(spec, record)))], folded=True)
+        if record.trials
+        else None,
+    ]
+    return Page(f"Study {spec.name}", message(spec, record), [section for section in sections if section])
+
+
+def _explained(spec: StudySpec, record: StudyRecord) -> str:
+    said = "Mean ± sample standard deviation over the seeds in the last column, at the last epoch."
+    if final_side(record) and not any(sides(spec, record)):
+        return said
+    said += " The interval of the difference is Welch's, 95%."
+    if any(side and len(side.trials) > 1 for side in sides(spec, record)):
+        said += " The seeds are fresh: the trial by which a configuration was chosen is not among them."
+    return said
+
+
+def _ranked(spec: StudySpec, record: StudyRecord) -> str:
+    found = candidates(record, spec)
+    said = "Ordered by the mean on fresh seeds where there is one, then by the value in the search."
+    rest = len(found) - tables.TOP
+    return said + (f" {words.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
+
+
+def _budget(spec: StudySpec, record: StudyRecord) -> list[Text]:
+    ended = [trial for trial in record.by_stage("baseline", "search") if trial.state in ("complete", "pruned")]
+    if not any(trial.state == "pruned" for trial in ended):
+        return []
+    run, full = sum(trial.epochs for trial in ended), spec.epochs * len(ended)
+    return [Text(f"Early stopping ran {run} of the {full} epochs of these searched trials, {100 * run / full:.0f}%.")]
+
+
+def _missing(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """What a reader could take for known and is not."""
+    reference, chosen = sides(spec, record)
+    final = final_side(record)
+    is_search = bool(spec.search.space)
+    trials = list(record.trials.values())
+    if is_search and chosen and reference is None:
+        yield "There is no complete baseline, so what the search gained is not known."
+    planned, seen = spec.search.trials, sum(trial.stage in ("baseline", "search") for trial in trials)
+    if is_search and seen < planned:
+        yield f"{seen} of the {planned} planned trials of the search were started."
+    for state in ("running", "waiting", "interrupted"):
+        if numbers := [trial.number for trial in trials if trial.state == state]:
+            yield f"{words.count(len(numbers), 'trial')} {state}: {words.listed(numbers)}."
+    reasons = Counter(trial.reason or "no reason given" for trial in trials if trial.state == "failed")
+    for reason, count in reasons.items():
+        yield f"{words.count(count, 'trial')} failed: {reason}"
+    blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
+    if blank:
+        yield f"{spec.metric} is not a number at the last epoch of {_trials(blank)}, which count for nothing here."
+    unconfirmed = sorted(one.trial.number for one in candidates(record, spec) if one.confirmed is None)
+    if unconfirmed:
+        yield f"{_trials(unconfirmed).capitalize()} ran at full budget, but on one seed only: not confirmed on others."
+    yield from _unread(spec, record)
+    if final and len(final.seeds(spec.metric)) < 2:
+        yield "There is one seed, so the spread over seeds is not known."
+
+
+def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """For which configurations the test split was read."""
+    compared = [side for side in (*sides(spec, record), final_side(record)) if side]
+    read = [side.label for side in compared if side.spread(on_test(spec))]
+    if read and spec.search.space:
+        yield f"The test split was read only for {words.listed(read)}; no other trial's test metrics are known."
+    elif compared and not read:
+        yield "The test split was not read."
+
+
+def _trials(numbers: list[int]) -> str:
+    return f"trial{'s' if len(numbers) > 1 else ''} {words.listed(numbers)}"
+
+
+def _settings(spec: StudySpec) -> dict[str, str]:
+    """Every key that a trial starts from, and how the search goes."""
+    search, found = spec.search, {}
+    for section, values in spec.base.items():
+        for key, given in values.items():
+            dotted = f"{section}.{key}"
+            found[dotted] = _domain(search.space[dotted]) if dotted in search.space else words.setting(given)
+    if not search.space:
+        return found | {"metric": f"{spec.metric}, {spec.mode}"}
+    stopping, confirm = search.early_stopping, search.confirm
+    found["metric"] = f"{spec.metric}, {spec.mode}, at the last epoch"
+    found["search"] = f"{words.count(search.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    found["baseline"] = (
+        ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
+    )
+    found["early stopping"] = "none"
+    if stopping.name != "none":
+        found["early stopping"] = (
+            f"{stopping.name}: grace {words.count(stopping.grace, 'epoch')}, reduction {stopping.reduction}"
+        )
+    found["confirm"] = (
+        f"top {confirm.top} and the baseline on {words.count(confirm.seeds, 'fresh seed')}" if confirm.top else "none"
+    )
+    return found
+
+
+def _domain(domain: Domain) -> str:
+    if domain.choices is not None:
+        return f"searched: one of {words.setting(domain.choices)}"
+    more = (", log" if domain.log else "") + (f", step {words.setting(domain.step)}" if domain.step else "")
+    return f"searched: {words.setting(domain.low)} to {words.setting(domain.high)}{more}"
+
+
+def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+    """Where the numbers come from; of what several sessions say, every different value in order."""
+    found: dict[str, list[str]] = {"study": [spec.name], "settings' hash": [spec.hash], "state": [record.state]}
+    for key, given in _flat(spec.origin or {}, "origin"):
+        found.setdefault(key, []).append(words.setting(given))
+    for session in record.sessions:
+        told = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in ("event", "time")}}
+        for key, given in _flat(told):
+            found.setdefault(key, []).append(_moment(given) if key == "started" else words.setting(given))
+    return {key: "; ".join(dict.fromkeys(values)) for key, values in found.items()}
+
+
+def _flat(given: Mapping[str, Any], *path: str) -> Iterator[tuple[str, Any]]:
+    for key, inner in given.items():
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, *path, str(key))
+        else:
+            yield " ".join((*path, str(key))), inner
+
+
+def _moment(seconds: Any) -> str:
+    if not isinstance(seconds, int | float):
+        return words.MISSING
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _pairs(values: Mapping[str, str]) -> pd.DataFrame:
+    return pd.DataFrame({"key": list(values), "value": list(values.values())}, dtype=object)

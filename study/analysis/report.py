@@ -1,0 +1,63 @@
+"""The report of a study as files."""
+
+import os
+from io import BytesIO
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from study.analysis.content import report_page
+from study.analysis.figures import FIGURES
+from study.analysis.frame import trials_frame
+from study.analysis.page import to_html, to_markdown
+from study.analysis.style import styled
+from study.errors import UserError
+from study.record import StudyRecord
+from study.spec import StudySpec
+
+
+def write_report(spec: StudySpec, record: StudyRecord, out: Path) -> Path:
+    """Write `report.html` (whole in itself), `report.md`, `figures/*.png` and `trials.csv` into a folder.
+
+    A study in any state has a report. The same study gives the same files, byte for byte. Each file is replaced in
+    one step: a reader sees the old one or the new one.
+
+    Returns:
+        The path of `report.html`.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    drawn = {name: draw(spec, record) for name, draw in FIGURES.items()}
+    pictures = {name: png(figure) for name, figure in drawn.items() if figure is not None}
+    page = report_page(spec, record, pictures)
+    files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
+    files["trials.csv"] = trials_frame(spec, record).to_csv().encode()
+    files["report.md"] = to_markdown(page).encode()
+    files["report.html"] = to_html(page, pictures).encode()
+    try:
+        (out / "figures").mkdir(parents=True, exist_ok=True)
+        for name in FIGURES.keys() - pictures.keys():  # of an earlier report, before the trials were run anew
+            (out / "figures" / f"{name}.png").unlink(missing_ok=True)
+        for name, content in files.items():
+            _replace(out / name, content)
+    except OSError as error:
+        raise UserError(f"{out}: the report cannot be written: {error.strerror}") from None
+    return out / "report.html"
+
+
+@styled
+def png(figure: Figure) -> bytes:
+    """A figure as a PNG file that holds nothing but the picture: no date, no version."""
+    stream = BytesIO()
+    figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
