@@ -126,10 +126,11 @@ def _settings(spec: StudySpec) -> dict[str, str]:
         for key, given in values.items():
             dotted = f"{section}.{key}"
             found[dotted] = _domain(search.space[dotted]) if dotted in search.space else words.setting(given)
+    metric = f"{spec.metric} at the last epoch, {'higher' if spec.mode == 'max' else 'lower'} is better"
     if not search.space:
-        return found | {"metric": f"{spec.metric}, {spec.mode}"}
+        return found | {"metric": metric}
     stopping, confirm = search.early_stopping, search.confirm
-    found["metric"] = f"{spec.metric}, {spec.mode}, at the last epoch"
+    found["metric"] = metric
     found["search"] = f"{words.count(search.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     found["baseline"] = (
         ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"

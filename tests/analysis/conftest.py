@@ -1,0 +1,97 @@
+"""Studies for the tests: real ledgers, written event by event and folded as every reader folds them."""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.ledger import Ledger
+from study.record import StudyRecord
+from study.spec import StudySpec, load_study
+
+PARAMS = {"method.alpha": 0.01, "method.lambda": 1.5, "method.epsilon": 0.25}
+BASELINE = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+
+
+class Writer:
+    """Writes a study's ledger; a trial starts 10 s after the one before it and takes 2 s per epoch."""
+
+    def __init__(self, path: Path) -> None:
+        path.touch()
+        self.path, self.ledger, self.trials, self.clock = path, Ledger(path), count(), 1_800_000_000.0
+        self.append("opened", versions={"torch": "2.15.0"}, commit="abc1234", data="0123456789abcdef")
+
+    def append(self, event: str, **fields: Any) -> None:
+        self.ledger.append(event, time=self.clock, **fields)
+
+    def trial(
+        self,
+        stage: str,
+        values: Sequence[float | None],
+        state: str | None = "complete",
+        test: float | None = None,
+        metric: str = "val/accuracy",
+        **given: Any,
+    ) -> int:
+        """One trial with its metric at each epoch; state None: it is still running."""
+        number, reason = next(self.trials), given.pop("reason", None)
+        default = BASELINE if stage == "baseline" else PARAMS
+        self.append("trial", trial=number, stage=stage, **{"params": default, "seed": 0} | given)
+        self.clock += 10.0
+        self.append("started", trial=number, node="here")
+        for epoch, value in enumerate(values, start=1):
+            self.clock += 2.0
+            self.append("report", trial=number, epoch=epoch, metrics={"train/loss": 2.0 / epoch, metric: value})
+        if state:
+            self.append("ended", trial=number, state=state, reason=reason)
+        if test is not None:
+            self.append("tested", trial=number, metrics={"test/accuracy": test})
+        return number
+
+    def record(self, state: str | None = "complete") -> StudyRecord:
+        """Close the ledger and read it; state None: the driver is still at it."""
+        if state:
+            self.append("closed", state=state)
+            self.ledger.close()
+            return StudyRecord.load(self.path)
+        record = StudyRecord.load(self.path)
+        self.ledger.close()
+        return record
+
+
+@pytest.fixture(scope="session")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Writer]:
+    """Opens new ledgers."""
+    return lambda: Writer(tmp_path_factory.mktemp("study") / "ledger.jsonl")
+
+
+@pytest.fixture(scope="session")
+def spec() -> StudySpec:
+    """The quickstart, of 4 epochs."""
+    return load_study("quickstart", ["train.epochs=4", "search.early_stopping.grace=1", "search.trials=5"])
+
+
+@pytest.fixture(scope="session")
+def final_spec() -> StudySpec:
+    """A configuration without a search, as `study train` runs it."""
+    return load_study("quickstart", ["train.epochs=4", "search.space={}", "search.baseline=null"], name="trained")
+
+
+@pytest.fixture(scope="session")
+def frozen(writer: Callable[[], Writer]) -> StudyRecord:
+    """A finished study: the luckiest trial of the search (4) is not the best on fresh seeds (1)."""
+    study = writer()
+    study.trial("baseline", [0.2, 0.3, 0.4, 0.56])
+    study.trial("search", [0.3, 0.4, 0.5, 0.70], params=PARAMS)
+    study.trial("search", [0.2], state="pruned", reason="ASHA at epoch 1", params=PARAMS | {"method.alpha": 0.5})
+    study.trial("search", [], state="failed", reason="Diverged: loss is nan in epoch 1")
+    study.trial("search", [0.3, 0.4, 0.5, 0.72], params=PARAMS | {"method.alpha": 0.123456})
+    for seed, value, test in ((1, 0.50, 0.48), (2, 0.52, 0.50), (3, 0.54, 0.52)):
+        study.trial("confirm", [0.3, value], seed=seed, repeats=0, params=BASELINE, test=test)
+    for seed, value, test in ((1, 0.70, 0.68), (2, 0.74, 0.70), (3, 0.78, 0.72)):
+        study.trial("confirm", [0.3, value], seed=seed, repeats=1, test=test)
+    for seed, value in ((1, 0.60), (2, 0.70), (3, 0.80)):
+        study.trial("confirm", [0.3, value], seed=seed, repeats=4, params=PARAMS | {"method.alpha": 0.123456})
+    return study.record()

@@ -1,0 +1,61 @@
+import pandas as pd
+import pytest
+
+from study.analysis import epochs_frame, trials_frame
+
+
+def test_a_trial_is_a_row(spec, frozen):
+    frame = trials_frame(spec, frozen)
+    assert list(frame.index) == list(range(14))
+    assert frame.index.name == "trial"
+    assert list(frame.columns) == [
+        *("stage", "state", "reason", "seed", "repeats", "epochs", "seconds"),
+        *("method.alpha", "method.lambda", "method.epsilon"),
+        *("val/accuracy", "test/accuracy", "train/loss"),
+    ]
+    stopped = frame.loc[2]
+    assert (stopped["state"], stopped["epochs"], stopped["seconds"]) == ("pruned", 1, 2.0)
+    assert (stopped["val/accuracy"], stopped["method.alpha"]) == (0.2, 0.5)
+    confirmed = frame.loc[8]
+    assert (confirmed["repeats"], confirmed["seed"], confirmed["test/accuracy"]) == (1, 1, 0.68)
+
+
+def test_what_is_not_there_is_missing(spec, frozen):
+    failed = trials_frame(spec, frozen).loc[3]
+    assert failed["epochs"] == 0
+    assert failed[["repeats", "val/accuracy", "test/accuracy", "train/loss"]].isna().all()
+    assert failed["reason"] == "Diverged: loss is nan in epoch 1"
+
+
+def test_a_parameter_that_was_not_given_has_the_files_value(spec, writer):
+    study = writer()
+    study.trial("baseline", [0.5], params={"method.lambda": 0.0})
+    frame = trials_frame(spec, study.record())
+    assert frame.loc[0, "method.alpha"] == spec.base["method"]["alpha"]
+
+
+def test_no_trial_gives_a_frame_with_its_columns(spec, writer):
+    frame = trials_frame(spec, writer().record())
+    assert frame.empty
+    assert {"stage", "method.alpha", "val/accuracy"} <= set(frame.columns)
+
+
+def test_epochs_are_rows(writer):
+    study = writer()
+    study.trial("search", [0.1, None])
+    frame = epochs_frame(study.record())
+    expected = {"trial": [0, 0], "epoch": [1, 2], "train/loss": [2.0, 1.0], "val/accuracy": [0.1, None]}
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(expected))
+
+
+def test_no_epoch_gives_a_frame_with_its_columns(writer):
+    assert list(epochs_frame(writer().record()).columns) == ["trial", "epoch"]
+
+
+def test_a_running_trial_has_no_seconds(spec, writer):
+    study = writer()
+    study.trial("search", [0.1], state=None)
+    row = trials_frame(spec, study.record(state=None)).loc[0]
+    assert row["state"] == "running"
+    assert row["val/accuracy"] == pytest.approx(0.1)
+    assert pd.isna(row["seconds"])
