@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import pandas as pd
@@ -33,15 +34,15 @@ class Table:
     kind: ClassVar = "table"
     frame: pd.DataFrame
 
-    @property
+    @cached_property
     def header(self) -> list[str]:
         return [str(name) for name in self.frame.columns]
 
-    @property
+    @cached_property
     def rows(self) -> list[list[str]]:
         return [[str(cell) for cell in row] for row in self.frame.itertuples(index=False)]
 
-    @property
+    @cached_property
     def numeric(self) -> list[bool]:
         """Which columns hold numbers."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
