@@ -19,8 +19,7 @@ from study.spec.schema import Domain
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
-    "learning_curves": "Each line is one trial. Dotted lines are the epochs at which ASHA compares trials and stops "
-    "the worse ones. Confirm trials are left out.",
+    "learning_curves": "Each line is one trial. Confirm trials are left out.",
     "parameters": "Each mark is one trial of the search, one seed. A trial that was stopped early stands at the value "
     "of its last epoch, which a full budget would have changed. The dashed line is the baseline.",
     "progress": "Each mark is one trial of the search, one seed. Only trials at full budget count for the best so far.",
@@ -29,7 +28,7 @@ CAPTIONS = {
 
 def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str]) -> Page:
     """The whole report; `pictures` are the figures that could be drawn."""
-    drawn = [Picture(name, caption) for name, caption in CAPTIONS.items() if name in pictures]
+    drawn = [Picture(name, _caption(name, spec)) for name in CAPTIONS if name in pictures]
     summary, configurations = tables.printed_summary(spec, record), tables.printed_configurations(spec, record)
     shown = list(_missing(spec, record))
     sections = [
@@ -50,6 +49,12 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
         else None,
     ]
     return Page(f"Study {spec.name}", message(spec, record), [section for section in sections if section])
+
+
+def _caption(name: str, spec: StudySpec) -> str:
+    if name != "learning_curves" or not spec.search.space or spec.search.early_stopping.name == "none":
+        return CAPTIONS[name]
+    return f"{CAPTIONS[name]} Dotted lines are the epochs at which ASHA compares trials and stops the worse ones."
 
 
 def _explained(spec: StudySpec, record: StudyRecord) -> str:

@@ -24,6 +24,7 @@ from study.analysis.style import (
     VERMILLION,
     end_labels,
     ended_value,
+    fade,
     legend,
     metric_axis,
     new,
@@ -47,19 +48,23 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
     chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
     figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
     named = [one.trial for one in (chosen, reference) if one]
-    others = [trial for trial in trials if trial not in named]
+    others, faded = [trial for trial in trials if trial not in named], fade(len(trials))
     full = [trial for trial in others if trial.state != "pruned"]
     stopped = [trial for trial in others if trial.state == "pruned"]
-    axes.add_collection(LineCollection([_curve(spec, t) for t in stopped], colors=PALE, linewidths=0.9))
-    axes.add_collection(LineCollection([_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45))
-    _ends(axes, spec, stopped, "stopped early", marker="v", color=GREY, s=22)
-    _ends(axes, spec, [t for t in full if t.state == "complete"], "full budget", marker="o", color=BLUE, s=18)
+    axes.add_collection(LineCollection([_curve(spec, t) for t in stopped], colors=PALE, linewidths=0.9, alpha=faded))
+    axes.add_collection(
+        LineCollection([_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded)
+    )
+    _ends(axes, spec, stopped, "stopped early", marker="v", color=GREY, s=22, alpha=faded)
+    _ends(
+        axes, spec, [t for t in full if t.state == "complete"], "full budget", marker="o", color=BLUE, s=18, alpha=faded
+    )
     _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
     labels = []
     for one, name, colour, line in ((chosen, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
         if one:
             curve = _curve(spec, one.trial)
-            axes.plot(*curve.T, color=colour, linewidth=2.4, linestyle=line)
+            axes.plot(*curve.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
             labels.append((*curve[-1], f"{name} (trial {one.trial.number})", colour))
     if not named:
         labels = [(*_curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
@@ -85,17 +90,17 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
         shown = [trial for trial in trials if trial.state == state]
         if shown:
             ends = [(trial.number, ended_value(spec, trial)) for trial in shown]
-            axes.scatter(*zip(*ends, strict=True), label=MARK_WORDS[state], zorder=3, **mark)
+            axes.scatter(*zip(*ends, strict=True), label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
     last, labels = max(trial.number for trial in trials), []
     if complete:
         numbers = sorted(one.trial.number for one in complete)
         values = {one.trial.number: one.value for one in complete}
         pick = max if spec.mode == "max" else min
         so_far = [pick(values[n] for n in numbers[: index + 1]) for index in range(len(numbers))]
-        axes.step([*numbers, last], [*so_far, so_far[-1]], where="post", color=BLUE, linewidth=2.2, zorder=2)
+        axes.step([*numbers, last], [*so_far, so_far[-1]], where="post", color=BLUE, linewidth=2.2, zorder=5)
         labels.append((last, so_far[-1], "best so far", BLUE))
     if reference:
-        axes.hlines(reference.value, 0, last, color=BLACK, linewidth=1.3, linestyle="--", zorder=1)
+        axes.hlines(reference.value, 0, last, color=BLACK, linewidth=1.3, linestyle="--", zorder=5)
         labels.append((last, reference.value, "baseline", BLACK))
     axes.set(xlabel="trial, in the order in which the search chose them", ylabel=plain(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -15,6 +15,7 @@ from study.analysis.style import (
     MARK_WORDS,
     MARKS,
     ended_value,
+    fade,
     label,
     legend,
     metric_axis,
@@ -45,12 +46,12 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
         place = _axis(axes, domain, [param(spec, reference.trial, key)] if reference else [])
         for state, mark in MARKS.items():
             shown = [trial for trial in trials if trial.state == state]
-            _scatter(axes, spec, shown, place, key, label=MARK_WORDS[state], zorder=3, **mark)
+            _scatter(axes, spec, shown, place, key, label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
         if reference:
             axes.axhline(reference.value, color=BLACK, linewidth=1.1, linestyle="--", zorder=1)
-            _scatter(axes, spec, [reference.trial], place, key, label="baseline", zorder=4, **BASELINE_MARK)
+            _scatter(axes, spec, [reference.trial], place, key, label="baseline", zorder=5, **BASELINE_MARK)
         if chosen:
-            _scatter(axes, spec, [chosen.trial], place, key, label="best", zorder=5, **BEST_MARK)
+            _scatter(axes, spec, [chosen.trial], place, key, label="best", zorder=6, **BEST_MARK)
         axes.set_xlabel(label(key))
         metric_axis(axes, spec.metric)
     for index, axes in enumerate(panels):

@@ -59,8 +59,8 @@ WIDTH = 7.0  # inches: letters stay readable when a phone shows the figure on it
 
 # How a trial's value is drawn: a low-budget value never looks like a full one.
 MARKS: dict[str, dict[str, Any]] = {
-    "complete": {"marker": "o", "s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6},
-    "pruned": {"marker": "v", "s": 26, "facecolors": "none", "edgecolors": GREY, "linewidths": 1.0},
+    "complete": {"marker": "o", "s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4},
+    "pruned": {"marker": "v", "s": 26, "facecolors": "none", "edgecolors": GREY, "linewidths": 1.0, "zorder": 3},
 }
 MARK_WORDS = {"complete": "full budget", "pruned": "stopped early, at its last epoch"}
 BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
@@ -72,6 +72,11 @@ styled = matplotlib.rc_context(STYLE)  # type: ignore[arg-type]  # a decorator; 
 def ended_value(spec: StudySpec, trial: TrialRecord) -> float | None:
     """What a finished trial ended with."""
     return trial.last(spec.metric) if trial.state in MARKS else None
+
+
+def fade(count: int) -> float:
+    """Opacity of each of so many marks: full for a study of usual size, less where they would hide one another."""
+    return min(1.0, (150 / max(count, 1)) ** 0.5)
 
 
 def label(key: str) -> str:
