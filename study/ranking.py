@@ -6,8 +6,9 @@ the value of the search trial does. Ties go to the earlier trial. Only validatio
 """
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
@@ -20,6 +21,10 @@ class Spread:
     mean: float
     deviation: float | None
     count: int
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values: mean, sd, n."""
+        return {"mean": self.mean, "sd": self.deviation, "n": self.count}
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,16 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(statistics.fmean(found), statistics.stdev(found) if len(found) > 1 else None, len(found))
 
 
+def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
+    """Every validation metric at the last epoch, and every test metric that was read, over trials of several seeds."""
+    found = {}
+    for name in sorted({name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}):
+        found[name] = spread(trial.last(name) for trial in trials)
+    for name in sorted({name for trial in trials for name in trial.tested}):
+        found[name] = spread(trial.tested.get(name) for trial in trials)
+    return {name: value for name, value in found.items() if value}
+
+
 def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials, the best first: by confirmed mean where there is one, the others behind."""
     trials = [_candidate(trial, record, spec) for trial in record.by_stage("search")]
@@ -59,12 +74,15 @@ def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     return sorted(candidates(record, spec), key=lambda one: (sign * one.value, one.trial.number))
 
 
-def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
-    """The best configuration, the baseline included: a search that gained nothing says so."""
-    found = candidates(record, spec)
+def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """Candidates and baseline, the best first: a search that gained nothing has its baseline at the top."""
     reference = baseline(record, spec)
-    everyone = ([reference] if reference else []) + found
-    return min(everyone, key=lambda one: _order(one, spec)) if everyone else None
+    return sorted(([reference] if reference else []) + candidates(record, spec), key=lambda one: _order(one, spec))
+
+
+def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    """The best configuration, None if no trial is complete."""
+    return next(iter(ranked(record, spec)), None)
 
 
 def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:

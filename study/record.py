@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from study import ledger
 
 Stage = Literal["baseline", "search", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
 
 
@@ -54,8 +55,15 @@ class TrialRecord:
 
 @dataclass
 class StudyRecord:
-    """A study as its ledger tells it."""
+    """A study as its ledger tells it.
 
+    Attributes:
+        id: unique to the study, whatever it is called.
+        sessions: the `opened` event of each driver that ran it.
+        state: new, running, complete, interrupted or failed.
+    """
+
+    id: str = ""
     trials: dict[int, TrialRecord] = field(default_factory=dict)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     state: str = "new"
@@ -84,7 +92,15 @@ class StudyRecord:
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
-        return (trial for trial in self.trials.values() if trial.stage in stages)
+        return (trial for trial in list(self.trials.values()) if trial.stage in stages)
+
+    def counts(self) -> dict[str, int]:
+        """How many trials are in each state, in the order of a trial's life."""
+        states = [trial.state for trial in list(self.trials.values())]
+        return {state: states.count(state) for state in STATES}
+
+    def _created(self, event: ledger.Event) -> None:
+        self.id = event["id"]
 
     def _opened(self, event: ledger.Event) -> None:
         self.sessions.append(event)

@@ -13,9 +13,9 @@ from study.spec.checks import Problems, check, one_of, section_model
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
 from study.spec.schema import Layout, Search
-from study.spec.study_spec import SECTIONS, StudySpec
+from study.spec.study_spec import StudySpec
 from study.training import metrics
-from study.training.config import TrainOptions
+from study.training.config import SECTIONS, TrainOptions
 
 NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -71,6 +71,7 @@ def resolve(document: Document) -> StudySpec:
         {section: values or {} for section, values in base.items()},
         Search.model_validate(layout["search"]),
         Layout.model_validate(document.values).resources,
+        None if layout["final_seeds"] is None else tuple(layout["final_seeds"]),
         layout["origin"],
     )
     _check_search(spec, problems)
@@ -123,6 +124,11 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
         known = [_check_key(spec, key, (*at, key), problems) for key in point]
         if all(known):
             _check_values(spec, point, at, problems)
+    given = len(spec.search.enqueue) + (spec.search.baseline is not None)
+    if not spec.search.space and spec.search.trials > max(given, 1):
+        problems.add(
+            ("search", "trials"), f"{spec.search.trials} given, allowed is {max(given, 1)}: search.space is empty"
+        )
     stopping = spec.search.early_stopping
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")

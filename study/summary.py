@@ -1,0 +1,116 @@
+"""A study's result in a few lines and as one JSON document."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from study import ranking
+from study.home import StudyFolder
+from study.ranking import Candidate
+from study.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+
+if TYPE_CHECKING:
+    from study.run import Outcome
+
+
+def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    """State, trials by state, baseline and best with what is known of them; plain values for JSON."""
+    best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
+    document: dict[str, Any] = {
+        "name": spec.name,
+        "state": record.state,
+        "metric": spec.metric,
+        "trials": record.counts(),
+        "epochs": sum(trial.epochs for trial in record.trials.values()),
+        "failures": {trial.number: trial.reason for trial in record.trials.values() if trial.state == "failed"},
+    }
+    if spec.final_seeds is not None:
+        return document | {"final": _final(spec, record)}
+    return document | {
+        "baseline": _candidate(spec, reference) if reference else None,
+        "best": _candidate(spec, best) if best else None,
+    }
+
+
+def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
+    """The same for people: the baseline against the best, validation and test, with spread and seeds."""
+    document = summary(spec, record)
+    if spec.final_seeds is not None:
+        return _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
+    rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
+    if not rows:
+        return ["no trial is complete"]
+    test = spec.metric.replace("val/", "test/")
+    found = _rows(rows, [spec.metric, test])
+    best = document["best"]
+    found.append("best: " + ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items()))
+    if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
+        found.append("The search gained nothing over the baseline.")
+    return found
+
+
+def farewell(outcome: "Outcome") -> list[str]:
+    """The end of a run: how it ended, what came out, where things are and what to type next."""
+    folder, spec, record = outcome.folder, outcome.spec, outcome.record
+    counts = ", ".join(f"{count} {state}" for state, count in record.counts().items() if count)
+    found = ["", f"study {spec.name}: {record.state} ({counts or 'no trial yet'})"]
+    if record.state == "complete":
+        found += lines(spec, record)
+        found += ["", f"report     {folder.report / 'report.html'}"]
+        if folder.best_file.exists():
+            found.append(f"best       {folder.best_file}")
+        found += ["MLflow UI  study ui", "", *_next(folder, spec)]
+    else:
+        failures = [
+            f"trial {trial.number}: {trial.reason}" for trial in record.trials.values() if trial.state == "failed"
+        ]
+        found += failures[:1] + ([f"its traceback: {folder.path / 'errors'}"] if failures else [])
+        found.append(f"go on with it: study resume {spec.name}")
+    if outcome.untracked:
+        found.append(f"not everything is in MLflow: {outcome.untracked}")
+    return found
+
+
+def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
+    if spec.final_seeds is not None:
+        return [f"next: study report {spec.name}; more seeds: study train ... --seeds"]
+    return [f"next: study train {_short(folder.best_file)} --seeds 0,1,2"]
+
+
+def _short(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[str]:
+    lines = []
+    for who, one in rows:
+        for metric in metrics:
+            if value := one["metrics"].get(metric):
+                spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
+                seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
+                lines.append(f"{who:<9} {metric:<26} {value['mean']:.4f}{spread} ({seeds})")
+    return lines
+
+
+def _candidate(spec: StudySpec, one: Candidate) -> dict[str, Any]:
+    trials = one.repeats or [one.trial]
+    return {
+        "trial": one.trial.number,
+        "params": one.trial.params,
+        "search_value": one.value,
+        "seeds": [trial.seed for trial in trials],
+        "metrics": _metrics(trials),
+    }
+
+
+def _final(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    return {"seeds": [trial.seed for trial in trials], "metrics": _metrics(trials)}
+
+
+def _metrics(trials: list[TrialRecord]) -> dict[str, Any]:
+    return {name: value.to_document() for name, value in ranking.spreads(trials).items()}
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

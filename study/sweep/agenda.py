@@ -1,0 +1,181 @@
+"""What runs next, and what came of it: the ledger is its memory, Optuna its adviser.
+
+A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm);
+then the test split, read only for what was chosen and for the baseline. A final training has one stage, its seeds,
+and reads the test split for each.
+"""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from study import ranking
+from study.ledger import Ledger
+from study.record import ENDED, Stage, State, StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.sweep.early_stopping import EarlyStopping
+from study.sweep.sampler import Sampler
+
+HOPELESS = 3
+"""A study stops when its first so many trials have all failed."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thing for a worker to do: train a trial, or read the test split with a trained one."""
+
+    kind: Literal["train", "test"]
+    trial: TrialRecord
+
+    @property
+    def needs_model_file(self) -> bool:
+        """Whether weights are written (confirm and final trials) or read (tests)."""
+        return self.trial.stage in ("confirm", "final")
+
+
+class Agenda:
+    """The course of one study.
+
+    Args:
+        spec: the study.
+        ledger: open for appending.
+        record: what the ledger says so far; kept up to date here.
+        rule: early stopping of searched trials; it hears all that the record holds.
+    """
+
+    def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
+        self.spec, self.record, self._ledger, self._rule = spec, record, ledger, rule
+        self.stopping: str | None = None
+        self._sampler = Sampler(spec)
+        self._testing: set[int] = set()
+        self._recall()
+        self._unfinished = deque(trial for trial in record.trials.values() if trial.state not in ENDED)
+
+    def next(self) -> Job | Literal["done"] | None:
+        """The next job; None: wait for one that runs; "done": nothing will follow."""
+        if self.stopping:
+            return "done"
+        if self._unfinished:
+            return Job("train", self._unfinished.popleft())
+        if self.spec.final_seeds is not None:
+            return self._next_final(self.spec.final_seeds)
+        if len(list(self.record.by_stage("baseline", "search"))) < self.spec.search.trials:
+            return Job("train", self._next_searched())
+        if self._any_running("baseline", "search"):
+            return None
+        if (repeat := self._next_confirm()) is not None:
+            return Job("train", repeat)
+        if self._any_running("confirm"):
+            return None
+        chosen = [ranking.baseline(self.record, self.spec), ranking.best(self.record, self.spec)]
+        return self._next_test([repeat for one in chosen if one for repeat in one.repeats])
+
+    def started(self, number: int, node: str) -> None:
+        """A trial begins, from its first epoch."""
+        self._write("started", trial=number, node=node)
+
+    def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
+        """A trial's epoch is over. Says whether the trial goes on; if not, its end is in the ledger."""
+        trial = self.record.trials[number]
+        if epoch != trial.epochs + 1:
+            return trial.state == "running"  # Tune repeats the last result when a trial returns
+        self._write("report", trial=number, epoch=epoch, metrics=_finite(metrics))
+        if epoch == self.spec.epochs:
+            self._complete(trial)
+        elif self._stops(trial, epoch):
+            self._end(trial, "pruned", self._rule.name)
+        return trial.state == "running"
+
+    def failed(self, number: int, reason: str) -> None:
+        """A trial ended before its last epoch and was not stopped."""
+        self._end(self.record.trials[number], "failed", reason)
+        trials = self.record.trials.values()
+        ended = [trial for trial in trials if trial.state in ENDED]
+        if len(ended) >= HOPELESS and all(trial.state == "failed" for trial in ended):
+            self.stopping = "failed"
+
+    def tested(self, number: int, metrics: Mapping[str, float]) -> None:
+        """The test split was read with a trial's model."""
+        if not self.record.trials[number].tested:
+            self._write("tested", trial=number, metrics=_finite(metrics))
+
+    def _recall(self) -> None:
+        """Bring early stopping and Optuna to where the ledger is, and end what was cut off before its end was noted."""
+        for trial in list(self.record.by_stage("baseline", "search")):
+            self._sampler.adopt(trial.number, trial.params)
+        for trial in list(self.record.trials.values()):
+            stops = [self._stops(trial, epoch) for epoch in range(1, min(trial.epochs + 1, self.spec.epochs))]
+            if trial.state in ENDED:
+                self._sampler.tell(trial)
+            elif trial.epochs == self.spec.epochs:
+                self._complete(trial)
+            elif any(stops):
+                self._end(trial, "pruned", self._rule.name)
+
+    def _stops(self, trial: TrialRecord, epoch: int) -> bool:
+        value = trial.reports[epoch - 1].get(self.spec.metric)
+        return trial.stage == "search" and value is not None and self._rule.stops(trial.number, epoch, value)
+
+    def _complete(self, trial: TrialRecord) -> None:
+        if trial.last(self.spec.metric) is None:
+            self._end(trial, "failed", f"{self.spec.metric} is not a number")
+        else:
+            self._end(trial, "complete")
+
+    def _end(self, trial: TrialRecord, state: State, reason: str | None = None) -> None:
+        self._write("ended", trial=trial.number, state=state, reason=reason)
+        self._sampler.tell(trial)
+
+    def _write(self, event: str, **fields: Any) -> None:
+        self.record.apply(self._ledger.append(event, **fields))
+
+    def _add(self, stage: Stage, params: Mapping[str, Any], seed: int, repeats: int | None = None) -> TrialRecord:
+        number = len(self.record.trials)
+        self._write("trial", trial=number, stage=stage, params=dict(params), seed=seed, repeats=repeats)
+        return self.record.trials[number]
+
+    def _next_searched(self) -> TrialRecord:
+        search = self.spec.search
+        given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
+        position, number = len(list(self.record.by_stage("baseline", "search"))), len(self.record.trials)
+        if position >= len(given):
+            return self._add("search", self._sampler.ask(number), self.spec.seed)
+        self._sampler.adopt(number, given[position])
+        stage: Stage = "baseline" if search.baseline is not None and position == 0 else "search"
+        return self._add(stage, given[position], self.spec.seed)
+
+    def _next_confirm(self) -> TrialRecord | None:
+        confirm = self.spec.search.confirm
+        if confirm.top == 0:
+            return None
+        reference = ranking.baseline(self.record, self.spec)
+        top = ranking.searched(self.record, self.spec)[: confirm.top]
+        have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("confirm")}
+        for one in ([reference] if reference else []) + top:
+            for seed in range(self.spec.seed + 1, self.spec.seed + 1 + confirm.seeds):
+                if (one.trial.number, seed) not in have:
+                    return self._add("confirm", one.trial.params, seed, repeats=one.trial.number)
+        return None
+
+    def _next_final(self, seeds: Sequence[int]) -> Job | Literal["done"] | None:
+        have = {trial.seed for trial in self.record.by_stage("final")}
+        for seed in seeds:
+            if seed not in have:
+                return Job("train", self._add("final", {}, seed))
+        return None if self._any_running("final") else self._next_test(list(self.record.by_stage("final")))
+
+    def _next_test(self, trials: Sequence[TrialRecord]) -> Job | Literal["done"] | None:
+        for trial in trials:
+            if trial.state == "complete" and not trial.tested and trial.number not in self._testing:
+                self._testing.add(trial.number)
+                return Job("test", trial)
+        return "done"
+
+    def _any_running(self, *stages: Stage) -> bool:
+        return any(trial.state not in ENDED for trial in self.record.by_stage(*stages))
+
+
+def _finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    return {key: value if math.isfinite(value) else None for key, value in metrics.items()}
