@@ -91,9 +91,10 @@ class Progress:
             finals = [trial.last(spec.metric) for trial in self._record.by_stage("final") if trial.state == "complete"]
             mean = ranking.spread(finals)
             return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
-        best, reference = ranking.best(self._record, spec), ranking.baseline(self._record, spec)
+        best = next(iter(ranking.searched(self._record, spec)), None)
+        reference = ranking.baseline(self._record, spec)
         if best is None:
-            return "-"
+            return f"baseline {spec.metric} {reference.value:.4f}" if reference else "-"
         text = f"{spec.metric} {best.value:.4f} (trial {best.trial.number})"
         return f"{text}, baseline {reference.value:.4f}" if reference else text
 

@@ -7,7 +7,7 @@ and reads the test split for each.
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,18 +59,14 @@ class Agenda:
             return "done"
         if self._unfinished:
             return Job("train", self._unfinished.popleft())
-        if self.spec.final_seeds is not None:
-            return self._next_final(self.spec.final_seeds)
-        if len(list(self.record.by_stage("baseline", "search"))) < self.spec.search.trials:
-            return Job("train", self._next_searched())
-        if self._any_running("baseline", "search"):
-            return None
-        if (repeat := self._next_confirm()) is not None:
-            return Job("train", repeat)
-        if self._any_running("confirm"):
-            return None
-        chosen = [ranking.baseline(self.record, self.spec), ranking.best(self.record, self.spec)]
-        return self._next_test([repeat for one in chosen if one for repeat in one.repeats])
+        trial = self._next_searched() or self._next_confirm() or self._next_final()
+        if trial is not None:
+            return Job("train", trial)
+        for trial in self._to_test():
+            if not trial.tested and trial.number not in self._testing:
+                self._testing.add(trial.number)
+                return Job("test", trial)
+        return None if self._any_running("baseline", "search", "confirm", "final") else "done"
 
     def started(self, number: int, node: str) -> None:
         """A trial begins, from its first epoch."""
@@ -136,10 +132,12 @@ class Agenda:
         self._write("trial", trial=number, stage=stage, params=dict(params), seed=seed, repeats=repeats)
         return self.record.trials[number]
 
-    def _next_searched(self) -> TrialRecord:
+    def _next_searched(self) -> TrialRecord | None:
         search = self.spec.search
         given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
         position, number = len(list(self.record.by_stage("baseline", "search"))), len(self.record.trials)
+        if position >= search.trials or self.spec.final_seeds is not None:
+            return None
         if position >= len(given):
             return self._add("search", self._sampler.ask(number), self.spec.seed)
         self._sampler.adopt(number, given[position])
@@ -147,31 +145,27 @@ class Agenda:
         return self._add(stage, given[position], self.spec.seed)
 
     def _next_confirm(self) -> TrialRecord | None:
-        confirm = self.spec.search.confirm
-        if confirm.top == 0:
-            return None
-        reference = ranking.baseline(self.record, self.spec)
-        top = ranking.searched(self.record, self.spec)[: confirm.top]
+        """The baseline's repeats can run while the last searched trials do, those of the best only after them."""
+        chosen = ranking.to_confirm(self.record, self.spec, top=not self._any_running("baseline", "search"))
         have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("confirm")}
-        for one in ([reference] if reference else []) + top:
-            for seed in range(self.spec.seed + 1, self.spec.seed + 1 + confirm.seeds):
-                if (one.trial.number, seed) not in have:
-                    return self._add("confirm", one.trial.params, seed, repeats=one.trial.number)
+        for trial in chosen:
+            for seed in range(self.spec.seed + 1, self.spec.seed + 1 + self.spec.search.confirm.seeds):
+                if (trial.number, seed) not in have:
+                    return self._add("confirm", trial.params, seed, repeats=trial.number)
         return None
 
-    def _next_final(self, seeds: Sequence[int]) -> Job | Literal["done"] | None:
+    def _next_final(self) -> TrialRecord | None:
         have = {trial.seed for trial in self.record.by_stage("final")}
-        for seed in seeds:
-            if seed not in have:
-                return Job("train", self._add("final", {}, seed))
-        return None if self._any_running("final") else self._next_test(list(self.record.by_stage("final")))
+        seed = next((seed for seed in self.spec.final_seeds or () if seed not in have), None)
+        return None if seed is None else self._add("final", {}, seed)
 
-    def _next_test(self, trials: Sequence[TrialRecord]) -> Job | Literal["done"] | None:
-        for trial in trials:
-            if trial.state == "complete" and not trial.tested and trial.number not in self._testing:
-                self._testing.add(trial.number)
-                return Job("test", trial)
-        return "done"
+    def _to_test(self) -> list[TrialRecord]:
+        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best."""
+        chosen = [ranking.baseline(self.record, self.spec)]
+        if not self._any_running("baseline", "search", "confirm"):
+            chosen.append(ranking.best(self.record, self.spec))
+        repeats = [trial for one in chosen if one for trial in one.repeats]
+        return repeats + [trial for trial in self.record.by_stage("final") if trial.state == "complete"]
 
     def _any_running(self, *stages: Stage) -> bool:
         return any(trial.state not in ENDED for trial in self.record.by_stage(*stages))
