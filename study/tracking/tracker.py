@@ -97,10 +97,10 @@ class Tracker:
 
     def _connect(self) -> "Writer":
         os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
-        for name in ("alembic", "mlflow"):
-            logging.getLogger(name).setLevel(logging.WARNING)
         from study.tracking.writer import Writer
 
+        for name in ("alembic", "mlflow"):
+            logging.getLogger(name).setLevel(logging.WARNING)
         return Writer(self._home, self._folder, self._spec, self._progress)
 
 
