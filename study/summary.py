@@ -32,6 +32,13 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     }
 
 
+def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
+    """The mean of each metric of the baseline, the best or the final seeds, as WHO/SPLIT/NAME."""
+    document = summary(spec, record)
+    found = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
+    return {f"{who}/{name}": value["mean"] for who, metrics in found.items() for name, value in metrics.items()}
+
+
 def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
     document = summary(spec, record)
@@ -66,7 +73,8 @@ def farewell(outcome: "Outcome") -> list[str]:
         found += failures[:1] + ([f"its traceback: {folder.path / 'errors'}"] if failures else [])
         found.append(f"go on with it: study resume {spec.name}")
     if outcome.untracked:
-        found.append(f"not everything is in MLflow: {outcome.untracked}")
+        found += ["", f"not everything is in MLflow: {outcome.untracked}"]
+        found.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
     return found
 
 

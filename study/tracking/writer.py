@@ -11,7 +11,7 @@ from study.home import Home, StudyFolder
 from study.ledger import Event, read
 from study.record import StudyRecord
 from study.spec import StudySpec
-from study.summary import summary
+from study.summary import result_metrics
 from study.tracking.progress import Progress
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
@@ -124,13 +124,7 @@ class Writer:
 
     def _result(self, event: Event) -> None:
         """The study's result as metrics of its run, so that its row and charts say what came out."""
-        document = summary(self._spec, StudyRecord.fold(read(self._folder.ledger_file)))
-        found = {who: document.get(who) or {} for who in ("baseline", "best", "final")}
-        values = {
-            f"{who}/{name}": value["mean"]
-            for who, one in found.items()
-            for name, value in one.get("metrics", {}).items()
-        }
+        values = result_metrics(self._spec, StudyRecord.fold(read(self._folder.ledger_file)))
         metrics = [Metric(name, value, _milliseconds(event), 0) for name, value in values.items()]
         self._client.log_batch(self._progress.parent, metrics=metrics)
 
