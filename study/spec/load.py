@@ -119,6 +119,9 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
         if _check_key(spec, key, at, problems):
             for value in domain.ends():
                 _check_values(spec, {key: value}, at, problems)
+            section, name = key.split(".")
+            if type(spec.base[section][name]) is int and isinstance(domain.step, float):
+                problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
     points = [(("search", "enqueue", str(index)), point) for index, point in enumerate(spec.search.enqueue)]
     for at, point in [(("search", "baseline"), spec.search.baseline or {}), *points]:
         known = [_check_key(spec, key, (*at, key), problems) for key in point]

@@ -95,8 +95,8 @@ class Resources(BaseModel):
     """What one trial takes: CPU cores and (shares of) GPUs."""
 
     model_config = STRICT
-    cpu: Annotated[float, Field(gt=0)] = 1
-    gpu: Annotated[float, Field(ge=0)] = 0
+    cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
+    gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
 
 
 class Layout(BaseModel):

@@ -30,8 +30,8 @@ class TrainOptions:
     weight_decay: Annotated[float, Range(low=0.0)] = 0.0
     lr_milestones: tuple[Annotated[float, Range(above=0.0, below=1.0)], ...] = ()
     probe_learning_rate: Annotated[float, Range(above=0.0)] = 0.01
-    seed: Annotated[int, Range(low=0)] = 0
-    threads: Annotated[int, Range(low=1)] = 1
+    seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0
+    threads: Annotated[int, Range(low=1, high=1024)] = 1
 
 
 @dataclass(frozen=True)

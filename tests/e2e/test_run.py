@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from command import Command
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -12,7 +13,6 @@ from study.home import Home
 from study.ledger import read
 from study.sweep.sampler import Sampler
 from study.training import Trial
-from tests.e2e.conftest import Command
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from command import Command
 from mlflow import MlflowClient
 
 from study.home import Home
 from study.record import StudyRecord
-from tests.e2e.conftest import Command
 
 
 @pytest.fixture
