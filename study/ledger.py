@@ -98,8 +98,10 @@ class Tail:
                     return
                 try:
                     event = json.loads(line)
-                except json.JSONDecodeError as error:
+                except ValueError as error:  # no JSON, or no text at all
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
+                if not isinstance(event, dict) or "event" not in event:
+                    raise UserError(f"{self.path}: damaged at byte {self.offset}: no event")
                 self.offset += len(line)
                 yield event
 

@@ -75,7 +75,7 @@ class Agenda:
     def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
         """A trial's epoch is over. Says whether the trial goes on; if not, its end is in the ledger."""
         trial = self.record.trials[number]
-        if epoch != trial.epochs + 1:
+        if trial.state != "running" or epoch != trial.epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
         self._write("report", trial=number, epoch=epoch, metrics=_finite(metrics))
         if epoch == self.spec.epochs:
@@ -85,7 +85,9 @@ class Agenda:
         return trial.state == "running"
 
     def failed(self, number: int, reason: str) -> None:
-        """A trial ended before its last epoch and was not stopped."""
+        """A trial ended before its last epoch and was not stopped; nothing if it had ended, its worker died later."""
+        if self.record.trials[number].state in ENDED:
+            return
         self._end(self.record.trials[number], "failed", reason)
         trials = self.record.trials.values()
         ended = [trial for trial in trials if trial.state in ENDED]
@@ -107,7 +109,7 @@ class Agenda:
                 self._sampler.tell(trial)
             elif trial.epochs == self.spec.epochs:
                 self._complete(trial)
-            elif any(stops):
+            elif any(stops[-1:]):  # one that went on behind a rung was let through, whoever reached it later
                 self._end(trial, "pruned", self._rule.name)
 
     def _stops(self, trial: TrialRecord, epoch: int) -> bool:
