@@ -1,47 +1,114 @@
 """FairKL, the debiasing regulariser (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
-import torch
+from typing import Literal
+
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from study.losses.catalogue import regulariser
+from study.losses.divergence import divergence
+from study.losses.groups import same, without_self
+from study.losses.ranges import Count, Positive, Weight
+from study.losses.similarity import cosines
 
 
 @regulariser
-def fair_kl(views: Tensor, *, target: Tensor, bias: Tensor) -> Tensor:
-    """FairKL as released (the paper's published figures come from it; it is not Eq. 10).
+def fair_kl(
+    views: Tensor,
+    *,
+    target: Tensor,
+    bias: Tensor | None = None,
+    bias_features: Tensor | None = None,
+    similarity: Tensor | None = None,
+    variant: Literal[
+        "reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"
+    ] = "reference",
+    pooled: bool = True,
+    positive_weight: Weight = 1.0,
+    negative_weight: Weight = 1.0,
+    kld: Weight = 1.0,
+    min_count: Count = 2,
+    variance_floor: Positive = 1e-3,
+) -> Tensor:
+    """How much the similarity of pairs depends on whether they share the bias, for pairs of one class and of two.
 
-    Squared differences between bias-aligned and bias-conflicting pairs of the means and standard deviations of
-    cosine similarity, for pairs of one class and of two, plus the linear terms of the released code. A deviation is
-    taken over the full matrix with the entries outside its cell zero; an empty cell counts as zeros.
+    "reference" is the released function, from which the published figures come; it is not Eq. 10. Over cosines, the
+    diagonal included: squared differences of the means of aligned and conflicting pairs, `kld` times those of their
+    deviations (each over the full matrix, entries outside its cell zero), minus the mean of the conflicting positives,
+    plus that of the aligned negatives. An empty cell counts as zeros.
+
+    The other variants follow section 3.1 on squared distances, the anchor itself left out: "kl" is Eq. 10,
+    D(aligned || conflicting); "kl_reverse" exchanges the two; "jeffreys" is their sum; "kl_lognormal" is Eq. 10 on the
+    logarithms of the distances; "moments" the squared differences of means and deviations; "mean" that of the means
+    (Eq. 9), and "mean_similarity" the same with |cosine| (Eq. 9, right).
+
+    With `bias_features` the bias is soft (appendix B.2.4): each pair counts as aligned with its value times
+    b = cosine of the two samples' bias features, and as conflicting with its value times 1 - b. Means are over the
+    pairs of the term; the print divides by the batch size.
 
     Args:
         views: unit embeddings, shape (V, B, D).
-        target, bias: classes and bias classes, shape (B,).
+        target: classes, shape (B,).
+        bias: bias classes, shape (B,).
+        bias_features: a bias-capturing model's features, shape (B, K); instead of `bias`.
+        similarity: `gram(views)`, if the caller has it.
+        variant: see above.
+        pooled: one comparison over all pairs of the batch, or one per anchor, averaged; not for "reference".
+        positive_weight, negative_weight: of the terms for pairs of one class and of two (footnote 2, Eq. 28).
+        kld: weight of the deviations in "reference".
+        min_count: a comparison with fewer aligned or fewer conflicting pairs is left out; not for "reference".
+        variance_floor: smallest variance (or squared distance under the logarithm) in the divergences.
 
     Returns:
         The regulariser, a scalar.
+
+    Raises:
+        ValueError: not exactly one of `bias` and `bias_features` is given.
     """
-    rows = views.flatten(0, 1).float()
-    label, attribute = target.repeat(len(views)), bias.repeat(len(views))
-    similarity = rows @ rows.T
-    same_label = label[:, None] == label[None, :]
-    same_bias = attribute[:, None] == attribute[None, :]
+    cosine, count = cosines(views, similarity), len(views)
+    if bias is not None and bias_features is None:
+        aligned = same(bias, count).to(cosine.dtype)
+    elif bias_features is not None and bias is None:
+        features = normalize(bias_features, dim=-1).to(cosine.dtype)
+        aligned = (features @ features.T).repeat(count, count)
+    else:
+        raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")
+    soft, positive = bias is None, same(target, count).to(cosine.dtype)
+    if variant == "reference":
+        positive_term, negative_term = _released(cosine, positive, aligned, soft=soft, kld=kld)
+    else:
+        positive_term, negative_term = (
+            divergence(
+                cosine, pairs, aligned, variant, soft=soft, pooled=pooled, min_count=min_count, floor=variance_floor
+            )
+            for pairs in (without_self(positive), 1 - positive)
+        )
+    return positive_weight * positive_term + negative_weight * negative_term
 
-    def moments(cell: Tensor) -> tuple[Tensor, Tensor]:
-        inside = similarity.where(cell, 0.0)
-        variance = inside.var()
-        deviation = variance.where(variance > 0, 1.0).sqrt().where(variance > 0, 0.0)
-        return inside.sum() / cell.sum().clamp(min=1), deviation
 
-    positive_aligned, positive_aligned_sd = moments(same_label & same_bias)
-    positive_conflicting, positive_conflicting_sd = moments(same_label & ~same_bias)
-    negative_aligned, negative_aligned_sd = moments(~same_label & same_bias)
-    negative_conflicting, negative_conflicting_sd = moments(~same_label & ~same_bias)
+def _released(cosine: Tensor, positive: Tensor, aligned: Tensor, *, soft: bool, kld: float) -> tuple[Tensor, Tensor]:
+    """The two terms of the released function. Cells are cut by products with 0 and 1, faster than masks."""
+    of_positive = cosine * positive
+    of_negative = cosine - of_positive
+    positive_pairs, aligned_pairs, both_pairs = positive.sum(), aligned.sum(), (positive * aligned).sum()
+    if soft:
+        counts = (positive_pairs, positive_pairs, positive.numel() - positive_pairs, positive.numel() - positive_pairs)
+    else:
+        conflicting = positive_pairs - both_pairs
+        apart = aligned_pairs - both_pairs
+        counts = (both_pairs, conflicting, apart, positive.numel() - positive_pairs - apart)
+    positive_aligned, negative_aligned = of_positive * aligned, of_negative * aligned
+    cells = (positive_aligned, of_positive - positive_aligned, negative_aligned, of_negative - negative_aligned)
+    (pa, pa_sd), (pc, pc_sd), (na, na_sd), (nc, nc_sd) = (_moments(*cell) for cell in zip(cells, counts, strict=True))
     return (
-        (positive_conflicting - positive_aligned).square()
-        + (negative_aligned - negative_conflicting).square()
-        + (positive_aligned_sd - positive_conflicting_sd).square()
-        + (negative_aligned_sd - negative_conflicting_sd).square()
-        - positive_conflicting
-        + negative_aligned
+        (pc - pa).square() + kld * (pa_sd - pc_sd).square() - pc,
+        (na - nc).square() + kld * (na_sd - nc_sd).square() + na,
     )
+
+
+def _moments(cell: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean over the cell's pairs; standard deviation over the whole matrix, with gradient 0 where it is 0."""
+    total, entries = cell.sum(), cell.numel()
+    variance = (cell.square().sum() - total.square() / entries) / (entries - 1)
+    spread = variance > 0
+    return total / pairs.clamp(min=1), variance.where(spread, 1.0).sqrt().where(spread, 0.0)
