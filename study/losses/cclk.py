@@ -188,8 +188,8 @@ def _conditional(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
     """log sum over j of W[j, i] e^s(i, j), j over the rows of both views, for each row i; -inf without a weight."""
     each = weights if len(weights) == 2 else weights * 2
     tiled = torch.cat([weight.T.repeat(1, 2) for weight in each])
-    some = tiled > 0
-    return log_sum_exp(cosine * scale + tiled.where(some, 1.0).log(), 1.0, keep=some)
+    none = tiled <= 0
+    return log_sum_exp(cosine * scale + tiled.where(~none, 1.0).log(), 1.0, drop=none.to(cosine.dtype))
 
 
 def _printed(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:

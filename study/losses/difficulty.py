@@ -55,7 +55,7 @@ def difficulty_weighted_info_nce(
     positive, cosine = between_views(views) / temperature, cosines(views, similarity)
     samples, scale = views.shape[1], 1 / temperature
     count = 2 * samples - 2
-    negative = ~torch.eye(samples, dtype=torch.bool, device=views.device).repeat(2, 2)
+    negative = 1 - torch.eye(samples, dtype=cosine.dtype, device=views.device).repeat(2, 2)
     weight = _difficulty(cosine, gram(biased_views), negative)
     term = cosine * scale + (weight if weight_gradient else weight.detach()).log()
     if form == "sum":
@@ -63,7 +63,7 @@ def difficulty_weighted_info_nce(
         per_row = _contrast(log_sum, positive, count, tau_plus, math.log(count) - scale if floor else None)
     else:
         per_pair = _contrast(term, positive[:, None], 1, tau_plus, -scale if floor else None)
-        per_row = per_pair.where(negative, 0.0).sum(1) / count
+        per_row = per_pair.where(negative > 0, 0.0).sum(1) / count
     return rescaled(per_row.mean(), temperature, base_temperature)
 
 
@@ -113,7 +113,7 @@ def _difficulty(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tens
 
 def _relative(cosine: Tensor, negative: Tensor) -> Tensor:
     """Distance over the largest one between an anchor and a negative; 0 (without gradient) for pairs that coincide."""
-    squared = (2 - 2 * cosine).where(negative, 0.0)
+    squared = (2 - 2 * cosine) * negative
     apart = squared > 0
     distance = squared.where(apart, 1.0).sqrt().where(apart, 0.0)
     largest = distance.amax()

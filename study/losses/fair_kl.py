@@ -2,12 +2,14 @@
 
 from typing import Literal
 
+import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from study.losses.catalogue import regulariser
+from study.losses.cells import cell_sums
 from study.losses.divergence import divergence
-from study.losses.groups import same, without_self
+from study.losses.groups import group, same, without_self
 from study.losses.ranges import Count, Positive, Weight
 from study.losses.similarity import cosines
 
@@ -65,15 +67,15 @@ def fair_kl(
     Raises:
         ValueError: not exactly one of `bias` and `bias_features` is given.
     """
-    cosine, count = cosines(views, similarity), len(views)
+    cosine = cosines(views, similarity)
     if bias is not None and bias_features is None:
-        aligned = same(bias, count).to(cosine.dtype)
+        aligned = same(group(bias), views)
     elif bias_features is not None and bias is None:
         features = normalize(bias_features, dim=-1).to(cosine.dtype)
-        aligned = (features @ features.T).repeat(count, count)
+        aligned = (features @ features.T).repeat(len(views), len(views))
     else:
         raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")
-    soft, positive = bias is None, same(target, count).to(cosine.dtype)
+    soft, positive = bias is None, same(group(target), views)
     if variant == "reference":
         positive_term, negative_term = _released(cosine, positive, aligned, soft=soft, kld=kld)
     else:
@@ -87,28 +89,20 @@ def fair_kl(
 
 
 def _released(cosine: Tensor, positive: Tensor, aligned: Tensor, *, soft: bool, kld: float) -> tuple[Tensor, Tensor]:
-    """The two terms of the released function. Cells are cut by products with 0 and 1, faster than masks."""
-    of_positive = cosine * positive
-    of_negative = cosine - of_positive
-    positive_pairs, aligned_pairs, both_pairs = positive.sum(), aligned.sum(), (positive * aligned).sum()
+    """The two terms of the released function, for pairs of one class and of two."""
+    entries = positive.numel()
+    sums, squares = cell_sums(cosine, positive, aligned)
+    one_class = positive.sum()
     if soft:
-        counts = (positive_pairs, positive_pairs, positive.numel() - positive_pairs, positive.numel() - positive_pairs)
+        pairs = torch.stack([one_class, one_class, entries - one_class, entries - one_class])
     else:
-        conflicting = positive_pairs - both_pairs
-        apart = aligned_pairs - both_pairs
-        counts = (both_pairs, conflicting, apart, positive.numel() - positive_pairs - apart)
-    positive_aligned, negative_aligned = of_positive * aligned, of_negative * aligned
-    cells = (positive_aligned, of_positive - positive_aligned, negative_aligned, of_negative - negative_aligned)
-    (pa, pa_sd), (pc, pc_sd), (na, na_sd), (nc, nc_sd) = (_moments(*cell) for cell in zip(cells, counts, strict=True))
+        both, one_bias = torch.linalg.vecdot(positive, aligned).sum(), aligned.sum()
+        pairs = torch.stack([both, one_class - both, one_bias - both, entries - one_class - one_bias + both])
+    pa, pc, na, nc = (sums / pairs.clamp(min=1)).unbind()
+    variance = (squares - sums.square() / entries) / (entries - 1)
+    spread = variance > 0  # a deviation of 0 has gradient 0
+    pa_sd, pc_sd, na_sd, nc_sd = variance.where(spread, 1.0).sqrt().where(spread, 0.0).unbind()
     return (
         (pc - pa).square() + kld * (pa_sd - pc_sd).square() - pc,
         (na - nc).square() + kld * (na_sd - nc_sd).square() + na,
     )
-
-
-def _moments(cell: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean over the cell's pairs; standard deviation over the whole matrix, with gradient 0 where it is 0."""
-    total, entries = cell.sum(), cell.numel()
-    variance = (cell.square().sum() - total.square() / entries) / (entries - 1)
-    spread = variance > 0
-    return total / pairs.clamp(min=1), variance.where(spread, 1.0).sqrt().where(spread, 0.0)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from study.losses.catalogue import loss
-from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self
+from study.losses.groups import group, group_size, group_sum, same, sample_labels
 from study.losses.ranges import Temperature
 from study.losses.similarity import cosines, log_sum_exp, rescaled
 
@@ -52,17 +52,17 @@ def fair_sup_con(
     Returns:
         The loss, a scalar.
     """
-    count, scale = len(views), 1 / temperature
+    scale = 1 / temperature
     cosine, label = cosines(views, similarity), sample_labels(views, target)
     if denominator == "all":
         log_sum = log_sum_exp(cosine, scale)
     else:
-        same_bias = same(bias, count)
+        keep = same(group(bias), views)
         if target is not None:
-            keep = same_bias & ~same(target, count)
-        else:
-            keep = same_bias if anchor_in_denominator else without_self(same_bias)
-        log_sum = log_sum_exp(cosine, scale, keep=keep)
+            keep.sub_(same(group(target, bias), views))
+        elif not anchor_in_denominator:
+            keep.fill_diagonal_(0)
+        log_sum = log_sum_exp(cosine, scale, drop=keep.neg_().add_(1))
     log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
     row_weight, attraction, total = (
         _group_weights(views, label, bias, group_form) if group_norm else _plain(views, label)
@@ -74,17 +74,16 @@ def fair_sup_con(
 def _plain(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Each row's weight, weighted sum of the cosines with its positives, and sum of these weights; all (V*B,)."""
     index = group(label)
-    positives = group_size(index, len(views)) - 1
+    positives = group_size(index, views) - 1
     attraction = (views * (group_sum(index, views.sum(0)) - views)).sum(-1).flatten()
-    row_weight = 1 / (positives.clamp(min=1) * len(positives)).to(views.dtype)
-    return row_weight, attraction, positives
+    return 1 / (positives.clamp(min=1) * len(positives)), attraction, positives
 
 
 def _group_weights(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
     """The same for FSCL+: a positive weighs one over the number of positives in its (label, bias) group."""
     count = len(views)
     by_label, by_both = group(label), group(label, bias)
-    size = group_size(by_both, count).to(views.dtype)
+    size = group_size(by_both, views)
     others = (size - 1).clamp(min=1)
     elsewhere = others if form == "released" else size
     weight = 1 / elsewhere.view(count, -1, 1)

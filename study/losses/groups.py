@@ -4,16 +4,6 @@ import torch
 from torch import Tensor
 
 
-def same(label: Tensor, views: int) -> Tensor:
-    """Boolean (V*B, V*B): do two rows share their sample's label? Compared once per pair of samples, then tiled."""
-    return (label[:, None] == label[None, :]).repeat(views, views)
-
-
-def without_self(mask: Tensor) -> Tensor:
-    """A copy of the (n, n) mask with its diagonal empty."""
-    return mask.clone().fill_diagonal_(0)
-
-
 def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
     """The labels, shape (B,); without a target each sample is a class of its own, its views the only positives."""
     return torch.arange(views.shape[1], device=views.device) if target is None else target
@@ -27,12 +17,28 @@ def group(*labels: Tensor) -> Tensor:
     return index
 
 
-def group_size(index: Tensor, views: int) -> Tensor:
-    """Rows (views counted) in each row's group, shape (V*B,), int64."""
-    size = torch.zeros_like(index).index_add(0, index, torch.ones_like(index)) * views
+def same(index: Tensor, rows: Tensor) -> Tensor:
+    """1 where two rows share their sample's group, else 0, shape (n, n) for n rows, in the dtype of `rows`.
+
+    Masks are numbers, not booleans: comparing into floats and multiplying is several times faster than `where` on a
+    CPU, and no slower elsewhere. A group index is exact as a float, a label need not be.
+    """
+    value = index.to(rows.dtype).repeat(rows.shape[:-1].numel() // len(index))
+    return torch.eq(value[:, None], value[None, :], out=value.new_empty(len(value), len(value)))
+
+
+def without_self(mask: Tensor) -> Tensor:
+    """A copy of the (n, n) mask with its diagonal 0."""
+    return mask.clone().fill_diagonal_(0)
+
+
+def group_size(index: Tensor, rows: Tensor) -> Tensor:
+    """Rows in each row's group, shape (n,), in the dtype of `rows`, whose views count."""
+    views = rows.shape[:-1].numel() // len(index)
+    size = rows.new_zeros(len(index)).index_add(0, index, rows.new_full((len(index),), views))
     return size.index_select(0, index).repeat(views)
 
 
-def group_sum(index: Tensor, rows: Tensor) -> Tensor:
+def group_sum(index: Tensor, values: Tensor) -> Tensor:
     """Sum over each sample's group of (B, D) values, shape (B, D)."""
-    return torch.zeros_like(rows).index_add(0, index, rows).index_select(0, index)
+    return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)

@@ -4,12 +4,14 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, same, sample_labels, without_self
+from study.losses.margin_rows import margin_rows
 from study.losses.pair_sum import pair_softplus
 from study.losses.ranges import Guard, Margin, Temperature
-from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled, softplus
+from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 
 
 @loss
@@ -51,26 +53,23 @@ def eps_sup_info_nce(
         The loss, a scalar.
     """
     cosine, scale = cosines(views, similarity), 1 / temperature
-    label = sample_labels(views, target)
-    same_label = same(label, len(views))
-    positive = without_self(same_label)
-    positives = group_size(group(label), len(views)) - 1
+    index = group(sample_labels(views, target))
+    same_label = same(index, views)
+    positives = group_size(index, views) - 1
     if form == "c":
-        negative = guarded(log_sum_exp(cosine, scale, keep=~same_label), cosine, scale, guard)
-        term = softplus(torch.add((negative + epsilon)[:, None], cosine, alpha=-scale))
-        per_row = term.where(positive, 0.0).sum(1) - epsilon * positives
+        per_row = margin_rows(cosine, same_label.fill_diagonal_(0), scale, epsilon, guard) - epsilon * positives
         if reduction == "mean":
             per_row = per_row / positives.clamp(min=1)
     elif form == "d":
-        per_row = pair_softplus(cosine * scale, positive, ~same_label, epsilon) - epsilon * positives * (
-            len(cosine) - 1 - positives
-        )
+        per_row = pair_softplus(
+            cosine * scale, without_self(same_label) > 0, same_label == 0, epsilon
+        ) - epsilon * positives * (len(cosine) - 1 - positives)
     else:
-        attraction = log_sum_exp(cosine, -scale, keep=positive) + epsilon
+        attraction = log_sum_exp(cosine, -scale, drop=1 - without_self(same_label)) + epsilon
         if form == "a":
-            per_row = softplus(log_sum_exp(cosine, scale, keep=~same_label) + attraction) - epsilon
+            per_row = softplus(log_sum_exp(cosine, scale, drop=same_label) + attraction) - epsilon
         else:
-            term = softplus(torch.add(attraction[:, None], cosine, alpha=scale)) - epsilon
-            per_row = term.where(~same_label, 0.0).sum(1)
+            gap = torch.add(-attraction[:, None], cosine, alpha=-scale)
+            per_row = torch.linalg.vecdot(-logsigmoid(gap) - epsilon, 1 - same_label)
         per_row = per_row.where(positives > 0, 0.0)
     return rescaled(per_row.mean(), temperature, base_temperature)

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus as _softplus
+from torch.nn.functional import logsigmoid
 
 from study.losses.catalogue import full_precision
 
@@ -20,21 +20,25 @@ def gram(views: Tensor) -> Tensor:
     return _Gram.apply(views.flatten(0, 1))
 
 
+# What is left out of a sum of exponentials lies this far down: its exponential is 0, its own value is lost in rounding.
+NOTHING = -1e30
+
+
 def cosines(views: Tensor, similarity: Tensor | None) -> Tensor:
     """The caller's similarity matrix, or the one of `views` if it gave none."""
     return gram(views) if similarity is None else similarity
 
 
-def log_sum_exp(similarity: Tensor, scale: float, *, keep: Tensor | None = None, views: int = 1) -> Tensor:
+def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None, views: int = 1) -> Tensor:
     """log of the sum of exp(scale * similarity) over a part of each row; -inf (without gradient) for an empty part.
 
     Args:
         similarity: shape (n, n).
         scale: one over the temperature.
-        keep: boolean, broadcastable to (n, n), the part. None: everything but the diagonal.
-        views: with `keep` None, leave out the diagonal of each of the views x views blocks (all rows of one sample).
+        drop: 1 for what to leave out, 0 for the rest, shape (n, n). None: leave out the diagonal.
+        views: with `drop` None, leave out the diagonal of each of the views x views blocks (all rows of one sample).
     """
-    return _LogSumExp.apply(similarity, scale, keep, views)
+    return _LogSumExp.apply(similarity, scale, drop, views)
 
 
 def between_views(views: Tensor) -> Tensor:
@@ -45,8 +49,8 @@ def between_views(views: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor) -> Tensor:
-    """log(1 + e^x), exact in float64 (PyTorch's default switches to the identity at 20, an error of 2e-9)."""
-    return _softplus(x, threshold=40.0)
+    """log(1 + e^x), exact (PyTorch's own is the identity above 20), and without an exponential in its gradient."""
+    return -logsigmoid(-x)
 
 
 def guarded(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
@@ -76,25 +80,28 @@ class _Gram(torch.autograd.Function):
 
 
 class _LogSumExp(torch.autograd.Function):
-    """One softmax serves value and gradient: log-sum-exp = largest - log(largest probability)."""
-
+    # In place on one new matrix, kept for the gradient: on a CPU a fresh matrix costs more than a pass over an old one.
     @staticmethod
-    def forward(ctx: Any, similarity: Tensor, scale: float, keep: Tensor | None, views: int) -> Tensor:
-        lowest = torch.finfo(similarity.dtype).min
+    def forward(ctx: Any, similarity: Tensor, scale: float, drop: Tensor | None, views: int) -> Tensor:
         x = similarity * scale
-        if keep is None:
+        if drop is None:
             samples = len(x) // views
-            x.view(views, samples, views, samples).diagonal(0, 1, 3).fill_(lowest)
+            x.view(views, samples, views, samples).diagonal(0, 1, 3).fill_(NOTHING)
         else:
-            x = torch.where(keep, x, lowest)
-        largest = x.amax(1)
-        some = largest > lowest
-        probability = x.softmax(1)
-        ctx.save_for_backward(probability, some)
+            x.add_(drop, alpha=NOTHING)
+        log_sum = softmax_(x)
+        ctx.save_for_backward(x, log_sum)
         ctx.scale = scale
-        return torch.where(some, largest - probability.amax(1).log(), -torch.inf)
+        return log_sum
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        probability, some = ctx.saved_tensors
-        return probability * torch.where(some, gradient * ctx.scale, 0.0)[:, None], None, None, None
+        probability, log_sum = ctx.saved_tensors
+        return probability * torch.where(log_sum > -torch.inf, gradient * ctx.scale, 0.0)[:, None], None, None, None
+
+
+def softmax_(x: Tensor) -> Tensor:
+    """Turn x into the softmax of its rows, and return the rows' log-sum-exp: -inf for a row of NOTHING."""
+    largest = x.amax(1)
+    torch.softmax(x, 1, out=x)
+    return torch.where(largest > NOTHING / 2, largest - x.amax(1).log(), -torch.inf)

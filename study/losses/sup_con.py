@@ -44,12 +44,12 @@ def eps_sup_con(
         The loss, a scalar.
     """
     cosine, scale = cosines(views, similarity), 1 / temperature
-    label = sample_labels(views, target)
+    index = group(sample_labels(views, target))
     shifted = cosine
     if epsilon > 0:
-        shifted = torch.where(without_self(same(label, len(views))), cosine - epsilon * temperature, cosine)
+        shifted = torch.add(cosine, same(index, views), alpha=-epsilon * temperature)
     everyone = guarded(log_sum_exp(shifted, scale), cosine, scale, guard)
-    attraction, positives = mean_positive(views, label)
+    attraction, positives = mean_positive(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
     return rescaled(per_row[: len(views[0]) if anchors == "first" else None].mean(), temperature, base_temperature)
 
@@ -101,20 +101,19 @@ def sup_con_in(
         The loss, a scalar.
     """
     cosine, scale = cosines(views, similarity), 1 / temperature
-    label = sample_labels(views, target)
-    same_label = same(label, len(views))
-    positives = group_size(group(label), len(views)) - 1
+    index = group(sample_labels(views, target))
+    same_label = same(index, views)
+    positives = group_size(index, views) - 1
     some = positives > 0
-    attraction = log_sum_exp(cosine, scale, keep=without_self(same_label)).where(some, 0.0)
-    repulsion = log_sum_exp(cosine, scale, keep=~same_label)
-    share = positives.clamp(min=1).to(cosine.dtype).log() if mean_positives else torch.zeros_like(attraction)
+    attraction = log_sum_exp(cosine, scale, drop=1 - without_self(same_label)).where(some, 0.0)
+    repulsion = log_sum_exp(cosine, scale, drop=same_label)
+    share = positives.clamp(min=1).log() if mean_positives else torch.zeros_like(attraction)
     per_row = torch.logaddexp(-epsilon - share, repulsion - attraction).where(some, 0.0)
     return rescaled(per_row.mean(), temperature, base_temperature)
 
 
-def mean_positive(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+def mean_positive(views: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """Mean cosine of each row with its positives (0 if none) and their number, both (V*B,), by class sums: O(V*B*D)."""
-    index = group(label)
-    positives = group_size(index, len(views)) - 1
+    positives = group_size(index, views) - 1
     others = group_sum(index, views.sum(0)) - views
     return (views * others).sum(-1).flatten() / positives.clamp(min=1), positives
