@@ -122,11 +122,11 @@ def _terms(
     positive, scale = between_views(views) / temperature, 1 / temperature
     own = positive
     if extra_positives is not None:
-        own = torch.einsum("vbd,mbd->mvb", views, extra_positives) * scale
+        own = (views * extra_positives[:, None]).sum(-1) * scale
         own = (own.logsumexp(0) - math.log(len(extra_positives))).flatten()
     if negatives is not None:
         count, anchors = len(negatives), views.shape[1]
-        negative = (torch.einsum("bd,nbd->nb", views[0], negatives) * scale).logsumexp(0)
+        negative = ((views[0] * negatives).sum(-1) * scale).logsumexp(0)
         positive, own = positive[:anchors], own[:anchors]
     else:
         count, cosine = len(positive) - 2, cosines(views, similarity)

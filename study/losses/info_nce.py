@@ -40,7 +40,7 @@ def eps_info_nce(
     if len(views) < 2:
         raise ValueError(f"eps_info_nce needs two views of each sample or more, got {len(views)}")
     negative = log_sum_exp(cosines(views, similarity), 1 / temperature, views=len(views)).view(len(views), -1)
-    positive = torch.einsum("vbd,wbd->vwb", views, views) / temperature
+    positive = (views[:, None] * views[None]).sum(-1) / temperature
     term = softplus(negative[:, None] + epsilon - positive) - epsilon
     other = ~torch.eye(len(views), dtype=torch.bool, device=views.device)[:, :, None]
     per_row = term.where(other, 0.0).sum(1) / (len(views) - 1)
