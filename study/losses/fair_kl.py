@@ -2,15 +2,14 @@
 
 from typing import Literal
 
-import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from study.losses.catalogue import regulariser
-from study.losses.cells import cell_sums
 from study.losses.divergence import divergence
 from study.losses.groups import group, same, without_self
 from study.losses.ranges import Count, Positive, Weight
+from study.losses.released_fair_kl import released_terms
 from study.losses.similarity import cosines
 
 
@@ -77,7 +76,7 @@ def fair_kl(
         raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")
     soft, positive = bias is None, same(group(target), views)
     if variant == "reference":
-        positive_term, negative_term = _released(cosine, positive, aligned, soft=soft, kld=kld)
+        positive_term, negative_term = released_terms(cosine, positive, aligned, soft=soft, kld=kld).unbind()
     else:
         positive_term, negative_term = (
             divergence(
@@ -86,23 +85,3 @@ def fair_kl(
             for pairs in (without_self(positive), 1 - positive)
         )
     return positive_weight * positive_term + negative_weight * negative_term
-
-
-def _released(cosine: Tensor, positive: Tensor, aligned: Tensor, *, soft: bool, kld: float) -> tuple[Tensor, Tensor]:
-    """The two terms of the released function, for pairs of one class and of two."""
-    entries = positive.numel()
-    sums, squares = cell_sums(cosine, positive, aligned)
-    one_class = positive.sum()
-    if soft:
-        pairs = torch.stack([one_class, one_class, entries - one_class, entries - one_class])
-    else:
-        both, one_bias = torch.linalg.vecdot(positive, aligned).sum(), aligned.sum()
-        pairs = torch.stack([both, one_class - both, one_bias - both, entries - one_class - one_bias + both])
-    pa, pc, na, nc = (sums / pairs.clamp(min=1)).unbind()
-    variance = (squares - sums.square() / entries) / (entries - 1)
-    spread = variance > 0  # a deviation of 0 has gradient 0
-    pa_sd, pc_sd, na_sd, nc_sd = variance.where(spread, 1.0).sqrt().where(spread, 0.0).unbind()
-    return (
-        (pc - pa).square() + kld * (pa_sd - pc_sd).square() - pc,
-        (na - nc).square() + kld * (na_sd - nc_sd).square() + na,
-    )

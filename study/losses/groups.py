@@ -17,13 +17,13 @@ def group(*labels: Tensor) -> Tensor:
     return index
 
 
-def same(index: Tensor, rows: Tensor) -> Tensor:
-    """1 where two rows share their sample's group, else 0, shape (n, n) for n rows, in the dtype of `rows`.
+def same(index: Tensor, views: Tensor) -> Tensor:
+    """1 where two rows of `views` (V, B, D) share their sample's group, else 0, shape (V*B, V*B), in its dtype.
 
     Masks are numbers, not booleans: comparing into floats and multiplying is several times faster than `where` on a
     CPU, and no slower elsewhere. A group index is exact as a float, a label need not be.
     """
-    value = index.to(rows.dtype).repeat(rows.shape[:-1].numel() // len(index))
+    value = index.to(views.dtype).repeat(len(views))
     return torch.eq(value[:, None], value[None, :], out=value.new_empty(len(value), len(value)))
 
 
@@ -32,11 +32,10 @@ def without_self(mask: Tensor) -> Tensor:
     return mask.clone().fill_diagonal_(0)
 
 
-def group_size(index: Tensor, rows: Tensor) -> Tensor:
-    """Rows in each row's group, shape (n,), in the dtype of `rows`, whose views count."""
-    views = rows.shape[:-1].numel() // len(index)
-    size = rows.new_zeros(len(index)).index_add(0, index, rows.new_full((len(index),), views))
-    return size.index_select(0, index).repeat(views)
+def group_size(index: Tensor, views: Tensor) -> Tensor:
+    """Rows of `views` (V, B, D) in each row's group, shape (V*B,), in its dtype."""
+    size = views.new_zeros(len(index)).index_add(0, index, views.new_full((len(index),), len(views)))
+    return size.index_select(0, index).repeat(len(views))
 
 
 def group_sum(index: Tensor, values: Tensor) -> Tensor:
