@@ -10,7 +10,10 @@ def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
 
 
 def group(*labels: Tensor) -> Tensor:
-    """An index below B for each sample, shape (B,), equal where all the labels are equal."""
+    """An index below B for each sample, shape (B,), equal where all labels are. ValueError: another shape."""
+    for label in labels:
+        if label.ndim != 1:
+            raise ValueError(f"classes have the shape (B,), got {tuple(label.shape)}")
     index = torch.searchsorted(labels[0].sort().values, labels[0])
     for label in labels[1:]:
         index = group(index * len(label) + group(label))

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import logsigmoid
 
 
 def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> Tensor:
@@ -25,18 +25,11 @@ def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor, epsilon: f
 # An operator of its own, so that torch.compile sees one node and not n iterations. The gradient comes with the value.
 @torch.library.custom_op("study::pair_softplus", mutates_args=())
 def _pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
-    totals, gradient = [], torch.zeros_like(scaled)
-    for row, above, below, slope in zip(scaled, negative, positive, gradient, strict=True):
-        if scaled.is_cpu:  # elsewhere reading the number of pairs back would wait for the device
-            gap = row[above] - row[below, None] + epsilon
-            pull = gap.sigmoid()
-            slope[above], slope[below] = pull.sum(0), -pull.sum(1)
-        else:
-            gap = row.where(above, -torch.inf) - row.where(below, torch.inf)[:, None] + epsilon
-            pull = gap.sigmoid()
-            slope.copy_(pull.sum(0) - pull.sum(1))
-        totals.append(softplus(gap, threshold=40.0).sum())
-    return torch.stack(totals), gradient
+    # Reading the number of pairs back is free on a CPU and would wait for any other device.
+    pairs = picked_pairs if scaled.is_cpu else masked_pairs
+    rows = [pairs(*row, epsilon) for row in zip(scaled, positive, negative, strict=True)]
+    totals, gradients = zip(*rows, strict=True)
+    return torch.stack(totals), torch.stack(gradients)
 
 
 @_pair_softplus.register_fake
@@ -54,3 +47,18 @@ def _gradient(ctx: Any, of_total: Tensor, of_gradient: Tensor | None) -> tuple[T
 
 
 _pair_softplus.register_autograd(_gradient, setup_context=_keep)
+
+
+def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """The sum for one row and its gradient, over the row's pairs alone."""
+    gap = row[negative] - row[positive, None] + epsilon
+    pull, gradient = gap.sigmoid(), torch.zeros_like(row)
+    gradient[negative], gradient[positive] = pull.sum(0), -pull.sum(1)
+    return -logsigmoid(-gap).sum(), gradient
+
+
+def masked_pairs(row: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """The same over all n x n pairs: those that do not count are infinitely far apart."""
+    gap = row.where(negative, -torch.inf) - row.where(positive, torch.inf)[:, None] + epsilon
+    pull = gap.sigmoid()
+    return -logsigmoid(-gap).sum(), pull.sum(0) - pull.sum(1)

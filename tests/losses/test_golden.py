@@ -31,9 +31,9 @@ from study.losses.similarity import gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
 HERE = Path(__file__).parent
-FULL = Path(os.environ.get("STUDY_GOLDEN", HERE.parents[2].parent / "shared" / "golden"))
+FULL = Path(os.environ.get("STUDY_GOLDEN", HERE.parents[2] / "shared" / "golden"))
 PART = HERE / "golden"
-SOURCE = FULL if (FULL / "losses.index.json").exists() else PART
+SOURCE = FULL if "STUDY_GOLDEN" in os.environ or FULL.exists() else PART
 
 
 @cache

@@ -17,6 +17,7 @@ from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
 from study.losses.margin import eps_sup_info_nce
+from study.losses.pair_sum import masked_pairs, picked_pairs
 from study.losses.similarity import gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
@@ -73,6 +74,14 @@ def test_every_form_against_a_loop_over_anchors(form: str) -> None:
         terms = (math.exp(-epsilon) + sums).log()
         total += terms.mean() if form == "c" else terms.sum()
     close(eps_sup_info_nce(VIEWS, target=TARGET, temperature=TEMPERATURE, epsilon=epsilon, form=form), total / 24)
+
+
+def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
+    positive, negative = (LABEL[0] == LABEL) & OTHERS[0], LABEL[0] != LABEL
+    for ours, theirs in zip(
+        picked_pairs(SCORES[0], positive, negative, 0.3), masked_pairs(SCORES[0], positive, negative, 0.3), strict=True
+    ):
+        close(ours, theirs)
 
 
 def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:
@@ -269,3 +278,5 @@ def test_wrong_inputs_are_named() -> None:
         fair_kl(VIEWS, target=TARGET)
     with pytest.raises(ValueError, match="needs a condition"):
         fair_cclk(VIEWS)
+    with pytest.raises(ValueError, match=r"shape \(B,\), got \(12, 3\)"):
+        sup_con(VIEWS, target=CONDITION)
