@@ -35,7 +35,7 @@ class _MarginRows(torch.autograd.Function):
     def forward(ctx: Any, cosine: Tensor, positive: Tensor, scale: float, epsilon: float, guard: float) -> Tensor:
         negatives = (cosine * scale).add_(positive, alpha=NOTHING).fill_diagonal_(NOTHING)
         log_sum = softmax_(negatives)
-        share = (log_sum > -torch.inf).to(cosine.dtype)
+        share = (log_sum != -torch.inf).to(cosine.dtype)
         if guard > 0:
             guarded = torch.logaddexp(log_sum, cosine.amax(1) * scale + math.log(guard))
             share, log_sum = share * (log_sum - guarded).exp(), guarded

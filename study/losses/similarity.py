@@ -97,11 +97,11 @@ class _LogSumExp(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         probability, log_sum = ctx.saved_tensors
-        return probability * torch.where(log_sum > -torch.inf, gradient * ctx.scale, 0.0)[:, None], None, None, None
+        return probability * torch.where(log_sum == -torch.inf, 0.0, gradient * ctx.scale)[:, None], None, None, None
 
 
 def softmax_(x: Tensor) -> Tensor:
-    """Turn x into the softmax of its rows, and return the rows' log-sum-exp: -inf for a row of NOTHING."""
+    """Turn x into the softmax of its rows, and return their log-sum-exp: -inf for a row of NOTHING, nan with a nan."""
     largest = x.amax(1)
     torch.softmax(x, 1, out=x)
-    return torch.where(largest > NOTHING / 2, largest - x.amax(1).log(), -torch.inf)
+    return torch.where(largest <= NOTHING / 2, -torch.inf, largest - x.amax(1).log())

@@ -171,6 +171,14 @@ def test_degenerate_batches_give_finite_values_and_gradients(call: Call, dtype: 
 
 
 @every_call
+def test_a_nan_is_not_hidden(call: Call) -> None:
+    batch = make_batch()
+    batch[call.leaf] = batch[call.leaf].clone()
+    batch[call.leaf][..., 0, :] = torch.nan
+    assert call(batch).isnan()
+
+
+@every_call
 def test_low_temperatures_do_not_overflow_in_float32(call: Call) -> None:
     if "temperature" in {knob.key for knob in knobs(call.function)}:
         for temperature in (0.01, 0.001):
