@@ -14,6 +14,12 @@ from study.methods.objective import Objective, Weights
 EPS = {"name": "eps_sup_info_nce", "temperature": 0.2, "base_temperature": None, "epsilon": 0.3, "alpha": 0.25}
 
 
+def section(**given: object) -> dict[str, object]:
+    """A complete method section."""
+    found = EPS | given
+    return {key: knob.default for key, knob in methods.method_knobs(found).items()} | found
+
+
 def batch() -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     rows = functional.normalize(torch.randn(12, 6, generator=generator), dim=1)
@@ -35,7 +41,7 @@ def weighed(alpha: float, lambda_: float) -> tuple[float, Counted, Counted]:
     rows, target, bias = batch()
     loss, regulariser = Counted(3.0), Counted(7.0)
     objective = Objective(loss, regulariser, Weights(alpha, lambda_))
-    return float(objective(rows[None], rows, target=target, bias=bias)), loss, regulariser
+    return float(objective(rows[None], rows[None], target=target, bias=bias)), loss, regulariser
 
 
 def test_alpha_acts_once_and_lambda_weighs_the_regulariser() -> None:
@@ -56,37 +62,65 @@ def test_the_loss_sees_embeddings_and_the_regulariser_features() -> None:
     rows, target, bias = batch()
     loss, regulariser = Counted(0.0), Counted(0.0)
     features = rows[:, :3]
-    Objective(loss, regulariser, Weights(1.0, 1.0))(rows[None], features, target=target, bias=bias)
+    Objective(loss, regulariser, Weights(1.0, 1.0))(rows[None], features[None], target=target, bias=bias)
     assert loss.views.shape == (1, 12, 6)
     assert torch.equal(regulariser.views, features[None])
 
 
 def test_a_built_objective_is_the_weighted_sum_of_its_functions() -> None:
     rows, target, bias = batch()
-    section = EPS | {"regulariser": "fair_kl", "lambda": 2.0}
-    value = methods.build(section)(rows[None], rows, target=target, bias=bias)
+    value = methods.build(section(regulariser="fair_kl", **{"lambda": 2.0}))(
+        rows[None], rows[None], target=target, bias=bias
+    )
     loss = losses()["eps_sup_info_nce"](rows[None], target=target, temperature=0.2, epsilon=0.3)
     debias = regularisers()["fair_kl"](rows[None], target=target, bias=bias)
     assert value == 0.25 * loss + 2.0 * debias
 
 
+def test_one_matrix_of_similarities_serves_both_terms() -> None:
+    """Where loss and regulariser see the same rows: the value of two matrices."""
+    rows, target, bias = batch()
+    objective, views = methods.build(section(regulariser="fair_kl", **{"lambda": 2.0})), rows[None]
+    apart = objective(views, rows[None], target=target, bias=bias)
+    torch.testing.assert_close(objective(views, views, target=target, bias=bias), apart)
+
+
+def test_only_what_one_view_and_labels_suffice_for_is_a_method() -> None:
+    assert {"eps_sup_info_nce", "sup_con", "fair_sup_con", "bias_con"} <= set(methods.names())
+    assert not {"info_nce", "fair_cclk", "soft_con", "difficulty_weighted_info_nce"} & set(methods.names())
+
+
+@pytest.mark.parametrize("size", [12, 1])
+@pytest.mark.parametrize("regulariser", ["end", "fair_kl"])
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_gives_a_finite_value_and_gradient(name: str, regulariser: str, size: int) -> None:
+    """Also for the last batch of an epoch, which may hold one sample."""
+    given = {"name": name, "regulariser": regulariser, "lambda": 1.0}
+    complete = {key: knob.default for key, knob in methods.method_knobs(given).items()} | given
+    rows, target, bias = (part[:size] for part in batch())
+    views = rows[None].requires_grad_()
+    value = methods.build(complete)(views, views, target=target, bias=bias)
+    value.backward()
+    assert torch.isfinite(value)
+    assert views.grad is not None
+    assert torch.isfinite(views.grad).all()
+
+
 def test_without_a_regulariser_the_objective_is_the_weighted_loss() -> None:
     rows, target, _ = batch()
-    value = methods.build(EPS | {"regulariser": "none"})(rows[None], rows, target=target, bias=None)
+    value = methods.build(section(regulariser="none"))(rows[None], rows[None], target=target, bias=None)
     assert value == 0.25 * losses()["eps_sup_info_nce"](rows[None], target=target, temperature=0.2, epsilon=0.3)
 
 
 def test_the_keys_of_a_method_are_those_of_its_functions_and_weights() -> None:
     alone = methods.method_knobs({"name": "eps_sup_info_nce"})
     both = methods.method_knobs({"name": "eps_sup_info_nce", "regulariser": "fair_kl"})
-    assert set(alone) == {"alpha", "temperature", "base_temperature", "epsilon"}
-    assert set(both) == {*alone, "lambda"}
-    assert {key: knob.default for key, knob in alone.items()} == {
-        "alpha": 1.0,
-        "temperature": 0.1,
-        "base_temperature": None,
-        "epsilon": 0.0,
-    }
+    assert {"alpha", "temperature", "base_temperature", "epsilon"} <= set(alone)
+    assert not {"lambda", "variant", "tau_plus"} & set(alone)
+    assert {*alone, "lambda", "variant"} <= set(both)
+    assert {"alpha": 1.0, "temperature": 0.1, "epsilon": 0.0}.items() <= {
+        k: v.default for k, v in alone.items()
+    }.items()
 
 
 def test_who_needs_bias_labels() -> None:

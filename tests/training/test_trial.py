@@ -172,7 +172,6 @@ def test_the_last_partial_batch_is_kept(dataset: Dataset) -> None:
     assert [count for training, count in steps if training] == [64, 32]
 
 
-@pytest.mark.xfail(reason="fair_kl takes the variance of a single pair: nan", strict=False)
 def test_a_last_batch_of_one_sample_does_no_harm(dataset: Dataset) -> None:
     found = metrics(Trial(config("train.batch_size=64"), few(dataset, 65), "cpu"))
     assert all(np.isfinite(one["train/loss"]) for one in found[:-1])
