@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from study import ranking
 from study.ledger import Ledger, read
+from study.plan import plan
 from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import HOPELESS, Agenda, Job
@@ -159,6 +160,12 @@ def test_the_whole_course(course: Course) -> None:
     assert states["pruned"] > 3
     assert states["complete"] > 1
     assert all(trial.reason == "asha" for trial in record.trials.values() if trial.state == "pruned")
+
+
+def test_the_course_is_what_was_planned(course: Course) -> None:
+    planned = plan(course.spec)["trials"]
+    stages = Counter(trial.stage for trial in course.record.trials.values())
+    assert {stage: stages[stage] for stage in planned} == planned
 
 
 def test_the_record_kept_is_the_record_on_disk(course: Course) -> None:
