@@ -1,13 +1,12 @@
 """The home folder: studies are made whole or not at all."""
 
 import os
-import subprocess
-import sys
+import resource
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, quickstart
+from helpers import quickstart
 
 from study.errors import UserError
 from study.home import Home, StudyFolder
@@ -20,7 +19,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-def named(name: str):
+def named(name: str) -> StudySpec:
     return replace(quickstart(), name=name)
 
 
@@ -127,33 +126,15 @@ def test_a_file_of_the_studys_name_is_in_the_way(home: Home) -> None:
     assert everything(home.path) == ["one"]
 
 
-FULL = """
-import resource, signal, sys
-from pathlib import Path
-from study.errors import UserError
-from study.home import Home
-from study.spec import load_study
-spec = load_study("quickstart")
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-try:
-    Home(Path(sys.argv[1])).create(spec)
-except UserError as error:
-    print(error)
-"""
-
-
 def test_a_disk_that_is_full_leaves_nothing_behind(home: Home) -> None:
     """A limit on the size of files stands for the full disk."""
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(home.path)],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "cannot be written" in done.stdout
+    spec, (soft, hard) = quickstart(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(UserError, match="cannot be written: File too large"):
+            home.create(spec)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert everything(home.path) == []
 
 
