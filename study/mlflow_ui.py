@@ -1,9 +1,11 @@
 """The MLflow UI on a home's own database, on loopback."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 
 from study.errors import UserError
 from study.home import Home
@@ -28,5 +30,15 @@ def serve(home: Home, port: int) -> None:
     print(f"MLflow UI of {home.path}: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
     command += ["--default-artifact-root", home.artifacts.as_uri(), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--workers", "1"]
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
-    raise SystemExit(subprocess.run([*command, "--workers", "1"], env=environment, check=False).returncode)
+    server = subprocess.Popen(command, env=environment, start_new_session=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        status = server.wait()
+    except KeyboardInterrupt:
+        status = 130
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)  # the server has helpers of its own
+    raise SystemExit(status)

@@ -61,12 +61,14 @@ class StudyRecord:
         id: unique to the study, whatever it is called.
         sessions: the `opened` event of each driver that ran it.
         state: new, running, complete, interrupted or failed.
+        heard: (trial, epoch) of every report in the order of their coming, which early stopping depends on.
     """
 
     id: str = ""
     trials: dict[int, TrialRecord] = field(default_factory=dict)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     state: str = "new"
+    heard: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
     def load(cls, path: Path) -> "StudyRecord":
@@ -118,6 +120,7 @@ class StudyRecord:
 
     def _report(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].reports.append({"epoch": event["epoch"], **event["metrics"]})
+        self.heard.append((event["trial"], event["epoch"]))
 
     def _ended(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]

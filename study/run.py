@@ -49,15 +49,21 @@ def start(home: Home, spec: StudySpec, view: View) -> Outcome:
 
 
 def resume(home: Home, name: str, view: View) -> Outcome:
-    """Go on with a study that was stopped or whose driver died.
+    """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
     Raises:
-        UserError: there is no such study, it is complete, or it runs.
+        UserError: there is no such study, it is complete and all in MLflow, or it runs.
     """
     folder = home.find(name)
-    if StudyRecord.load(folder.ledger_file).state == "complete":
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    if record.state != "complete":
+        return _run(home, folder, data.load(spec.base["data"]), view)
+    tracker = Tracker(home, folder, spec)
+    if not tracker.is_behind:
         raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
-    return _run(home, folder, data.load(folder.spec().base["data"]), view)
+    tracker.start()
+    untracked = tracker.finish() or tracker.attach(_outputs(folder, spec, record))
+    return Outcome(folder, spec, record, untracked)
 
 
 def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, view: View) -> Outcome:
@@ -85,8 +91,8 @@ def _run(home: Home, folder: StudyFolder, dataset: Dataset, view: View) -> Outco
             files = _outputs(folder, spec, record) if record.state == "complete" else {}
         finally:
             untracked = tracker.finish()
-        if files and not untracked:
-            untracked = tracker.attach(files)
+        if files:
+            untracked = untracked or tracker.attach(files)
     finally:
         ledger.close()
     return Outcome(folder, spec, record, untracked)

@@ -32,16 +32,24 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     }
 
 
+def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
+    """The mean of each metric of the baseline, the best or the final seeds, as WHO/SPLIT/NAME."""
+    document = summary(spec, record)
+    found = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
+    return {f"{who}/{name}": value["mean"] for who, metrics in found.items() for name, value in metrics.items()}
+
+
 def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
     document = summary(spec, record)
+    counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
+    found = [f"study {spec.name}: {record.state} ({counts or 'no trial yet'})"]
     if spec.final_seeds is not None:
-        return _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
+        return found + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
-        return ["no trial is complete"]
-    test = spec.metric.replace("val/", "test/")
-    found = _rows(rows, [spec.metric, test])
+        return found
+    found += _rows(rows, [spec.metric, spec.metric.replace("val/", "test/")])
     best = document["best"]
     found.append("best: " + ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items()))
     if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
@@ -52,10 +60,8 @@ def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
 def farewell(outcome: "Outcome") -> list[str]:
     """The end of a run: how it ended, what came out, where things are and what to type next."""
     folder, spec, record = outcome.folder, outcome.spec, outcome.record
-    counts = ", ".join(f"{count} {state}" for state, count in record.counts().items() if count)
-    found = ["", f"study {spec.name}: {record.state} ({counts or 'no trial yet'})"]
+    found = ["", *lines(spec, record)]
     if record.state == "complete":
-        found += lines(spec, record)
         found += ["", f"report     {folder.report / 'report.html'}"]
         if folder.best_file.exists():
             found.append(f"best       {folder.best_file}")
@@ -67,13 +73,14 @@ def farewell(outcome: "Outcome") -> list[str]:
         found += failures[:1] + ([f"its traceback: {folder.path / 'errors'}"] if failures else [])
         found.append(f"go on with it: study resume {spec.name}")
     if outcome.untracked:
-        found.append(f"not everything is in MLflow: {outcome.untracked}")
+        found += ["", f"not everything is in MLflow: {outcome.untracked}"]
+        found.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
     return found
 
 
 def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
     if spec.final_seeds is not None:
-        return [f"next: study report {spec.name}; more seeds: study train ... --seeds"]
+        return [f"next: study status {spec.name} --json"]
     return [f"next: study train {_short(folder.best_file)} --seeds 0,1,2"]
 
 

@@ -79,10 +79,8 @@ class StudySpec:
 
     @cached_property
     def hash(self) -> str:
-        """The same for two studies that would run the same trials, whatever they are called."""
-        document = {
-            key: value for key, value in self.to_document().items() if key not in ("name", "origin", "resources")
-        }
+        """The same for two studies that run the same trials, whatever they are called and on whatever resources."""
+        document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

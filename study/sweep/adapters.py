@@ -69,10 +69,10 @@ class ReportingScheduler(FIFOScheduler):
         return str(TrialScheduler.CONTINUE)
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
-        """The trial function returned; the agenda knows why, unless there was no last epoch."""
-        number = trial.config["job"]["trial"]
-        if trial.config["job"]["kind"] == "train" and self._agenda.record.trials[number].state == "running":
-            self._agenda.failed(number, "ended before its last epoch")
+        """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
+        job, agenda = trial.config["job"], self._agenda
+        if job["kind"] == "train" and agenda.record.trials[job["trial"]].state == "running" and not agenda.stopping:
+            agenda.failed(job["trial"], "ended before its last epoch")
 
     def on_trial_error(self, tune_controller: Any, trial: TuneTrial) -> None:
         """The trial function raised, or its process died."""

@@ -103,13 +103,17 @@ class Agenda:
         """Bring early stopping and Optuna to where the ledger is, and end what was cut off before its end was noted."""
         for trial in list(self.record.by_stage("baseline", "search")):
             self._sampler.adopt(trial.number, trial.params)
+        stopped: dict[int, bool] = {}
+        for number, epoch in self.record.heard:
+            trial = self.record.trials[number]
+            if epoch <= min(trial.epochs, self.spec.epochs - 1):
+                stopped[number] = self._stops(trial, epoch)
         for trial in list(self.record.trials.values()):
-            stops = [self._stops(trial, epoch) for epoch in range(1, min(trial.epochs + 1, self.spec.epochs))]
             if trial.state in ENDED:
                 self._sampler.tell(trial)
             elif trial.epochs == self.spec.epochs:
                 self._complete(trial)
-            elif any(stops[-1:]):  # one that went on behind a rung was let through, whoever reached it later
+            elif stopped.get(trial.number):  # by its last epoch: one that went on behind a rung was let through
                 self._end(trial, "pruned", self._rule.name)
 
     def _stops(self, trial: TrialRecord, epoch: int) -> bool:

@@ -34,7 +34,7 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
     state = "interrupted"
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
-        with _stopped_by_signals(agenda), local_ray():
+        with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
             _tune(agenda, folder, dataset)
         state = agenda.stopping or "complete"
     finally:

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from study.errors import UserError
 
@@ -31,7 +32,6 @@ def local_ray() -> Iterator[None]:
 
     for name in ("ray", "ray.tune"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    umask = os.umask(0o077)  # Ray writes a token for its own API, which is nobody else's to read
     try:
         ray.init(
             address="local",
@@ -42,8 +42,9 @@ def local_ray() -> Iterator[None]:
         )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise UserError(f"Ray cannot start on this machine: {error}") from None
-    finally:
-        os.umask(umask)
+    token = Path.home() / ".ray" / "auth_token"
+    if token.exists():
+        token.chmod(0o600)  # Ray leaves it readable by everyone
     try:
         yield
     finally:

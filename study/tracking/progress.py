@@ -15,6 +15,7 @@ class Progress:
         trials: run id of each trial, by number.
         epochs: last epoch that each trial's run holds.
         open: trials whose runs are not terminated.
+        attached: whether the study's files are artifacts of its run.
     """
 
     offset: int = 0
@@ -22,6 +23,7 @@ class Progress:
     trials: dict[str, str] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
+    attached: bool = False
 
     @classmethod
     def load(cls, path: Path) -> "Progress":

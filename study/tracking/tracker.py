@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 WINDOW = 0.5
 """Seconds between two looks at the ledger."""
 
+PATIENCE, IMPATIENCE = 120.0, 5.0
+"""Seconds that the end of a study waits for MLflow, and for one that does not answer."""
+
 RETRY = 3.0
 """Seconds to wait when MLflow does not answer."""
 
-ENVIRONMENT = {"MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
+ENVIRONMENT = {
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # trying again is this thread's work
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+}
 
 
 class Tracker:
@@ -38,21 +46,26 @@ class Tracker:
         self._writer: Writer | None = None
         self._finish = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="tracking", daemon=True)
-        self._trouble: str | None = "MLflow did not answer in time"
+        self._trouble: str | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether MLflow lacks events of the ledger, or the study's files."""
+        return self._progress.offset < self._folder.ledger_file.stat().st_size or not self._progress.attached
 
     def start(self) -> None:
         """Begin to follow the ledger."""
         self._thread.start()
 
-    def finish(self, patience: float = 60.0) -> str | None:
-        """Write the rest of the ledger; give up after `patience` seconds.
+    def finish(self) -> str | None:
+        """Write the rest of the ledger; give up after a while, sooner if MLflow did not answer lately.
 
         Returns:
             What went wrong if not everything is in MLflow, else None.
         """
         self._finish.set()
-        self._thread.join(patience)
-        return self._trouble
+        self._thread.join(PATIENCE if self._trouble is None else IMPATIENCE)
+        return "MLflow is slow" if self._thread.is_alive() and not self._trouble else self._trouble
 
     def attach(self, files: dict[Path, str | None]) -> str | None:
         """Log files as artifacts of the study's run, after `finish`.
@@ -67,6 +80,8 @@ class Tracker:
             writer = self._writer or self._connect()
             for path, folder in files.items():
                 writer.attach(path, folder)
+            self._progress.attached = True
+            self._progress.save(self._folder.tracking_file)
         except Exception as error:  # as in _follow
             return _told(error)
         return None
@@ -80,8 +95,8 @@ class Tracker:
                 if pending:
                     self._bring(pending)
                     pending = []
+                self._trouble = None
                 if last:
-                    self._trouble = None
                     return
                 self._finish.wait(WINDOW)
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
@@ -97,10 +112,10 @@ class Tracker:
 
     def _connect(self) -> "Writer":
         os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
-        for name in ("alembic", "mlflow"):
-            logging.getLogger(name).setLevel(logging.WARNING)
         from study.tracking.writer import Writer
 
+        for name in ("alembic", "mlflow"):
+            logging.getLogger(name).setLevel(logging.WARNING)
         return Writer(self._home, self._folder, self._spec, self._progress)
 
 

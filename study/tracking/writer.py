@@ -8,13 +8,18 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag
 
 from study.home import Home, StudyFolder
-from study.ledger import Event
+from study.ledger import Event, read
+from study.record import StudyRecord
 from study.spec import StudySpec
+from study.summary import result_metrics
 from study.tracking.progress import Progress
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 INHERITED = ("study.id", "study.name", "study.version", "study.dirty", "study.data", "mlflow.source.git.commit")
 """Tags of the study's run that each trial's run has too."""
+
+UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Makes the MLflow UI open an experiment on its training runs."""
 
 BATCH = 1000
 """Metrics that MLflow takes at once."""
@@ -42,7 +47,9 @@ class Writer:
             return
         name, client = self._spec.name, self._client
         experiment = client.get_experiment_by_name(name)
-        experiment_id = experiment.experiment_id if experiment else client.create_experiment(name, self._location())
+        experiment_id = (
+            experiment.experiment_id if experiment else client.create_experiment(name, self._location(), UI_TAGS)
+        )
         query = f"tags.`study.id` = '{event['id']}' and tags.`study.kind` = 'study'"
         found = client.search_runs([experiment_id], query, max_results=1)
         tags = {"study.id": event["id"], "study.kind": "study", "study.name": name, "study.hash": self._spec.hash}
@@ -112,7 +119,14 @@ class Writer:
         for number in list(self._progress.open):
             self._log(self._progress.trials[number], tags={"stopped_by": "interrupt"})
             self._terminate(number, {**event, "state": "interrupted"})
+        self._result(event)
         self._client.set_terminated(self._progress.parent, STATUS[event["state"]], _milliseconds(event))
+
+    def _result(self, event: Event) -> None:
+        """The study's result as metrics of its run, so that its row and charts say what came out."""
+        values = result_metrics(self._spec, StudyRecord.fold(read(self._folder.ledger_file)))
+        metrics = [Metric(name, value, _milliseconds(event), 0) for name, value in values.items()]
+        self._client.log_batch(self._progress.parent, metrics=metrics)
 
     def _terminate(self, number: str, event: Event) -> None:
         self._client.set_terminated(self._progress.trials[number], STATUS[event["state"]], _milliseconds(event))

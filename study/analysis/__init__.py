@@ -1,0 +1,9 @@
+"""What a study's trials say: one pandas table, and tables, figures and a report made from it.
+
+Reads `study.record` and never trains, schedules or writes to MLflow.
+"""
+
+from study.analysis.frame import epochs_frame, trials_frame
+from study.analysis.report import write_report
+
+__all__ = ["epochs_frame", "trials_frame", "write_report"]

@@ -1,0 +1,214 @@
+"""The report's figures. Each function gives a Matplotlib figure, or None where there is nothing to draw yet."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from study.analysis import words
+from study.analysis.compare import Side, final_side, on_test, side_of
+from study.analysis.frame import metric
+from study.analysis.parameters import parameters
+from study.analysis.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    MARK_WORDS,
+    MARKS,
+    ORANGE,
+    PALE,
+    STYLE,
+    VERMILLION,
+    end_labels,
+    ended_value,
+    legend,
+    metric_axis,
+    new,
+    plain,
+    styled,
+)
+from study.ranking import baseline, candidates, searched
+from study.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+
+
+@styled(STYLE)
+def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """The study's metric over epochs: each trial of the search, where it was stopped, best and baseline named.
+
+    A final training has one curve per seed.
+    """
+    trials = [trial for trial in record.by_stage("baseline", "search", "final") if _curve(spec, trial).size]
+    if not trials:
+        return None
+    chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
+    named = [one.trial for one in (chosen, reference) if one]
+    others = [trial for trial in trials if trial not in named]
+    full = [trial for trial in others if trial.state != "pruned"]
+    stopped = [trial for trial in others if trial.state == "pruned"]
+    axes.add_collection(LineCollection([_curve(spec, t) for t in stopped], colors=PALE, linewidths=0.9))
+    axes.add_collection(LineCollection([_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45))
+    _ends(axes, spec, stopped, "stopped early", marker="v", color=GREY, s=22)
+    _ends(axes, spec, [t for t in full if t.state == "complete"], "full budget", marker="o", color=BLUE, s=18)
+    _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
+    labels = []
+    for one, name, colour, line in ((chosen, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
+        if one:
+            curve = _curve(spec, one.trial)
+            axes.plot(*curve.T, color=colour, linewidth=2.4, linestyle=line)
+            labels.append((*curve[-1], f"{name} (trial {one.trial.number})", colour))
+    if not named:
+        labels = [(*_curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
+    axes.autoscale_view()
+    _rungs(axes, spec)
+    axes.set(xlabel="epoch", ylabel=plain(spec.metric))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    metric_axis(axes, spec.metric)
+    end_labels(axes, labels)
+    legend(figure, axes)
+    return figure
+
+
+@styled(STYLE)
+def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """The search trial by trial: each one's value and the best at full budget so far, the baseline as reference."""
+    trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
+    if not trials:
+        return None
+    reference, complete = baseline(record, spec), searched(record, spec)
+    figure, (axes, *_) = new(_progress_title(spec, record), 3.6)
+    for state, mark in MARKS.items():
+        shown = [trial for trial in trials if trial.state == state]
+        if shown:
+            values = [ended_value(spec, trial) for trial in shown]
+            axes.scatter([t.number for t in shown], values, label=MARK_WORDS[state], zorder=3, **mark)  # type: ignore[arg-type]
+    last, labels = max(trial.number for trial in trials), []
+    if complete:
+        numbers = sorted(one.trial.number for one in complete)
+        by_number = {one.trial.number: one.value for one in complete}
+        pick = np.maximum if spec.mode == "max" else np.minimum
+        so_far = pick.accumulate([by_number[number] for number in numbers])
+        axes.step([*numbers, last], [*so_far, so_far[-1]], where="post", color=BLUE, linewidth=2.2, zorder=2)
+        labels.append((last, float(so_far[-1]), "best so far", BLUE))
+    if reference:
+        axes.axhline(reference.value, color=BLACK, linewidth=1.3, linestyle="--", zorder=1)
+        labels.append((last, reference.value, "baseline", BLACK))
+    axes.set(xlabel="trial, in the order in which the search chose them", ylabel=plain(spec.metric))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    metric_axis(axes, spec.metric)
+    end_labels(axes, labels)
+    legend(figure, axes)
+    return figure
+
+
+@styled(STYLE)
+def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Every seed of what was confirmed or finally trained, with mean and standard deviation, on both splits."""
+    reference = baseline(record, spec)
+    confirmed = [
+        side_of(one) for one in [*candidates(record, spec), *([reference] if reference else [])] if one.confirmed
+    ]
+    final = final_side(record)
+    shown = confirmed or ([final] if final else [])
+    if not shown:
+        return None
+    metrics = [spec.metric, *([on_test(spec)] if any(side.spread(on_test(spec)) for side in shown) else [])]
+    count = max(len(side.trials) for side in shown)
+    figure, panels = new(
+        f"What {words.count(count, 'seed')} each say, with mean and standard deviation", 1.5 + 0.45 * len(shown), 2
+    )
+    for axes, name in zip(panels, metrics, strict=False):
+        for height, side in enumerate(reversed(shown)):
+            _seed_row(axes, side, name, height)
+        axes.set_yticks(range(len(shown)), [plain(side.label) for side in reversed(shown)])
+        axes.set_ylim(-0.6, len(shown) - 0.4)
+        axes.set_xlabel(plain(name))
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        metric_axis(axes, name, "x")
+    for axes in panels[len(metrics) :]:
+        axes.set_visible(False)
+    return figure
+
+
+FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
+    "seeds": seeds,
+    "learning_curves": learning_curves,
+    "parameters": parameters,
+    "progress": progress,
+}
+
+
+def _curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
+    """(epochs, 2): epoch and metric where it is a number."""
+    points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
+    return np.array(points, dtype=float).reshape(-1, 2)
+
+
+def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str, **mark: Any) -> None:
+    if trials:
+        axes.scatter(*np.array([_curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
+
+
+def _rungs(axes: Axes, spec: StudySpec) -> None:
+    """The epochs at which ASHA compares trials."""
+    stopping = spec.search.early_stopping
+    rung = stopping.grace
+    while stopping.name == "asha" and spec.search.space and rung < spec.epochs:
+        axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
+        axes.annotate(
+            "rung",
+            (rung, 1.0),
+            xycoords=("data", "axes fraction"),
+            color="#8A5F00",
+            fontsize=8.5,
+            ha="center",
+            va="bottom",
+        )
+        rung *= stopping.reduction
+
+
+def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
+    stopped = sum(trial.state == "pruned" for trial in trials)
+    if trials[0].stage == "final":
+        return f"{spec.metric} of {words.count(len(trials), 'final training', 'final trainings')}, one per seed"
+    if stopped:
+        epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
+        return (
+            f"{stopped} of {words.count(len(trials), 'trial')} stopped early: "
+            f"the search ran {epochs} of the {budget} epochs that all in full would take"
+        )
+    return f"{spec.metric} of {words.count(len(trials), 'trial')}, none stopped early"
+
+
+def _progress_title(spec: StudySpec, record: StudyRecord) -> str:
+    reference, complete = baseline(record, spec), searched(record, spec)
+    if not complete:
+        return "No trial of the search has run to the end"
+    best = complete[0]
+    title = f"Best of the search: {words.value(spec.metric, best.value)} in trial {best.trial.number}"
+    if reference is None:
+        return title
+    gain = best.value - reference.value
+    if not spec.better(best.value, reference.value):
+        return f"{title}, no better than the baseline ({words.value(spec.metric, reference.value)})"
+    return f"{title}, {words.change(spec.metric, gain)} against the baseline, one seed each"
+
+
+def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
+    colour = BLACK if side.label == "baseline" else BLUE
+    values = [value for trial in side.trials if (value := metric(trial, name)) is not None]
+    found = side.spread(name)
+    if found is None:
+        axes.annotate(
+            "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
+        )
+        return
+    axes.errorbar(
+        found.mean, height, xerr=found.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
+    )
+    axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)

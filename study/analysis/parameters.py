@@ -1,0 +1,96 @@
+"""Each searched parameter against the study's metric, as small multiples."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from study.analysis import words
+from study.analysis.frame import param
+from study.analysis.style import (
+    BASELINE_MARK,
+    BEST_MARK,
+    BLACK,
+    MARK_WORDS,
+    MARKS,
+    STYLE,
+    ended_value,
+    label,
+    legend,
+    metric_axis,
+    new,
+    plain,
+    styled,
+)
+from study.ranking import baseline, candidates
+from study.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.spec.schema import Domain
+
+TURN = 0.6180339887  # multiples of the golden ratio spread evenly, and the same trial always lies in the same place
+
+
+@styled(STYLE)
+def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Each searched parameter against the study's metric; best and baseline marked."""
+    trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
+    space, reference = spec.search.space, baseline(record, spec)
+    if not trials or not space:
+        return None
+    chosen = next(iter(candidates(record, spec)), None)
+    title = f"{spec.metric} over each searched parameter"
+    if chosen:
+        best = ", ".join(f"{key.split('.')[1]} {words.setting(chosen.trial.params.get(key))}" for key in space)
+        title = f"The best configuration has {best}"
+    columns = min(3, len(space))
+    rows = -(-len(space) // columns)
+    figure, panels = new(title, 0.9 + 2.7 * rows, columns, rows)
+    for axes, (key, domain) in zip(panels, space.items(), strict=False):
+        place = _axis(axes, domain, [reference.trial] if reference else [], key)
+        for state, mark in MARKS.items():
+            shown = [trial for trial in trials if trial.state == state]
+            _scatter(axes, spec, shown, place, key, label=MARK_WORDS[state], zorder=3, **mark)
+        if reference:
+            axes.axhline(reference.value, color=BLACK, linewidth=1.1, linestyle="--", zorder=1)
+            _scatter(axes, spec, [reference.trial], place, key, label="baseline", zorder=4, **BASELINE_MARK)
+        if chosen:
+            _scatter(axes, spec, [chosen.trial], place, key, label="best", zorder=5, **BEST_MARK)
+        axes.set_xlabel(label(key))
+        metric_axis(axes, spec.metric)
+    for index, axes in enumerate(panels):
+        axes.set_ylabel(plain(spec.metric) if index % columns == 0 else "")
+        axes.set_visible(index < len(space))
+    legend(figure, panels[0])
+    return figure
+
+
+def _axis(axes: Axes, domain: Domain, more: Sequence[TrialRecord], key: str) -> Callable[[Any, int], float | None]:
+    """Scale an axis for a domain; gives where on it a trial's value lies, None for nowhere."""
+    extra = [trial.params[key] for trial in more if key in trial.params]
+    if domain.choices is None:
+        if domain.log:
+            axes.set_xscale("log")
+        axes.margins(x=0.08)
+        return lambda given, _: None if given is None or (domain.log and given <= 0) else float(given)
+    names = list(dict.fromkeys(words.setting(choice) for choice in [*domain.choices, *extra]))
+    axes.set_xticks(range(len(names)), [plain(name) for name in names])
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.grid(visible=False, axis="x")
+    return lambda given, number: (
+        names.index(text) + 0.5 * ((number * TURN) % 1 - 0.5) if (text := words.setting(given)) in names else None
+    )
+
+
+def _scatter(
+    axes: Axes,
+    spec: StudySpec,
+    trials: Sequence[TrialRecord],
+    place: Callable[[Any, int], float | None],
+    key: str,
+    **mark: Any,
+) -> None:
+    points = [(place(param(spec, trial, key), trial.number), trial.last(spec.metric)) for trial in trials]
+    kept = [point for point in points if None not in point]
+    if kept:
+        axes.scatter(*zip(*kept, strict=True), **mark)
