@@ -1,5 +1,6 @@
 """The best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,18 @@ def export(folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path,
     everyone = ranking.ranked(record, spec)
     if len(everyone) < top:
         raise UserError(f"{spec.name}: {len(everyone)} complete trials, --top {top} asked for")
+    if not out.name or out.is_dir():
+        raise UserError(f"{out}: cannot be written: it is a folder, a file's path is needed")
     paths = [out] if top == 1 else [out.with_stem(f"{out.stem}-{place}") for place in range(1, top + 1)]
     for path, one in zip(paths, everyone, strict=False):
         text = HEADER.format(study=spec.name, path=path.name) + exported(folder, spec, record, one).to_yaml()
+        part = path.with_name(f".{path.name}.part")
         try:
-            part = path.with_name(f".{path.name}.part")
             part.write_text(text, encoding="utf-8")
             part.replace(path)
         except OSError as error:
+            with suppress(OSError):
+                part.unlink()
             raise UserError(f"{path}: cannot be written: {error.strerror}") from None
     return paths
 
@@ -64,7 +69,7 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
     }
     base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
     search = Search(trials=1, metric=spec.metric)
-    return replace(spec, name=f"{spec.name}-best", base=base, search=search, origin=origin)
+    return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
 def _confirmed(one: Candidate) -> dict[str, Any]:

@@ -106,7 +106,8 @@ class Home:
         """Every study of this home, the newest last."""
         if not self.path.is_dir():
             return []
-        folders = [StudyFolder(path) for path in self.path.iterdir() if (path / "ledger.jsonl").is_file()]
+        found = (StudyFolder(path) for path in self.path.iterdir() if not path.name.startswith("."))  # drafts do
+        folders = [folder for folder in found if folder.ledger_file.is_file() and folder.spec_file.is_file()]
         return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
 
     def find(self, name: str) -> StudyFolder:
@@ -145,16 +146,17 @@ class Home:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=self.path))
+            try:
+                StudyFolder(draft).write_spec(spec)
+                Ledger.create(draft / folder.ledger_file.name)
+                draft.chmod(0o755)
+                draft.rename(folder.path)
+            except BaseException:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
         except OSError as error:
+            self.check_new(spec.name)  # another process may have made it meanwhile
             raise UserError(f"{self.path}: cannot be written: {error.strerror}. Another home: STUDY_HOME=...") from None
-        try:
-            StudyFolder(draft).write_spec(spec)
-            Ledger.create(draft / folder.ledger_file.name)
-            draft.chmod(0o755)
-            draft.rename(folder.path)
-        except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise
         return folder
 
     def _free_name(self, name: str) -> str:

@@ -110,5 +110,5 @@ class Layout(BaseModel):
     train: dict[str, Any] = Field(default_factory=dict)
     search: Search = Search()
     resources: Resources = Resources()
-    final_seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
+    final_seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**32)]], Field(min_length=1)] | None = None
     origin: dict[str, Any] | None = None

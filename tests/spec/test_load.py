@@ -17,6 +17,9 @@ from study.spec.load import check_name, resolve
 from study.spec.schema import Domain
 
 
+SPEC = quickstart()
+
+
 def message(*assignments: str) -> str:
     """What the quickstart with these overrides is refused with."""
     with pytest.raises(UserError) as caught:
@@ -260,15 +263,13 @@ def test_a_final_training_is_read_back_with_its_seeds(tmp_path: Path) -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True))
 def test_any_allowed_name_is_read_back(name: str) -> None:
-    spec = replace(quickstart(), name=name)
-    document = Document("memory", {})
-    document.values.update(_parsed(spec.to_yaml()))
-    assert resolve(document) == spec
+    spec = replace(SPEC, name=name)
+    assert resolve(Document("memory", _parsed(spec.to_yaml()))) == spec
 
 
 @pytest.mark.parametrize("name", ["1", "1.5", "1e5", "0x1F", "0o7", "true", "null", "2001-01-01", "1_000", "on", "yes"])
 def test_a_name_that_looks_like_another_type_stays_a_name(name: str) -> None:
-    spec = replace(quickstart(), name=name)
+    spec = replace(SPEC, name=name)
     assert resolve(Document("memory", _parsed(spec.to_yaml()))) == spec
 
 
