@@ -50,8 +50,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield f"{words.count(len(failed), 'trial')} failed ({reasons}) and count nowhere."
     if stopped := [trial for trial in trials if trial.state == "pruned"]:
         yield (
-            f"{words.count(len(stopped), 'trial')} of the search were stopped early; their values are those of fewer "
-            "epochs and never compete with full ones."
+            f"Stopped early: {words.count(len(stopped), 'trial')} of the search. Values at fewer epochs never compete "
+            "with full ones."
         )
     confirmed = any(trial.stage == "confirm" for trial in trials)
     if spec.final_seeds is None and not confirmed:

@@ -16,7 +16,6 @@ from study.spec.find import find, shipped
 from study.spec.load import check_name, resolve
 from study.spec.schema import Domain
 
-
 SPEC = quickstart()
 
 
