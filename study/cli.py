@@ -15,7 +15,7 @@ from study import __version__
 from study.errors import UserError
 
 if TYPE_CHECKING:
-    from study.run import Outcome
+    from study.outcome import Outcome
 
 app = typer.Typer(
     name="study",
@@ -198,9 +198,9 @@ def _view(quiet: bool) -> Any:
 
 def _show(outcome: "Outcome") -> None:
     """The end of a run: what came out, where it is, what to type next."""
-    from study import summary
+    from study.outcome import farewell
 
-    print("\n".join(summary.farewell(outcome)))
+    print("\n".join(farewell(outcome)))
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(130 if state == "interrupted" else 1)

@@ -14,6 +14,7 @@ Events, each with `time` in seconds since the epoch:
 | report | trial, epoch, metrics |
 | ended | trial, state, reason |
 | tested | trial, metrics: the test split was read |
+| untested | trial, reason: it should have been, and could not |
 | closed | state: the driver let go of the study |
 """
 

@@ -28,6 +28,7 @@ class TrialRecord:
         reason: who stopped a pruned trial, or why it failed.
         reports: metrics of each epoch, in order; key `epoch` counts from 1.
         tested: metrics on the test split, empty if it was not read.
+        untested: why it could not be read, where it should have been.
     """
 
     number: int
@@ -40,6 +41,7 @@ class TrialRecord:
     node: str | None = None
     reports: list[dict[str, float]] = field(default_factory=list)
     tested: dict[str, float] = field(default_factory=dict)
+    untested: str | None = None
     started: float | None = None
     ended: float | None = None
 
@@ -128,6 +130,9 @@ class StudyRecord:
 
     def _tested(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].tested = event["metrics"]
+
+    def _untested(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]].untested = event["reason"]
 
     def _closed(self, event: ledger.Event) -> None:
         self.state = event["state"]

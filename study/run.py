@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from study.errors import UserError
 from study.export import export
 from study.home import Home, StudyFolder
 from study.ledger import Ledger, read
+from study.outcome import Outcome
 from study.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking import Tracker
@@ -21,20 +21,6 @@ class View(Protocol):
     """Shows a study while it runs; reads the record from a thread of its own."""
 
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]: ...
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run left.
-
-    Attributes:
-        untracked: why MLflow lacks something, None if it has everything.
-    """
-
-    folder: StudyFolder
-    spec: StudySpec
-    record: StudyRecord
-    untracked: str | None
 
 
 def start(home: Home, spec: StudySpec, view: View) -> Outcome:

@@ -1,16 +1,11 @@
 """A study's result in a few lines and as one JSON document."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from study import ranking
-from study.home import StudyFolder
 from study.ranking import Candidate
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-
-if TYPE_CHECKING:
-    from study.run import Outcome
 
 
 def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
@@ -52,40 +47,11 @@ def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     found += _rows(rows, [spec.metric, spec.metric.replace("val/", "test/")])
     best = document["best"]
     found.append("best: " + ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items()))
+    untested = [trial for trial in record.trials.values() if trial.untested]
+    found += [f"test split not read for trial {trial.number}: {trial.untested}" for trial in untested]
     if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
         found.append("The search gained nothing over the baseline.")
     return found
-
-
-def farewell(outcome: "Outcome") -> list[str]:
-    """The end of a run: how it ended, what came out, where things are and what to type next."""
-    folder, spec, record = outcome.folder, outcome.spec, outcome.record
-    found = ["", *lines(spec, record)]
-    if record.state == "complete":
-        found += ["", f"report     {folder.report / 'report.html'}"]
-        if folder.best_file.exists():
-            found.append(f"best       {folder.best_file}")
-        found += ["MLflow UI  study ui", "", *_next(folder, spec)]
-    else:
-        failures = [
-            f"trial {trial.number}: {trial.reason}" for trial in record.trials.values() if trial.state == "failed"
-        ]
-        found += failures[:1] + ([f"its traceback: {folder.path / 'errors'}"] if failures else [])
-        found.append(f"go on with it: study resume {spec.name}")
-    if outcome.untracked:
-        found += ["", f"not everything is in MLflow: {outcome.untracked}"]
-        found.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
-    return found
-
-
-def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
-    if spec.final_seeds is not None:
-        return [f"next: study status {spec.name} --json"]
-    return [f"next: study train {_short(folder.best_file)} --seeds 0,1,2"]
-
-
-def _short(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[str]:

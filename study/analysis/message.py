@@ -67,6 +67,9 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         if tested
         else "The test split was not read."
     )
+    for trial in trials:
+        if trial.untested:
+            yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
     yield "A trial's value is that of its last epoch; ± is the sample standard deviation over seeds."
 
 

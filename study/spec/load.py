@@ -127,7 +127,11 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
         known = [_check_key(spec, key, (*at, key), problems) for key in point]
         if all(known):
             _check_values(spec, point, at, problems)
+    _check_epsilon_space(spec, problems)
     given = len(spec.search.enqueue) + (spec.search.baseline is not None)
+    if given > spec.search.trials:
+        message = f"{spec.search.trials} given, allowed is at least {given}: the baseline and what is enqueued"
+        problems.add(("search", "trials"), message)
     if not spec.search.space and spec.search.trials > max(given, 1):
         problems.add(
             ("search", "trials"), f"{spec.search.trials} given, allowed is {max(given, 1)}: search.space is empty"
@@ -136,6 +140,16 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
+
+
+def _check_epsilon_space(spec: StudySpec, problems: Problems) -> None:
+    """Where epsilon and the temperature are both searched, their largest values together must be valid, too."""
+    keys = ("method.epsilon", "method.temperature")
+    domains = [spec.search.space.get(key) for key in keys]
+    ends = [[end for end in domain.ends() if isinstance(end, int | float)] for domain in domains if domain]
+    if len(ends) == len(keys) and all(ends):
+        largest = {key: max(values) for key, values in zip(keys, ends, strict=True)}
+        _check_values(spec, largest, ("search", "space", keys[0]), problems)
 
 
 def _check_key(spec: StudySpec, key: str, at: Key, problems: Problems) -> bool:

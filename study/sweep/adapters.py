@@ -78,8 +78,13 @@ class ReportingScheduler(FIFOScheduler):
         """The trial function raised, or its process died."""
         job, text = trial.config["job"], str(trial.get_error() or "its process died")
         self._folder.write_error(job["trial"], text)
-        if job["kind"] == "train" and not self._agenda.stopping:
-            self._agenda.failed(job["trial"], text.strip().splitlines()[-1].strip())
+        reason = text.strip().splitlines()[-1].strip()
+        if self._agenda.stopping:
+            return
+        if job["kind"] == "train":
+            self._agenda.failed(job["trial"], reason)
+        else:
+            self._agenda.untested(job["trial"], reason)
 
     def on_trial_remove(self, tune_controller: Any, trial: TuneTrial) -> None:
         """Nothing: a trial is removed only when the study is stopped."""

@@ -99,6 +99,10 @@ class Agenda:
         if not self.record.trials[number].tested:
             self._write("tested", trial=number, metrics=_finite(metrics))
 
+    def untested(self, number: int, reason: str) -> None:
+        """The test split could not be read with a trial's model."""
+        self._write("untested", trial=number, reason=reason)
+
     def _recall(self) -> None:
         """Bring early stopping and Optuna to where the ledger is, and end what was cut off before its end was noted."""
         for trial in list(self.record.by_stage("baseline", "search")):

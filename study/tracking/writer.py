@@ -108,6 +108,9 @@ class Writer:
     def _tested(self, event: Event) -> None:
         self._metrics(str(event["trial"]), [{**event, "epoch": self._spec.epochs}])
 
+    def _untested(self, event: Event) -> None:
+        self._log(self._progress.trials[str(event["trial"])], tags={"test_failure": event["reason"]})
+
     def _ended(self, event: Event) -> None:
         number = str(event["trial"])
         if event["state"] != "complete":
