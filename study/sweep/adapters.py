@@ -93,8 +93,17 @@ class ReportingScheduler(FIFOScheduler):
         return FIFOScheduler, ()  # see JobSearcher.save
 
 
+class StudyOver(BaseException):
+    """Leaves Tune's loop. No Exception, because Tune would then clean up first, and wait for each actor to end by
+    itself; shutting Ray down ends them at once."""
+
+
 class AgendaStopper(Stopper):
-    """Ends Tune's run when the agenda stops."""
+    """Ends Tune's run when the agenda is over.
+
+    Raises:
+        StudyOver: it is.
+    """
 
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
@@ -103,7 +112,9 @@ class AgendaStopper(Stopper):
         return False
 
     def stop_all(self) -> bool:
-        return self._agenda.stopping is not None
+        if self._agenda.is_over:
+            raise StudyOver
+        return False
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return NoopStopper, ()  # see JobSearcher.save

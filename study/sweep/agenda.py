@@ -50,6 +50,7 @@ class Agenda:
         self.stopping: str | None = None
         self._sampler = Sampler(spec)
         self._testing: set[int] = set()
+        self._done = False
         self._recall()
         self._unfinished = deque(trial for trial in record.trials.values() if trial.state not in ENDED)
 
@@ -66,7 +67,15 @@ class Agenda:
             if not trial.tested and trial.number not in self._testing:
                 self._testing.add(trial.number)
                 return Job("test", trial)
-        return None if self._any_running("baseline", "search", "confirm", "final") else "done"
+        self._done = not self._any_running("baseline", "search", "confirm", "final")
+        return "done" if self._done else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the study is stopped, or no job is left or under way."""
+        trials = self.record.trials
+        waiting = any(not trials[number].tested and not trials[number].untested for number in self._testing)
+        return self.stopping is not None or (self._done and not waiting)
 
     def started(self, number: int, node: str) -> None:
         """A trial begins, from its first epoch."""

@@ -4,7 +4,7 @@ import math
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from study.data import Dataset
@@ -44,7 +44,7 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
 def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:
     from ray import tune
 
-    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler
+    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
     from study.sweep.worker import run_job
 
     spec = agenda.spec
@@ -67,7 +67,8 @@ def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:
             verbose=0,
         ),
     )
-    tuner.fit()
+    with suppress(StudyOver):
+        tuner.fit()
 
 
 def _slots(spec: StudySpec) -> int:

@@ -58,6 +58,7 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
     assert [entry.step for entry in history] == sorted({entry.step for entry in history})
 
 
+@pytest.mark.slow
 def test_study_does_not_need_mlflow_to_answer(command: Command, finished: Command) -> None:
     """Nothing listens at the address: the study completes, says so, and MLflow catches up when it is there."""
     done = command("run", "tiny.yaml", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
