@@ -71,9 +71,11 @@ class Course:
                 running.append([job, 0])
             if not running:
                 assert self.agenda.next() == "done", "the agenda waits, and nothing runs"
+                assert self.agenda.is_over
                 self._write("closed", state=self.agenda.stopping or "complete")
                 self.ledger.close()
                 return self
+            assert self.agenda.stopping or not self.agenda.is_over, "a job is under way"
             place = pick(len(running))
             if not self._step(running[place]):
                 del running[place]
