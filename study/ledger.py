@@ -7,12 +7,14 @@ Events, each with `time` in seconds since the epoch:
 
 | event | fields |
 |---|---|
+| created | id: the study exists |
 | opened | versions, machine, data fingerprint: a driver took the study up |
 | trial | trial, stage, params, seed, repeats: a configuration was decided on |
 | started | trial, node: it runs, from its first epoch |
 | report | trial, epoch, metrics |
 | ended | trial, state, reason |
 | tested | trial, metrics: the test split was read |
+| untested | trial, reason: it should have been, and could not |
 | closed | state: the driver let go of the study |
 """
 
@@ -20,6 +22,7 @@ import fcntl
 import json
 import os
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -45,9 +48,18 @@ class Ledger:
         whole = _whole_lines(path)
         self._file.truncate(whole)  # a crash in mid-write leaves a part of a line, which nobody has acted on
 
+    @classmethod
+    def create(cls, path: Path) -> None:
+        """Begin the ledger of a new study, with an id of its own."""
+        path.touch()
+        ledger = cls(path)
+        ledger.append("created", id=uuid.uuid4().hex)
+        ledger.close()
+
     def append(self, event: str, **fields: Any) -> Event:
-        """Write one event; it is on disk when this returns."""
-        entry: Event = {"event": event, "time": round(time.time(), 3), **fields}
+        """Write one event; it is on disk when this returns. Fields that are None are left out."""
+        given = {key: value for key, value in fields.items() if value is not None}
+        entry: Event = {"event": event, "time": round(time.time(), 3), **given}
         self._file.write(json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -87,8 +99,10 @@ class Tail:
                     return
                 try:
                     event = json.loads(line)
-                except json.JSONDecodeError as error:
+                except ValueError as error:  # no JSON, or no text at all
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
+                if not isinstance(event, dict) or "event" not in event:
+                    raise UserError(f"{self.path}: damaged at byte {self.offset}: no event")
                 self.offset += len(line)
                 yield event
 

@@ -1,15 +1,16 @@
 """Which configuration of a study is best: one rule, used by driver, export, summary and report alike.
 
 A trial's value is the study's metric at its last epoch. Only complete trials count, never a part of one. Where
-configurations were confirmed on fresh seeds, the mean over these decides, so that a lucky seed does not win; else
-the value of the search trial does. Ties go to the earlier trial. Only validation metrics are looked at.
+the best configurations were all confirmed on fresh seeds, the mean over these decides, so that a lucky seed does not
+win; else the value of the search trial does. Ties go to the earlier trial. Only validation metrics are looked at.
 """
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from study.record import StudyRecord, TrialRecord
+from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 
 
@@ -20,6 +21,10 @@ class Spread:
     mean: float
     deviation: float | None
     count: int
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values: mean, sd, n."""
+        return {"mean": self.mean, "sd": self.deviation, "n": self.count}
 
 
 @dataclass(frozen=True)
@@ -47,29 +52,59 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(statistics.fmean(found), statistics.stdev(found) if len(found) > 1 else None, len(found))
 
 
+def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
+    """Every validation metric at the last epoch, and every test metric that was read, over trials of several seeds."""
+    found = {}
+    for name in sorted({name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}):
+        found[name] = spread(trial.last(name) for trial in trials)
+    for name in sorted({name for trial in trials for name in trial.tested}):
+        found[name] = spread(trial.tested.get(name) for trial in trials)
+    return {name: value for name, value in found.items() if value}
+
+
 def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials, the best first: by confirmed mean where there is one, the others behind."""
-    trials = [_candidate(trial, record, spec) for trial in record.by_stage("search")]
-    return sorted((one for one in trials if one is not None), key=lambda one: _order(one, spec))
+    return [one for one in ranked(record, spec) if one.trial.stage == "search"]
 
 
 def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials by the value of the search alone, the best first."""
-    sign = -1.0 if spec.mode == "max" else 1.0
-    return sorted(candidates(record, spec), key=lambda one: (sign * one.value, one.trial.number))
+    trials = [_candidate(trial, record, spec) for trial in record.by_stage("search")]
+    return sorted((one for one in trials if one), key=lambda one: _order(one, spec, confirmed=False))
+
+
+def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """Candidates and baseline, the best first: a search that gained nothing has its baseline at the top."""
+    reference, confirmed = baseline(record, spec), _is_confirmed(record, spec)
+    everyone = ([reference] if reference else []) + searched(record, spec)
+    return sorted(everyone, key=lambda one: _order(one, spec, confirmed))
 
 
 def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
-    """The best configuration, the baseline included: a search that gained nothing says so."""
-    found = candidates(record, spec)
-    reference = baseline(record, spec)
-    everyone = ([reference] if reference else []) + found
-    return min(everyone, key=lambda one: _order(one, spec)) if everyone else None
+    """The best configuration, None if no trial is complete."""
+    return next(iter(ranked(record, spec)), None)
 
 
 def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
     """The baseline, if it completed."""
     return next((_candidate(trial, record, spec) for trial in record.by_stage("baseline")), None)
+
+
+def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
+    """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best."""
+    confirm = spec.search.confirm
+    if confirm.top == 0:
+        return []
+    reference = baseline(record, spec)
+    best = searched(record, spec)[: confirm.top] if top else []
+    return [one.trial for one in ([reference] if reference else []) + best]
+
+
+def _is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
+    """Whether every configuration to confirm has run on all its seeds: before that, their means do not compare."""
+    chosen = to_confirm(record, spec)
+    ended = [trial.repeats for trial in record.by_stage("confirm") if trial.state in ENDED]
+    return bool(chosen) and all(ended.count(trial.number) >= spec.search.confirm.seeds for trial in chosen)
 
 
 def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
@@ -81,7 +116,8 @@ def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
     return Candidate(trial, value, repeats, spread(one.last(spec.metric) for one in repeats))
 
 
-def _order(one: Candidate, spec: StudySpec) -> tuple[bool, float, int]:
+def _order(one: Candidate, spec: StudySpec, confirmed: bool) -> tuple[bool, float, int]:
     sign = -1.0 if spec.mode == "max" else 1.0
-    value = one.confirmed.mean if one.confirmed else one.value
-    return one.confirmed is None, sign * value, one.trial.number
+    by_mean = confirmed and one.confirmed is not None
+    value = one.confirmed.mean if confirmed and one.confirmed else one.value
+    return not by_mean, sign * value, one.trial.number

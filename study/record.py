@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from study import ledger
 
 Stage = Literal["baseline", "search", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
 
 
@@ -27,6 +28,7 @@ class TrialRecord:
         reason: who stopped a pruned trial, or why it failed.
         reports: metrics of each epoch, in order; key `epoch` counts from 1.
         tested: metrics on the test split, empty if it was not read.
+        untested: why it could not be read, where it should have been.
     """
 
     number: int
@@ -39,6 +41,7 @@ class TrialRecord:
     node: str | None = None
     reports: list[dict[str, float]] = field(default_factory=list)
     tested: dict[str, float] = field(default_factory=dict)
+    untested: str | None = None
     started: float | None = None
     ended: float | None = None
 
@@ -54,11 +57,20 @@ class TrialRecord:
 
 @dataclass
 class StudyRecord:
-    """A study as its ledger tells it."""
+    """A study as its ledger tells it.
 
+    Attributes:
+        id: unique to the study, whatever it is called.
+        sessions: the `opened` event of each driver that ran it.
+        state: new, running, complete, interrupted or failed.
+        heard: (trial, epoch) of every report in the order of their coming, which early stopping depends on.
+    """
+
+    id: str = ""
     trials: dict[int, TrialRecord] = field(default_factory=dict)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     state: str = "new"
+    heard: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
     def load(cls, path: Path) -> "StudyRecord":
@@ -84,7 +96,15 @@ class StudyRecord:
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
-        return (trial for trial in self.trials.values() if trial.stage in stages)
+        return (trial for trial in list(self.trials.values()) if trial.stage in stages)
+
+    def counts(self) -> dict[str, int]:
+        """How many trials are in each state, in the order of a trial's life."""
+        states = [trial.state for trial in list(self.trials.values())]
+        return {state: states.count(state) for state in STATES}
+
+    def _created(self, event: ledger.Event) -> None:
+        self.id = event["id"]
 
     def _opened(self, event: ledger.Event) -> None:
         self.sessions.append(event)
@@ -102,6 +122,7 @@ class StudyRecord:
 
     def _report(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].reports.append({"epoch": event["epoch"], **event["metrics"]})
+        self.heard.append((event["trial"], event["epoch"]))
 
     def _ended(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
@@ -109,6 +130,9 @@ class StudyRecord:
 
     def _tested(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].tested = event["metrics"]
+
+    def _untested(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]].untested = event["reason"]
 
     def _closed(self, event: ledger.Event) -> None:
         self.state = event["state"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from scipy import stats
+from scipy.special import stdtrit
 
 from study.analysis.frame import metric
 from study.ranking import Candidate, Spread, baseline, candidates, spread
@@ -82,7 +82,7 @@ def difference(one: Spread | None, other: Spread | None) -> Difference | None:
     if total == 0.0:
         return Difference(value, (value, value))
     freedom = total**2 / sum(v**2 / (side.count - 1) for v, side in zip(variances, (one, other), strict=True))
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total)
+    reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(total)
     return Difference(value, (value - reach, value + reach))
 
 

@@ -1,6 +1,5 @@
 """What the report says, section by section, as a `study.analysis.page.Page`."""
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from study.analysis import tables, words
-from study.analysis.compare import final_side, on_test, sides
+from study.analysis.compare import final_side, sides
 from study.analysis.frame import trials_frame
-from study.analysis.message import message
+from study.analysis.message import caveats, message
 from study.analysis.page import Page, Picture, Points, Section, Table, Text
 from study.ranking import candidates
 from study.record import StudyRecord
@@ -30,7 +29,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
     """The whole report; `pictures` are the figures that could be drawn."""
     drawn = [Picture(name, _caption(name, spec)) for name in CAPTIONS if name in pictures]
     summary, configurations = tables.printed_summary(spec, record), tables.printed_configurations(spec, record)
-    shown = list(_missing(spec, record))
+    shown = list(caveats(spec, record))
     sections = [
         Section("Summary", [Table(summary[:2]), Text(_explained(spec, record))])
         if final_side(record) or any(sides(spec, record))
@@ -52,24 +51,24 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
 
 
 def _caption(name: str, spec: StudySpec) -> str:
-    if name != "learning_curves" or not spec.search.space or spec.search.early_stopping.name == "none":
+    if name != "learning_curves" or spec.final_seeds is not None or spec.search.early_stopping.name == "none":
         return CAPTIONS[name]
     return f"{CAPTIONS[name]} Dotted lines are the epochs at which ASHA compares trials and stops the worse ones."
 
 
 def _explained(spec: StudySpec, record: StudyRecord) -> str:
     said = "Mean ± sample standard deviation over the seeds in the last column, at the last epoch."
-    if final_side(record) and not any(sides(spec, record)):
+    if spec.final_seeds is not None:
         return said
     said += " The interval of the difference is Welch's, 95%."
     if any(side and len(side.trials) > 1 for side in sides(spec, record)):
         said += " The seeds are fresh: the trial by which a configuration was chosen is not among them."
-    return said
+    return said + " The data and their split are the same for every seed."
 
 
 def _ranked(spec: StudySpec, record: StudyRecord) -> str:
     found = candidates(record, spec)
-    said = "Ordered by the mean on fresh seeds where there is one, then by the value in the search."
+    said = "Ordered by the value in the search, and by the mean on fresh seeds once all of these have run."
     rest = len(found) - tables.TOP
     return said + (f" {words.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
 
@@ -82,48 +81,6 @@ def _budget(spec: StudySpec, record: StudyRecord) -> list[Text]:
     return [Text(f"Early stopping ran {run} of the {full} epochs of these searched trials, {100 * run / full:.0f}%.")]
 
 
-def _missing(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """What a reader could take for known and is not."""
-    reference, chosen = sides(spec, record)
-    final = final_side(record)
-    is_search = bool(spec.search.space)
-    trials = list(record.trials.values())
-    if is_search and chosen and reference is None:
-        yield "There is no complete baseline, so what the search gained is not known."
-    planned, seen = spec.search.trials, sum(trial.stage in ("baseline", "search") for trial in trials)
-    if is_search and seen < planned:
-        yield f"{seen} of the {planned} planned trials of the search were started."
-    for state in ("running", "waiting", "interrupted"):
-        if numbers := [trial.number for trial in trials if trial.state == state]:
-            yield f"{words.count(len(numbers), 'trial')} {state}: {words.listed(numbers)}."
-    reasons = Counter(trial.reason or "no reason given" for trial in trials if trial.state == "failed")
-    for reason, count in reasons.items():
-        yield f"{words.count(count, 'trial')} failed: {reason}"
-    blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
-    if blank:
-        yield f"{spec.metric} is not a number at the last epoch of {_trials(blank)}, which count for nothing here."
-    unconfirmed = sorted(one.trial.number for one in candidates(record, spec) if one.confirmed is None)
-    if unconfirmed:
-        yield f"{_trials(unconfirmed).capitalize()} ran at full budget, but on one seed only: not confirmed on others."
-    yield from _unread(spec, record)
-    if final and len(final.seeds(spec.metric)) < 2:
-        yield "There is one seed, so the spread over seeds is not known."
-
-
-def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """For which configurations the test split was read."""
-    compared = [side for side in (*sides(spec, record), final_side(record)) if side]
-    read = [side.label for side in compared if side.spread(on_test(spec))]
-    if read and spec.search.space:
-        yield f"The test split was read only for {words.listed(read)}; no other trial's test metrics are known."
-    elif compared and not read:
-        yield "The test split was not read."
-
-
-def _trials(numbers: list[int]) -> str:
-    return f"trial{'s' if len(numbers) > 1 else ''} {words.listed(numbers)}"
-
-
 def _settings(spec: StudySpec) -> dict[str, str]:
     """Every key that a trial starts from, and how the search goes."""
     search, found = spec.search, {}
@@ -132,7 +89,7 @@ def _settings(spec: StudySpec) -> dict[str, str]:
             dotted = f"{section}.{key}"
             found[dotted] = _domain(search.space[dotted]) if dotted in search.space else words.setting(given)
     metric = f"{spec.metric} at the last epoch, {'higher' if spec.mode == 'max' else 'lower'} is better"
-    if not search.space:
+    if spec.final_seeds is not None:
         return found | {"metric": metric}
     stopping, confirm = search.early_stopping, search.confirm
     found["metric"] = metric
@@ -160,7 +117,12 @@ def _domain(domain: Domain) -> str:
 
 def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     """Where the numbers come from; of what several sessions say, every different value in order."""
-    found: dict[str, list[str]] = {"study": [spec.name], "settings' hash": [spec.hash], "state": [record.state]}
+    found: dict[str, list[str]] = {
+        "study": [spec.name],
+        "id": [record.id or words.MISSING],
+        "settings' hash": [spec.hash],
+        "state": [record.state],
+    }
     for key, given in _flat(spec.origin or {}, "origin"):
         found.setdefault(key, []).append(words.setting(given))
     for session in record.sessions:

@@ -1,7 +1,11 @@
-"""What a study found, in sentences computed from its trials; no more than the numbers carry."""
+"""What a study found and what it leaves open, in sentences computed from its trials; no more than the numbers carry."""
+
+from collections import Counter
+from collections.abc import Iterator
 
 from study.analysis import words
 from study.analysis.compare import Difference, Side, difference, final_side, on_test, sides
+from study.ranking import candidates
 from study.record import StudyRecord
 from study.spec import StudySpec
 
@@ -10,8 +14,8 @@ def message(spec: StudySpec, record: StudyRecord) -> list[str]:
     """One or two sentences: what the search gained over the baseline, chosen by which split, on which seeds."""
     reference, chosen = sides(spec, record)
     final = final_side(record)
-    if final and not chosen and not reference:
-        return _final(spec, final)
+    if spec.final_seeds is not None:
+        return _final(spec, final) if final else ["No seed of the final training has run to the end yet."]
     if chosen and reference:
         return _gained(spec, reference, chosen)
     if chosen:
@@ -22,8 +26,52 @@ def message(spec: StudySpec, record: StudyRecord) -> list[str]:
     known = f"The baseline reaches {_said(spec.metric, reference)}. " if reference else ""
     if not record.trials:
         return ["No trial has been started yet."]
-    missing = "trial of the search" if reference or any(record.by_stage("search")) else "trial"
-    return [f"{known}No {missing} has run to the end yet, so nothing can be said about what it gives."]
+    return [f"{known}No trial of the search has run to the end yet, so nothing can be said about what it gives."]
+
+
+def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """What a reader could take for known and is not."""
+    reference, chosen = sides(spec, record)
+    final = final_side(record)
+    is_search = spec.final_seeds is None
+    trials = list(record.trials.values())
+    if is_search and chosen and reference is None:
+        yield "There is no complete baseline, so what the search gained is not known."
+    planned, seen = spec.search.trials, sum(trial.stage in ("baseline", "search") for trial in trials)
+    if is_search and seen < planned:
+        yield f"{seen} of the {planned} planned trials of the search were started."
+    for state in ("running", "waiting", "interrupted"):
+        if numbers := [trial.number for trial in trials if trial.state == state]:
+            yield f"{words.count(len(numbers), 'trial')} {state}: {words.listed(numbers)}."
+    reasons = Counter(trial.reason or "no reason given" for trial in trials if trial.state == "failed")
+    for reason, count in reasons.items():
+        yield f"{words.count(count, 'trial')} failed: {reason}"
+    blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
+    if blank:
+        yield f"{spec.metric} is not a number at the last epoch of {_trials(blank)}, which count for nothing here."
+    unconfirmed = sorted(one.trial.number for one in candidates(record, spec) if one.confirmed is None)
+    if unconfirmed:
+        yield f"{_trials(unconfirmed).capitalize()} ran at full budget, but on one seed only: not confirmed on others."
+    yield from _unread(spec, record)
+    for trial in trials:
+        if trial.untested:
+            yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
+    if final and len(final.seeds(spec.metric)) < 2:
+        yield "There is one seed, so the spread over seeds is not known."
+
+
+def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """For which configurations the test split was read."""
+    compared = [side for side in (*sides(spec, record), final_side(record)) if side]
+    read = [side.label for side in compared if side.spread(on_test(spec))]
+    if read and spec.final_seeds is None:
+        yield f"The test split was read only for {words.listed(read)}; no other trial's test metrics are known."
+    elif compared and not read:
+        yield "The test split was not read."
+
+
+def _trials(numbers: list[int]) -> str:
+    return f"trial{'s' if len(numbers) > 1 else ''} {words.listed(numbers)}"
 
 
 def _final(spec: StudySpec, final: Side) -> list[str]:

@@ -90,7 +90,7 @@ def to_html(page: Page, pictures: Mapping[str, bytes]) -> str:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
-    return environment.get_template("report.html.jinja").render(page=page, pictures=encoded)
+    return environment.get_template("report.html.j2").render(page=page, pictures=encoded)
 
 
 def to_markdown(page: Page) -> str:

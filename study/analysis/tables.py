@@ -132,8 +132,7 @@ def printed_trials(spec: StudySpec, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _named_sides(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:
     reference, chosen = sides(spec, record)
-    final = final_side(record)
-    return {"final": final} if final and not chosen and not reference else {"baseline": reference, "best": chosen}
+    return {"final": final_side(record)} if spec.final_seeds is not None else {"baseline": reference, "best": chosen}
 
 
 def _gain(named: dict[str, Side | None], metric: str) -> Difference | None:

@@ -1,34 +1,82 @@
-"""Losses and regularisers by name, found in the modules of this package."""
+"""Losses by name, found in the modules of this package. Adding one is one new file with one decorated function.
 
+Three kinds, told apart by what their first argument is and by the decorator:
+
+* `@loss`: `loss(views, *, target=None, bias=None, ...)`, `views` unit embeddings of shape (V, B, D); `@pair_loss` for
+  one that needs two views of each sample;
+* `@regulariser`: the same signature, added to a loss with the weight `method.lambda`, and always given `bias`;
+* `@classification_loss`: `loss(logits, *, target, bias=None, ...)`, `logits` of shape (B, C).
+
+In all of them keyword-only parameters typed `Tensor` are inputs of the maths: `target` and `bias` of the batch, and
+named ones that a caller must supply where they have no default (`bias_features`, `biased_views`, ...). All others are
+hyperparameters (`study.knobs`). `similarity` is optional: the cosine matrix of the rows, `gram(views)` of
+`study.losses.similarity`, given when several functions work on the same views: it is computed and differentiated once.
+
+Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
+"""
+
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import torch
+from torch import Tensor
+
 import study.losses
 
 Loss = Callable[..., Any]
 _LOSSES: dict[str, Loss] = {}
+_PAIR_LOSSES: set[str] = set()
 _REGULARISERS: dict[str, Loss] = {}
+_CLASSIFICATION_LOSSES: dict[str, Loss] = {}
 
 
 def loss(function: Loss) -> Loss:
-    """Mark a function as a loss: `method.name` in a study file may name it."""
+    """Mark a function of views as a loss: `method.name` in a study file may name it."""
+    return _add(_LOSSES, function)
+
+
+def pair_loss(function: Loss) -> Loss:
+    """Mark a function of two views of each sample as a loss."""
+    _PAIR_LOSSES.add(function.__name__)
     return _add(_LOSSES, function)
 
 
 def regulariser(function: Loss) -> Loss:
-    """Mark a function as a regulariser: `method.regulariser` in a study file may name it."""
+    """Mark a function of views as a regulariser: `method.regulariser` in a study file may name it."""
     return _add(_REGULARISERS, function)
+
+
+def classification_loss(function: Loss) -> Loss:
+    """Mark a function of logits as a loss: `method.name` in a study file may name it; it trains a classifier."""
+    return _add(_CLASSIFICATION_LOSSES, function)
+
+
+def full_precision(function: Loss) -> Loss:
+    """The function computed in float32 at least: autocast off, half-precision inputs widened; float64 stays float64."""
+
+    def widen(value: Any) -> Any:
+        if isinstance(value, Tensor) and value.is_floating_point():
+            return value.to(torch.promote_types(value.dtype, torch.float32))
+        return value
+
+    @functools.wraps(function)
+    def in_full_precision(first: Tensor, /, **inputs: Any) -> Any:
+        with torch.autocast(first.device.type, enabled=False):
+            return function(widen(first), **{name: widen(value) for name, value in inputs.items()})
+
+    return in_full_precision
 
 
 def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:
     name = function.__name__
-    if name in _LOSSES or name in _REGULARISERS:
+    if any(name in known for known in (_LOSSES, _REGULARISERS, _CLASSIFICATION_LOSSES)):
         raise ValueError(f"two losses are called {name!r}")
-    catalogue[name] = function
-    return function
+    catalogue[name] = full_precision(function)
+    return catalogue[name]
 
 
 @cache
@@ -38,12 +86,24 @@ def _load() -> None:
 
 
 def losses() -> dict[str, Loss]:
-    """Every loss by name, sorted."""
+    """Every loss of views by name, sorted."""
     _load()
     return dict(sorted(_LOSSES.items()))
+
+
+def needs_two_views(name: str) -> bool:
+    """Whether the loss of this name pairs two views of each sample."""
+    _load()
+    return name in _PAIR_LOSSES
 
 
 def regularisers() -> dict[str, Loss]:
     """Every regulariser by name, sorted."""
     _load()
     return dict(sorted(_REGULARISERS.items()))
+
+
+def classification_losses() -> dict[str, Loss]:
+    """Every loss of logits by name, sorted."""
+    _load()
+    return dict(sorted(_CLASSIFICATION_LOSSES.items()))

@@ -1,46 +1,87 @@
 """FairKL, the debiasing regulariser (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
+from typing import Literal
+
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from study.losses.catalogue import regulariser
+from study.losses.divergence import divergence
+from study.losses.groups import group, same, without_self
+from study.losses.ranges import Count, Positive, Weight
+from study.losses.released_fair_kl import released_terms
+from study.losses.similarity import cosines
 
 
 @regulariser
-def fair_kl(views: Tensor, *, target: Tensor, bias: Tensor) -> Tensor:
-    """FairKL as released (the paper's published figures come from it; it is not Eq. 10).
+def fair_kl(
+    views: Tensor,
+    *,
+    target: Tensor,
+    bias: Tensor | None = None,
+    bias_features: Tensor | None = None,
+    similarity: Tensor | None = None,
+    variant: Literal[
+        "reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"
+    ] = "reference",
+    pooled: bool = True,
+    positive_weight: Weight = 1.0,
+    negative_weight: Weight = 1.0,
+    kld: Weight = 1.0,
+    min_count: Count = 2,
+    variance_floor: Positive = 1e-3,
+) -> Tensor:
+    """How much the similarity of pairs depends on whether they share the bias, for pairs of one class and of two.
 
-    Squared differences between bias-aligned and bias-conflicting pairs of the means and standard deviations of
-    cosine similarity, for pairs of one class and of two, plus the linear terms of the released code. A deviation is
-    taken over the full matrix with the entries outside its cell zero; an empty cell counts as zeros.
+    "reference" is the released function, from which the published figures come; it is not Eq. 10. Over cosines, the
+    diagonal included: squared differences of the means of aligned and conflicting pairs, `kld` times those of their
+    deviations (each over the full matrix, entries outside its cell zero), minus the mean of the conflicting positives,
+    plus that of the aligned negatives. An empty cell counts as zeros.
+
+    The other variants follow section 3.1 on squared distances, the anchor itself left out: "kl" is Eq. 10,
+    D(aligned || conflicting); "kl_reverse" exchanges the two; "jeffreys" is their sum; "kl_lognormal" is Eq. 10 on the
+    logarithms of the distances; "moments" the squared differences of means and deviations; "mean" that of the means
+    (Eq. 9), and "mean_similarity" the same with |cosine| (Eq. 9, right).
+
+    With `bias_features` the bias is soft (appendix B.2.4): each pair counts as aligned with its value times
+    b = cosine of the two samples' bias features, and as conflicting with its value times 1 - b. Means are over the
+    pairs of the term; the print divides by the batch size.
 
     Args:
         views: unit embeddings, shape (V, B, D).
-        target, bias: classes and bias classes, shape (B,).
+        target: classes, shape (B,).
+        bias: bias classes, shape (B,).
+        bias_features: a bias-capturing model's features, shape (B, K); instead of `bias`.
+        similarity: `gram(views)`, if the caller has it.
+        variant: see above.
+        pooled: one comparison over all pairs of the batch, or one per anchor, averaged; not for "reference".
+        positive_weight, negative_weight: of the terms for pairs of one class and of two (footnote 2, Eq. 28).
+        kld: weight of the deviations in "reference".
+        min_count: a comparison with fewer aligned or fewer conflicting pairs is left out; not for "reference".
+        variance_floor: smallest variance (or squared distance under the logarithm) in the divergences.
 
     Returns:
         The regulariser, a scalar.
+
+    Raises:
+        ValueError: not exactly one of `bias` and `bias_features` is given.
     """
-    rows = views.flatten(0, 1).float()
-    label, attribute = target.repeat(len(views)), bias.repeat(len(views))
-    similarity = rows @ rows.T
-    same_label = label[:, None] == label[None, :]
-    same_bias = attribute[:, None] == attribute[None, :]
-
-    def moments(cell: Tensor) -> tuple[Tensor, Tensor]:
-        inside = similarity.where(cell, 0.0)
-        variance = inside.var()
-        deviation = variance.where(variance > 0, 1.0).sqrt().where(variance > 0, 0.0)
-        return inside.sum() / cell.sum().clamp(min=1), deviation
-
-    positive_aligned, positive_aligned_sd = moments(same_label & same_bias)
-    positive_conflicting, positive_conflicting_sd = moments(same_label & ~same_bias)
-    negative_aligned, negative_aligned_sd = moments(~same_label & same_bias)
-    negative_conflicting, negative_conflicting_sd = moments(~same_label & ~same_bias)
-    return (
-        (positive_conflicting - positive_aligned).square()
-        + (negative_aligned - negative_conflicting).square()
-        + (positive_aligned_sd - positive_conflicting_sd).square()
-        + (negative_aligned_sd - negative_conflicting_sd).square()
-        - positive_conflicting
-        + negative_aligned
-    )
+    cosine = cosines(views, similarity)
+    if bias is not None and bias_features is None:
+        aligned = same(group(bias), views)
+    elif bias_features is not None and bias is None:
+        features = normalize(bias_features, dim=-1).to(cosine.dtype)
+        aligned = (features @ features.T).repeat(len(views), len(views))
+    else:
+        raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")
+    soft, positive = bias is None, same(group(target), views)
+    if variant == "reference":
+        positive_term, negative_term = released_terms(cosine, positive, aligned, soft=soft, kld=kld).unbind()
+    else:
+        positive_term, negative_term = (
+            divergence(
+                cosine, pairs, aligned, variant, soft=soft, pooled=pooled, min_count=min_count, floor=variance_floor
+            )
+            for pairs in (without_self(positive), 1 - positive)
+        )
+    return positive_weight * positive_term + negative_weight * negative_term

@@ -1,7 +1,8 @@
 """Methods by name: what a study file's `method` section trains.
 
-Every loss of `study.losses` is a method, alone or with one of its regularisers. The keys of a method are those of
-`Objective` and the hyperparameters in the signatures of its loss and regulariser, and no others.
+Every loss of `study.losses` that one view of each sample and its labels suffice for is a method, alone or with one of
+the regularisers. The keys of a method are those of `Weights` and the hyperparameters in the signatures of its loss and
+regulariser, and no others.
 """
 
 import inspect
@@ -10,17 +11,19 @@ from functools import partial
 from typing import Any
 
 from study.knobs import Knob, knobs
-from study.losses.catalogue import Loss, losses, regularisers
+from study.losses.catalogue import Loss, losses, needs_two_views, regularisers
 from study.methods.objective import Objective, Weights
 
 NO_REGULARISER = "none"
+GIVEN = {"views", "target", "bias"}
+"""What a trial gives to a loss."""
 
 __all__ = ["NO_REGULARISER", "Objective", "build", "method_knobs", "names", "needs_bias", "regulariser_names"]
 
 
 def names() -> list[str]:
     """Every loss that `method.name` may name."""
-    return list(losses())
+    return [name for name, loss in losses().items() if not needs_two_views(name) and _required(loss) <= GIVEN]
 
 
 def regulariser_names() -> list[str]:
@@ -40,8 +43,8 @@ def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
 
 def needs_bias(method: Mapping[str, Any]) -> bool:
     """Whether the loss or the regulariser cannot do without bias labels."""
-    parameters = [inspect.signature(function).parameters.get("bias") for function in _functions(method)]
-    return any(bias is not None and bias.default is bias.empty for bias in parameters)
+    loss, *regulariser = _functions(method)
+    return bool(regulariser) or "bias" in _required(loss)
 
 
 def build(method: Mapping[str, Any]) -> Objective:
@@ -51,6 +54,10 @@ def build(method: Mapping[str, Any]) -> Objective:
         **{f"{key}_" if key == "lambda" else key: method[key] for key in ("alpha", "lambda") if key in method}
     )
     return Objective(loss, regulariser[0] if regulariser else None, weights)
+
+
+def _required(function: Loss) -> set[str]:
+    return {name for name, one in inspect.signature(function).parameters.items() if one.default is one.empty}
 
 
 def _functions(method: Mapping[str, Any]) -> list[Loss]:

@@ -7,6 +7,7 @@ from typing import Annotated
 from torch import Tensor
 
 from study.knobs import Range
+from study.losses.similarity import gram
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,13 @@ class Objective:
 
         Args:
             embeddings: what the contrastive term sees, unit rows, (V, B, D).
-            features: what the regulariser sees, the encoder's output of the first view, unit rows, (B, F).
+            features: what the regulariser sees, the encoder's output of the first view, unit rows, (1, B, F); the same
+                tensor as `embeddings` where there is one view and no projection head.
             target, bias: labels, (B,).
         """
-        value = self.weights.alpha * self.loss(embeddings, target=target, bias=bias)
+        labels = {"target": target, "bias": bias}
         if self.regulariser is None or self.weights.lambda_ == 0.0:
-            return value
-        return value + self.weights.lambda_ * self.regulariser(features[None], target=target, bias=bias)
+            return self.weights.alpha * self.loss(embeddings, **labels)
+        shared = {"similarity": gram(embeddings)} if features is embeddings else {}
+        contrast = self.loss(embeddings, **labels, **shared)
+        return self.weights.alpha * contrast + self.weights.lambda_ * self.regulariser(features, **labels, **shared)

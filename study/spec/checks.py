@@ -1,5 +1,6 @@
 """Checks of a section against what declares its keys, and what went wrong put in the user's words."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -37,9 +38,12 @@ def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> d
     try:
         return model.model_validate(values).model_dump(by_alias=True, exclude_none=False)
     except ValidationError as error:
+        found: dict[Key, list[str]] = {}
         for detail in error.errors():
             key = (*at, *_path(detail["loc"]))
-            problems.add(key, _explain(model, dict(detail), key))
+            found.setdefault(key, []).append(_explain(model, dict(detail), key))
+        for key, messages in found.items():
+            problems.add(key, _joined(messages))
         return None
 
 
@@ -80,7 +84,15 @@ def _plain(default: Any) -> Any:
 
 
 def _path(location: tuple[int | str, ...]) -> Key:
-    return tuple(str(part) for part in location)
+    """The key at a place of a validation error, without the branch of a union that the error is from."""
+    branch = len(location) > 1 and location[-1] in ("bool", "int", "float", "str", "none")
+    return tuple(str(part) for part in (location[:-1] if branch else location))
+
+
+def _joined(messages: list[str]) -> str:
+    """What is wrong with one key: a union has a message per branch, `X given, allowed is Y`."""
+    first, *others = messages
+    return " or ".join([first, *(other.partition(" allowed is ")[2] or other for other in others)])
 
 
 def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str:
@@ -96,6 +108,7 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str
         return f"{given!r} given. {close}Allowed: {allowed}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
+    message = re.sub(r" or instance of \w+$", "", message)
     if isinstance(given, dict | list) and kind == "value_error":
         return message
     return f"{given!r} given, {message if kind == 'value_error' else 'allowed is ' + message}"

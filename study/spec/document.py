@@ -1,6 +1,7 @@
 """A YAML document that remembers where each key stands, with overrides applied."""
 
 import io
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,14 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError
 
 Key = tuple[str, ...]
+
+MOST_VALUES, DEEPEST = 20_000, 30
+"""Values that a study file may have, and levels."""
 
 
 @dataclass
@@ -67,17 +72,15 @@ def read(path: Path) -> Document:
         UserError: not readable, not YAML, or not a mapping.
     """
     try:
-        tree = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
+        tree, values = _parse(path.read_text(encoding="utf-8"))
+    except _NotYaml as error:
+        place = path if error.line is None else f"{path}:{error.line}"
+        raise UserError(f"{place}: not valid YAML: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}") from None
-    except YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(tree, CommentedMap):
         raise UserError(f"{path}: a study file is a mapping of sections, this is {type(tree).__name__}")
-    return Document(str(path), _plain(tree), {key: f"{path}:{line}" for key, line in _lines(tree, ())})
+    return Document(str(path), values, {key: f"{path}:{line}" for key, line in _lines(tree, ())})
 
 
 def override(document: Document, assignments: Iterable[str]) -> None:
@@ -91,8 +94,8 @@ def override(document: Document, assignments: Iterable[str]) -> None:
         if not equals or not key or not all(key.split(".")):
             raise UserError(f"--set {assignment}: not of the form key=value, as in --set train.epochs=10")
         try:
-            value = _plain(YAML(typ="rt", pure=True).load(text))
-        except YAMLError:
+            _, value = _parse(text)
+        except _NotYaml:
             raise UserError(f"--set {assignment}: the value is not valid YAML") from None
         document.set(key, value, f"--set {assignment}")
 
@@ -128,11 +131,42 @@ def dump(values: dict[str, Any]) -> str:
     return stream.getvalue()
 
 
-def _plain(node: Any) -> Any:
+class _NotYaml(Exception):
+    """A text is no YAML that a study file could be."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def _parse(text: str) -> tuple[Any, Any]:
+    """The tree of a YAML text, with lines and comments, and its plain values."""
+    try:
+        tree = YAML(typ="rt", pure=True).load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise _NotYaml(str(error.problem), mark.line + 1 if mark else 1) from None
+    except (YAMLError, ValueError) as error:  # ValueError: a date or number that is none
+        raise _NotYaml(str(error)) from None
+    except RecursionError:
+        raise _NotYaml("nested too deeply") from None
+    return tree, _plain(tree, itertools.count(1))
+
+
+def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
+    """Plain values; aliases are written out, so a few lines can stand for more than a memory holds."""
+    if next(count) > MOST_VALUES:
+        raise _NotYaml(f"more than {MOST_VALUES} values, those of aliases counted each time")
+    if id(node) in above:
+        raise _NotYaml("a value holds itself")
+    if len(above) > DEEPEST:
+        raise _NotYaml("nested too deeply")
     if isinstance(node, dict):
-        return {str(key): _plain(value) for key, value in node.items()}
+        return {str(key): _plain(value, count, (*above, id(node))) for key, value in node.items()}
     if isinstance(node, list):
-        return [_plain(value) for value in node]
+        return [_plain(value, count, (*above, id(node))) for value in node]
+    if isinstance(node, ScalarBoolean):
+        return bool(node)
     for kind in (bool, int, float, str):
         if isinstance(node, kind):
             return kind(node)
@@ -141,8 +175,10 @@ def _plain(node: Any) -> Any:
 
 def _lines(node: Any, key: Key) -> Iterator[tuple[Key, int]]:
     if isinstance(node, CommentedMap):
+        places = node.lc.data or {}
         for name, value in node.items():
-            yield (*key, str(name)), node.lc.key(name)[0] + 1
+            if name in places:  # a key that came by `<<` has none of its own
+                yield (*key, str(name)), node.lc.key(name)[0] + 1
             yield from _lines(value, (*key, str(name)))
     elif isinstance(node, CommentedSeq):
         for index, value in enumerate(node):

@@ -1,5 +1,6 @@
 """Where study files are: a path, or the name of one that ships with the package."""
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def find(spec: str) -> Path:
     """
     path = Path(spec)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if path.is_file():
+        if os.path.isfile(spec):  # False also where a path cannot be: too long, a null in it
             return path
         raise UserError(f"{spec}: no such file")
     names = shipped()

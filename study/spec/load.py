@@ -13,9 +13,9 @@ from study.spec.checks import Problems, check, one_of, section_model
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
 from study.spec.schema import Layout, Search
-from study.spec.study_spec import SECTIONS, StudySpec
+from study.spec.study_spec import StudySpec
 from study.training import metrics
-from study.training.config import TrainOptions
+from study.training.config import SECTIONS, TrainOptions
 
 NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -71,6 +71,7 @@ def resolve(document: Document) -> StudySpec:
         {section: values or {} for section, values in base.items()},
         Search.model_validate(layout["search"]),
         Layout.model_validate(document.values).resources,
+        None if layout["final_seeds"] is None else tuple(layout["final_seeds"]),
         layout["origin"],
     )
     _check_search(spec, problems)
@@ -118,15 +119,37 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
         if _check_key(spec, key, at, problems):
             for value in domain.ends():
                 _check_values(spec, {key: value}, at, problems)
+            section, name = key.split(".")
+            if type(spec.base[section][name]) is int and isinstance(domain.step, float):
+                problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
     points = [(("search", "enqueue", str(index)), point) for index, point in enumerate(spec.search.enqueue)]
     for at, point in [(("search", "baseline"), spec.search.baseline or {}), *points]:
         known = [_check_key(spec, key, (*at, key), problems) for key in point]
         if all(known):
             _check_values(spec, point, at, problems)
+    _check_epsilon_space(spec, problems)
+    given = len(spec.search.enqueue) + (spec.search.baseline is not None)
+    if given > spec.search.trials:
+        message = f"{spec.search.trials} given, allowed is at least {given}: the baseline and what is enqueued"
+        problems.add(("search", "trials"), message)
+    if not spec.search.space and spec.search.trials > max(given, 1):
+        problems.add(
+            ("search", "trials"), f"{spec.search.trials} given, allowed is {max(given, 1)}: search.space is empty"
+        )
     stopping = spec.search.early_stopping
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
+
+
+def _check_epsilon_space(spec: StudySpec, problems: Problems) -> None:
+    """Where epsilon and the temperature are both searched, their largest values together must be valid, too."""
+    keys = ("method.epsilon", "method.temperature")
+    domains = [spec.search.space.get(key) for key in keys]
+    ends = [[end for end in domain.ends() if isinstance(end, int | float)] for domain in domains if domain]
+    if len(ends) == len(keys) and all(ends):
+        largest = {key: max(values) for key, values in zip(keys, ends, strict=True)}
+        _check_values(spec, largest, ("search", "space", keys[0]), problems)
 
 
 def _check_key(spec: StudySpec, key: str, at: Key, problems: Problems) -> bool:

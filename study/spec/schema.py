@@ -7,7 +7,8 @@ from pydantic import BaseModel, Field, model_validator
 from study.spec.checks import STRICT
 
 Positive = Annotated[int, Field(ge=1)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = int | Annotated[float, Field(allow_inf_nan=False)]
+Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
 class Domain(BaseModel):
@@ -17,8 +18,8 @@ class Domain(BaseModel):
     low: Number | None = None
     high: Number | None = None
     log: bool = False
-    step: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    choices: Annotated[list[Any], Field(min_length=1)] | None = None
+    step: Annotated[Number, Field(gt=0)] | None = None
+    choices: Annotated[list[Scalar], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -38,9 +39,18 @@ class Domain(BaseModel):
             raise ValueError("log and step exclude each other")
         return self
 
-    def ends(self) -> list[Any]:
+    def ends(self) -> list[Scalar]:
         """The values that must be valid for the whole domain to be: both ends, or every choice."""
         return list(self.choices) if self.choices is not None else [self.low, self.high]
+
+    def contains(self, value: Scalar) -> bool:
+        """Whether the search could give this value."""
+        if self.choices is not None:
+            return any(type(value) is type(choice) and value == choice for choice in self.choices)
+        if self.low is None or self.high is None or not isinstance(value, int | float):
+            return False
+        on_step = self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8
+        return self.low <= value <= self.high and on_step
 
 
 class EarlyStopping(BaseModel):
@@ -64,7 +74,8 @@ class Search(BaseModel):
     """What is searched and how.
 
     `baseline` is run first, at full budget, and is what the result is compared with; `enqueue` are configurations
-    to try before the sampler's own. `seed` is the sampler's; a trial's is `train.seed`.
+    to try before the sampler's own. `trials` counts them all; the confirm trials come on top. `seed` is the
+    sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as resources allow.
     """
 
     model_config = STRICT
@@ -74,6 +85,7 @@ class Search(BaseModel):
     sampler: Literal["tpe", "random"] = "tpe"
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     trials: Positive = 100
+    concurrency: Positive | None = None
     metric: str = "val/accuracy"
     early_stopping: EarlyStopping = EarlyStopping()
     confirm: Confirm = Confirm()
@@ -83,8 +95,8 @@ class Resources(BaseModel):
     """What one trial takes: CPU cores and (shares of) GPUs."""
 
     model_config = STRICT
-    cpu: Annotated[float, Field(gt=0)] = 1
-    gpu: Annotated[float, Field(ge=0)] = 0
+    cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
+    gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
 
 
 class Layout(BaseModel):
@@ -98,4 +110,5 @@ class Layout(BaseModel):
     train: dict[str, Any] = Field(default_factory=dict)
     search: Search = Search()
     resources: Resources = Resources()
+    final_seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**32)]], Field(min_length=1)] | None = None
     origin: dict[str, Any] | None = None

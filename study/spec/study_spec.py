@@ -3,17 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from study.spec.document import dump
 from study.spec.schema import Resources, Search
-from study.training.config import TrialConfig
+from study.training.config import SECTIONS, TrialConfig, with_params
 from study.training.metrics import METRICS
-
-SECTIONS = ("data", "model", "method", "train")
 
 
 @dataclass(frozen=True)
@@ -23,6 +20,7 @@ class StudySpec:
     Attributes:
         name: of the study and its folder.
         base: the complete `data`, `model`, `method` and `train` sections that the trials start from.
+        final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
     """
 
@@ -30,6 +28,7 @@ class StudySpec:
     base: Mapping[str, Any]
     search: Search
     resources: Resources
+    final_seeds: tuple[int, ...] | None = None
     origin: Mapping[str, Any] | None = None
 
     @property
@@ -51,19 +50,18 @@ class StudySpec:
         """Whether one value of the metric is better than another."""
         return one > other if self.mode == "max" else one < other
 
-    def trial_document(self, params: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
-        """The sections of one trial: the base with these keys and this training seed."""
-        document = deepcopy(dict(self.base))
-        for key, value in params.items():
-            section, name = key.split(".")
-            document[section][name] = value
-        if seed is not None:
-            document["train"]["seed"] = seed
-        return document
+    @property
+    def seed(self) -> int:
+        """Training seed of the searched trials; confirm trials take the next ones."""
+        return int(self.base["train"]["seed"])
+
+    def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The sections of one trial: the base with these dotted keys."""
+        return with_params(self.base, params)
 
     def trial_config(self, params: Mapping[str, Any], seed: int | None = None) -> TrialConfig:
-        """What `study.training` runs for these parameters."""
-        return TrialConfig.from_document(self.trial_document(params, seed))
+        """What `study.training` runs for these parameters and this training seed (None: the study's)."""
+        return TrialConfig.from_document(self.base, {**params, "train.seed": self.seed if seed is None else seed})
 
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
@@ -71,6 +69,8 @@ class StudySpec:
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}
+        if self.final_seeds is not None:
+            document["final_seeds"] = list(self.final_seeds)
         return document | ({"origin": dict(self.origin)} if self.origin else {})
 
     def to_yaml(self) -> str:
@@ -79,10 +79,8 @@ class StudySpec:
 
     @cached_property
     def hash(self) -> str:
-        """The same for two studies that would run the same trials, whatever they are called."""
-        document = {
-            key: value for key, value in self.to_document().items() if key not in ("name", "origin", "resources")
-        }
+        """The same for two studies that run the same trials, whatever they are called and on whatever resources."""
+        document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from study.knobs import Range
 
+SECTIONS = ("data", "model", "method", "train")
+
 
 @dataclass(frozen=True)
 class TrainOptions:
@@ -28,8 +30,8 @@ class TrainOptions:
     weight_decay: Annotated[float, Range(low=0.0)] = 0.0
     lr_milestones: tuple[Annotated[float, Range(above=0.0, below=1.0)], ...] = ()
     probe_learning_rate: Annotated[float, Range(above=0.0)] = 0.01
-    seed: Annotated[int, Range(low=0)] = 0
-    threads: Annotated[int, Range(low=1)] = 1
+    seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0
+    threads: Annotated[int, Range(low=1, high=1024)] = 1
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,22 @@ class TrialConfig:
     train: TrainOptions
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "TrialConfig":
-        """From nested sections, as a study file or `to_document` has them."""
-        train = dict(document["train"])
-        train["lr_milestones"] = tuple(train.get("lr_milestones", ()))
-        return cls(document["data"], document["model"], document["method"], TrainOptions(**train))
+    def from_document(cls, document: Mapping[str, Any], params: Mapping[str, Any] | None = None) -> "TrialConfig":
+        """From nested sections, as a study file or `to_document` has them, with dotted keys set in them."""
+        sections = with_params(document, params or {})
+        train = sections["train"] | {"lr_milestones": tuple(sections["train"].get("lr_milestones", ()))}
+        return cls(sections["data"], sections["model"], sections["method"], TrainOptions(**train))
 
     def to_document(self) -> dict[str, Any]:
         """As nested dictionaries of plain values."""
         train = asdict(self.train) | {"lr_milestones": list(self.train.lr_milestones)}
         return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
+
+
+def with_params(document: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """A copy of the four sections of a trial with dotted keys set, as `method.alpha`."""
+    sections = {name: dict(document[name]) for name in SECTIONS}
+    for key, value in params.items():
+        section, name = key.split(".")
+        sections[section][name] = value
+    return sections

@@ -54,6 +54,8 @@ def equalized_odds(prediction: Tensor, target: Tensor, bias: Tensor, facts: Fact
     pairs whose two groups the split has.
     """
     groups = int(facts.bias_classes or 1)
+    if groups < 2:
+        return torch.full((), torch.nan)
     cells = torch.zeros(facts.classes, groups, facts.classes, dtype=torch.float64, device=target.device)
     cells.index_put_((target, bias, prediction), torch.ones_like(target, dtype=torch.float64), accumulate=True)
     counts = cells.sum(2, keepdim=True)

@@ -62,7 +62,8 @@ class Trial:
             for indices in torch.randperm(len(train), generator=order).to(self.device).split(options.batch_size):
                 images, target, bias = train.batch(indices)
                 features = functional.normalize(self.encoder(self._normalised(images)), dim=1)
-                loss = objective(features[None], features, target=target, bias=bias)
+                views = features[None]
+                loss = objective(views, views, target=target, bias=bias)
                 probe_loss = functional.cross_entropy(self.probe(features.detach()), target)
                 optimizer.zero_grad(set_to_none=True)
                 probe_optimizer.zero_grad(set_to_none=True)

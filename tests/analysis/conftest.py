@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from study.final import final_study
 from study.ledger import Ledger
 from study.record import StudyRecord
 from study.spec import StudySpec, load_study
@@ -19,7 +20,7 @@ class Writer:
     """Writes a study's ledger; a trial starts 10 s after the one before it and takes 2 s per epoch."""
 
     def __init__(self, path: Path) -> None:
-        path.touch()
+        Ledger.create(path)
         self.path, self.ledger, self.trials, self.clock = path, Ledger(path), count(), 1_800_000_000.0
         self.append("opened", versions={"torch": "2.15.0"}, commit="abc1234", data="0123456789abcdef")
 
@@ -76,7 +77,7 @@ def spec() -> StudySpec:
 @pytest.fixture(scope="session")
 def final_spec() -> StudySpec:
     """A configuration without a search, as `study train` runs it."""
-    return load_study("quickstart", ["train.epochs=4", "search.space={}", "search.baseline=null"], name="trained")
+    return final_study(load_study("quickstart", ["train.epochs=4"]), [0, 1], "trained")
 
 
 @pytest.fixture(scope="session")

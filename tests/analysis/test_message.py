@@ -1,7 +1,26 @@
 import pytest
 
-from study.analysis.message import message
+from study.analysis.message import caveats, message
 from study.spec import load_study
+
+
+def test_final_training(final_spec, writer):
+    study = writer()
+    study.trial("final", [0.5], state="failed")
+    assert message(final_spec, study.record()) == ["No seed of the final training has run to the end yet."]
+    study = writer()
+    study.trial("final", [0.5], test=0.4)
+    assert message(final_spec, study.record()) == [
+        "The final training reaches val/accuracy 50.0% (seed 0).",
+        "On the test split it reaches test/accuracy 40.0% (seed 0).",
+    ]
+
+
+def test_what_is_not_known(spec, frozen):
+    assert list(caveats(spec, frozen)) == [
+        "1 trial failed: Diverged: loss is nan in epoch 1",
+        "The test split was read only for baseline and trial 1; no other trial's test metrics are known.",
+    ]
 
 
 def confirmed(study, baseline, best, test=None):
@@ -81,8 +100,6 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
         ([("search", "failed")], "No trial of the search has run to the end yet"),
         ([("baseline", "complete")], "The baseline reaches val/accuracy 50.0% (seed 0). No trial of the search"),
         ([("search", "complete")], "The best configuration of the search, trial 0, reaches val/accuracy 50.0%"),
-        ([("final", "failed")], "No trial has run to the end yet"),
-        ([("final", "complete")], "The final training reaches val/accuracy 50.0% (seed 0)."),
     ],
 )
 def test_partly_finished_studies(spec, writer, trials, expected):

@@ -159,7 +159,8 @@ PARTLY = {
 
 
 @pytest.mark.parametrize("name", PARTLY)
-def test_a_partly_finished_study_has_a_report(spec, writer, tmp_path, name):
+def test_a_partly_finished_study_has_a_report(spec, final_spec, writer, tmp_path, name):
+    spec = final_spec if name == "final" else spec
     study = writer()
     for stage, values, state in PARTLY[name]:
         study.trial(stage, values, state=state)
@@ -203,8 +204,9 @@ TRIALS = st.tuples(
 
 
 @settings(max_examples=40, deadline=None)
-@given(trials=st.lists(TRIALS, max_size=8), closed=st.booleans(), draw=st.integers(0, 5))
-def test_missing_cells_are_never_an_error(spec, writer, trials, closed, draw):
+@given(trials=st.lists(TRIALS, max_size=8), closed=st.booleans(), final=st.booleans(), draw=st.integers(0, 5))
+def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, closed, final, draw):
+    spec = final_spec if final else spec
     study = writer()
     for stage, values, state, test, seed, params in trials:
         repeats = seed if stage == "confirm" else None

@@ -1,0 +1,210 @@
+"""The `study` command. Each command reads its arguments and makes one call into a module; imports are made there,
+so that `study --help` is instant.
+
+Exit status: 0 done; 1 the study failed; 2 something given cannot be used; 130 stopped by Ctrl-C.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from study import __version__
+from study.errors import UserError
+
+if TYPE_CHECKING:
+    from study.outcome import Outcome
+
+app = typer.Typer(
+    name="study",
+    help="Hyperparameter studies for debiased and fair contrastive learning.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")]
+Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")]
+Rename = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def main() -> None:
+    """Entry point: a UserError is one message and exit status 2, Ctrl-C is 130."""
+    try:
+        app(standalone_mode=True)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit()
+
+
+@app.command()
+def run(
+    spec: Spec, name: Rename = None, assignments: Set = None, profile: Profile = None, quiet: Quiet = False
+) -> None:
+    """Run a study on this machine. Example: study run quickstart --set search.trials=50"""
+    from study import run as running
+    from study.home import Home
+    from study.spec import load_study
+
+    _show(running.start(Home.locate(), load_study(spec, assignments or (), profile, name), _view(quiet)))
+
+
+@app.command()
+def resume(name: Name, quiet: Quiet = False) -> None:
+    """Go on with a study after a stop or a crash. Example: study resume quickstart"""
+    from study import run as running
+    from study.home import Home
+
+    _show(running.resume(Home.locate(), name, _view(quiet)))
+
+
+@app.command()
+def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
+    """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
+    from study import one_trial
+    from study.spec import load_study
+
+    study = load_study(spec, assignments or (), profile)
+    epochs = []
+    for metrics in one_trial.run(study):
+        epochs.append(metrics)
+        if not as_json:
+            print("  ".join(f"{name} {value:.6g}" for name, value in metrics.items()), flush=True)
+    if as_json:
+        _print_json({"name": study.name, "config": study.trial_config({}).to_document(), "epochs": epochs})
+
+
+@app.command()
+def plan(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
+    """Show what a study would run; starts nothing. Example: study plan quickstart --set search.trials=50"""
+    from study import plan as planning
+    from study.spec import load_study
+
+    document = planning.plan(load_study(spec, assignments or (), profile))
+    _print_json(document) if as_json else print(planning.text(document))
+
+
+@app.command("list")
+def list_studies(as_json: Json = False) -> None:
+    """List the studies of this home. Example: study list --json"""
+    from study import status
+    from study.home import Home
+
+    home = Home.locate()
+    rows = status.overview(home)
+    _print_json(rows) if as_json else print(status.table(home, rows))
+
+
+@app.command("status")
+def show_status(name: Name, as_json: Json = False) -> None:
+    """Show a study's state, trials and best so far. Example: study status quickstart"""
+    from study import summary
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folder = Home.locate().find(name)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    if as_json:
+        _print_json(summary.summary(spec, record))
+    else:
+        print("\n".join(summary.lines(spec, record)))
+
+
+@app.command()
+def report(
+    name: Name,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where; the study's folder else.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
+    from study.analysis.report import write_report
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folder = Home.locate().find(name)
+    page = write_report(folder.spec(), StudyRecord.load(folder.ledger_file), out or folder.report)
+    _print_json({"name": name, "page": str(page)}) if as_json else print(page)
+
+
+@app.command()
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="How many; above 1, FILE-1, FILE-2 ... are written.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
+    from study import export as exporting
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folder = Home.locate().find(name)
+    paths = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, top)
+    _print_json({"name": name, "files": [str(path) for path in paths]}) if as_json else print(*paths, sep="\n")
+
+
+@app.command()
+def train(
+    spec: Spec,
+    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S", help="Training seeds.")] = "0,1,2",
+    name: Rename = None,
+    assignments: Set = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
+    from study import final
+    from study import run as running
+    from study.home import Home
+    from study.spec import load_study
+
+    parsed = final.parse_seeds(seeds)
+    _show(running.train(Home.locate(), load_study(spec, assignments or ()), parsed, name, _view(quiet)))
+
+
+@app.command()
+def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
+    """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
+    from study import mlflow_ui
+    from study.home import Home
+
+    mlflow_ui.serve(Home.locate(), port)
+
+
+def _view(quiet: bool) -> Any:
+    from rich.console import Console
+
+    from study.progress import ProgressView
+
+    return ProgressView(Console(), quiet)
+
+
+def _show(outcome: "Outcome") -> None:
+    """The end of a run: what came out, where it is, what to type next."""
+    from study.outcome import farewell
+
+    print("\n".join(farewell(outcome)))
+    state = outcome.record.state
+    if state != "complete":
+        raise typer.Exit(130 if state == "interrupted" else 1)
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, indent=2, allow_nan=False))

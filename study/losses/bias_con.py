@@ -1,0 +1,82 @@
+"""BiasCon and SoftCon (Hong and Yang, "Unbiased classification through bias-contrastive ... learning")."""
+
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from study.losses.catalogue import loss
+from study.losses.ranges import Guard, Temperature
+from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
+
+
+@loss
+def bias_con(
+    views: Tensor,
+    *,
+    target: Tensor,
+    bias: Tensor,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.07,
+    base_temperature: Temperature | None = None,
+    guard: Guard = 0.0,
+) -> Tensor:
+    """BiasCon (FairKL paper Eq. 13): SupCon whose positives are of the same class and another bias.
+
+    Everything but the row itself is in the denominator. A row without positives counts 0 and stays in the mean.
+    The released code adds 1e-9 to the denominator after subtracting the row's maximum: `guard=1e-9`.
+
+    Args:
+        views: unit embeddings, shape (V, B, D).
+        target, bias: classes and bias classes, shape (B,).
+        similarity: `gram(views)`, if the caller has it.
+        temperature: divides the cosine similarities.
+        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
+        guard: added to the denominator, as a share of the row's largest exponential.
+
+    Returns:
+        The loss, a scalar.
+    """
+    weight = (target[:, None] == target[None, :]) & (bias[:, None] != bias[None, :])
+    per_row = _attracted(views, cosines(views, similarity), weight.to(views.dtype), temperature, guard)
+    return rescaled(per_row.mean(), temperature, base_temperature)
+
+
+@loss
+def soft_con(
+    views: Tensor,
+    *,
+    target: Tensor,
+    bias_features: Tensor,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.07,
+    base_temperature: Temperature | None = None,
+    guard: Guard = 0.0,
+) -> Tensor:
+    """SoftCon: SupCon whose positives weigh 1 - cosine of the bias features, for a bias without labels.
+
+    Args:
+        views, target, similarity, temperature, base_temperature, guard: as for `bias_con`.
+        bias_features: a bias-capturing model's features, shape (B, K).
+        bias: not used.
+
+    Returns:
+        The loss, a scalar. A row whose positives weigh nothing counts 0.
+    """
+    features = normalize(bias_features, dim=-1)
+    weight = (1 - features @ features.T).clamp(min=0) * (target[:, None] == target[None, :])
+    per_row = _attracted(views, cosines(views, similarity), weight.to(views.dtype), temperature, guard)
+    return rescaled(per_row.mean(), temperature, base_temperature)
+
+
+def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float) -> Tensor:
+    """log sum over all others minus the weighted mean over positives, per row; 0 where all weights are 0.
+
+    `weight` is (B, B) between samples: the mean of views under it costs one product of a V*V-th of the size.
+    """
+    scale, own = 1 / temperature, weight.diagonal()
+    total = weight.sum(1) * len(views) - own
+    attraction = (views * (weight @ views.sum(0) - own[:, None] * views)).sum(-1).flatten()
+    everyone = guarded(log_sum_exp(cosine, scale), cosine, scale, guard)
+    total = total.repeat(len(views))
+    some = total > 0
+    return (everyone - attraction * scale / total.where(some, 1.0)).where(some, 0.0)

@@ -1,0 +1,201 @@
+"""Conditional contrastive learning with kernels (CCL-K paper: Tsai et al.)."""
+
+import math
+from typing import Annotated, Literal
+
+import torch
+from torch import Tensor
+
+from study.knobs import Range
+from study.losses.catalogue import full_precision, pair_loss
+from study.losses.kernels import KernelName, conditional_weights, kernel_matrix
+from study.losses.ranges import Positive, Temperature
+from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
+
+Form = Literal["released", "paper"]
+Degree = Annotated[int, Range(low=1)]
+
+# As in the released code: weights below it are 0, and so much is the least conditional similarity of a weak positive.
+SMALLEST_WEIGHT = 1e-6
+SMALLEST_POSITIVE = 1e-7
+
+
+@pair_loss
+def weakly_supervised_cclk(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    condition: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: Temperature | None = None,
+    kernel: KernelName = "rbf",
+    sigma2: Positive = 1.0,
+    degree: Degree = 3,
+    ridge: Positive = 0.1,
+    form: Form = "released",
+    kernel_gradient: bool = False,
+) -> Tensor:
+    """WeaklySup-CCLK (Eq. 7): positives are rows of similar condition, weighted by W = (K + ridge I)^-1 K.
+
+    "released": both views as anchors and both as candidates, W a constant without diagonal and without weights below
+    1e-6, the conditional similarity at least 1e-7. "paper": Eq. 7 as printed, the first view as anchor, the second as
+    candidates, W as it is; can be nan.
+
+    Args:
+        views: unit embeddings, shape (2, B, D).
+        target: not used.
+        bias: the condition: classes (B,) or continuous values (B, K), scaled to similar sizes (colours to 0..1).
+        condition: the same for each view, shape (2, B, K), or (B,) or (B, K) for both; before `bias`.
+        similarity: `gram(views)`, if the caller has it.
+        temperature: divides the cosine similarities.
+        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
+        kernel, sigma2, degree: see `kernel_matrix`.
+        ridge: CCL-K's own lambda, relative to the kernel's diagonal of 1.
+        form: see above.
+        kernel_gradient: let the gradient through W into the condition.
+
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        ValueError: not two views, or no condition.
+    """
+    weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
+    scale = 1 / temperature
+    if form == "paper":
+        conditional, pair, everyone = _printed(views, weights[0], scale)
+        rest = everyone - pair
+        return rescaled(-(conditional / (conditional + rest)).log().mean(), temperature, base_temperature)
+    cosine = cosines(views, similarity)
+    conditional = _conditional(cosine, weights, scale).clamp(min=math.log(SMALLEST_POSITIVE))
+    per_row = softplus(log_sum_exp(cosine, scale) - conditional)
+    return rescaled(per_row.mean(), temperature, base_temperature)
+
+
+@pair_loss
+def fair_cclk(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    condition: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: Temperature | None = None,
+    kernel: KernelName = "rbf",
+    sigma2: Positive = 1.0,
+    degree: Degree = 3,
+    ridge: Positive = 0.1,
+    form: Form = "released",
+    kernel_gradient: bool = False,
+) -> Tensor:
+    """Fair-CCLK (Eq. 8): the negatives are rows of similar condition, so that it cannot help to tell them apart.
+
+    Arguments, forms, result and errors as for `weakly_supervised_cclk`; the condition is the sensitive attribute. A row
+    whose weights are all 0 has no negatives and counts 0 (see `weightless_share`).
+    """
+    weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
+    scale, others = 1 / temperature, views.shape[1] - 1
+    if form == "paper":
+        conditional, pair, _ = _printed(views, weights[0], scale)
+        return rescaled(-(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature)
+    conditional = _conditional(cosines(views, similarity), weights, scale)
+    per_row = softplus(conditional + math.log(others) - between_views(views) * scale)
+    return rescaled(per_row.mean(), temperature, base_temperature)
+
+
+@pair_loss
+def hard_negative_cclk(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    condition: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: Temperature | None = None,
+    kernel: KernelName = "rbf",
+    sigma2: Positive = 1.0,
+    degree: Degree = 3,
+    ridge: Positive = 0.1,
+    form: Form = "released",
+    kernel_gradient: bool = False,
+) -> Tensor:
+    """HardNeg-CCLK (Eq. 9): `fair_cclk` conditioned on the embeddings themselves, each view's on its own.
+
+    Arguments, forms, result and errors as for `weakly_supervised_cclk`, except that `bias` is not used and `condition`
+    is `views` if not given.
+    """
+    loss: Tensor = fair_cclk(
+        views,
+        condition=views if condition is None else condition,
+        similarity=similarity,
+        temperature=temperature,
+        base_temperature=base_temperature,
+        kernel=kernel,
+        sigma2=sigma2,
+        degree=degree,
+        ridge=ridge,
+        form=form,
+        kernel_gradient=kernel_gradient,
+    )
+    return loss
+
+
+@full_precision
+def weightless_share(
+    condition: Tensor, *, kernel: KernelName = "rbf", sigma2: float = 1.0, degree: int = 3, ridge: float = 0.1
+) -> Tensor:
+    """Share of samples that no other sample has a weight for, a warning metric: the kernel is too narrow.
+
+    Args:
+        condition: classes (B,) or values (B, K); the others as for `weakly_supervised_cclk`.
+    """
+    weights = _released(kernel_matrix(condition, kernel, sigma2, degree), ridge)
+    return (weights.sum(0) == 0).float().mean()
+
+
+def _weights(
+    views: Tensor,
+    bias: Tensor | None,
+    condition: Tensor | None,
+    kernel: KernelName,
+    sigma2: float,
+    degree: int,
+    ridge: float,
+    form: str,
+    gradient: bool,
+) -> list[Tensor]:
+    """W of each view, or one for both, shape (B, B), in the dtype of `views`."""
+    condition = bias if condition is None else condition
+    if condition is None:
+        raise ValueError("CCL-K needs a condition: bias, classes (B,) or values (B, K), or condition")
+    each = condition if condition.ndim == 3 else condition[None]
+    kernels = [kernel_matrix(one if gradient else one.detach(), kernel, sigma2, degree) for one in each]
+    weights = [conditional_weights(k, ridge) if form == "paper" else _released(k, ridge) for k in kernels]
+    return [weight.to(views.dtype) for weight in weights]
+
+
+def _released(kernel: Tensor, ridge: float) -> Tensor:
+    diagonal = torch.eye(len(kernel), dtype=torch.bool, device=kernel.device)
+    weights = conditional_weights(kernel.where(~diagonal, 1.0), ridge)
+    return weights.where(~diagonal & (weights >= SMALLEST_WEIGHT), 0.0)
+
+
+def _conditional(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
+    """log sum over j of W[j, i] e^s(i, j), j over the rows of both views, for each row i; -inf without a weight."""
+    each = weights if len(weights) == 2 else weights * 2
+    tiled = torch.cat([weight.T.repeat(1, 2) for weight in each])
+    none = tiled <= 0
+    return log_sum_exp(cosine * scale + tiled.where(~none, 1.0).log(), 1.0, drop=none.to(cosine.dtype))
+
+
+def _printed(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Sum of W[j, i] k(x_i, y_j), k(x_i, y_i) and sum of k(x_i, y_j), each over the row's largest exponential."""
+    if len(views) != 2:
+        raise ValueError(f"CCL-K pairs two views of each sample, got {len(views)}")
+    score = views[0] @ views[1].T * scale
+    score = (score - score.detach().amax(1, keepdim=True)).exp()
+    return (score * weight.T).sum(1), score.diagonal(), score.sum(1)

@@ -1,0 +1,60 @@
+"""Cross-entropies for biased data: bias-balanced (Hong and Yang) and generalised (Zhang and Sabuncu; WCL paper 5.1)."""
+
+from typing import Annotated, Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from study.knobs import Range
+from study.losses.catalogue import classification_loss
+
+
+@classification_loss
+def bias_balanced_cross_entropy(
+    logits: Tensor,
+    *,
+    target: Tensor,
+    bias: Tensor,
+    confusion: Tensor,
+    min_prob: Annotated[float, Range(above=0.0, below=1.0)] = 1e-9,
+) -> Tensor:
+    """BiasBal: cross entropy of the logits shifted by log(confusion[bias] + min_prob), mean over samples.
+
+    Args:
+        logits: shape (B, C).
+        target, bias: classes and bias classes, shape (B,).
+        confusion: the share of class c among the training samples with bias b, shape (number of biases, C).
+        min_prob: keeps the logarithm finite for a class that a bias never occurs with.
+
+    Returns:
+        The loss, a scalar.
+    """
+    return cross_entropy(logits + (confusion + min_prob).log()[bias].to(logits.dtype), target)
+
+
+@classification_loss
+def generalized_cross_entropy(
+    logits: Tensor,
+    *,
+    target: Tensor,
+    bias: Tensor | None = None,
+    q: Annotated[float, Range(above=0.0, high=1.0)] = 0.7,
+    form: Literal["paper", "released"] = "paper",
+) -> Tensor:
+    """Generalised cross entropy, mean of (1 - p^q)/q with p the probability of the right class: drawn to easy samples.
+
+    Args:
+        logits: shape (B, C).
+        target: classes, shape (B,).
+        bias: not used.
+        q: towards 0 it is the cross entropy, at 1 it is 1 - p.
+        form: "released": mean of q * p^q (a constant) * cross entropy, whose gradient is q times that of the other.
+
+    Returns:
+        The loss, a scalar.
+    """
+    log_p = logits.log_softmax(1).gather(1, target[:, None])
+    if form == "released":
+        return (q * (q * log_p.detach()).exp() * -log_p).mean()
+    return (-torch.expm1(q * log_p) / q).mean()

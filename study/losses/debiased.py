@@ -1,0 +1,140 @@
+"""Debiased InfoNCE (DCL: Chuang et al.) and with hard negatives (HCL: Robinson et al.; WCL paper 4.2), in log space."""
+
+import math
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from study.knobs import Range
+from study.losses.catalogue import full_precision, pair_loss
+from study.losses.ranges import Prior, Temperature
+from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
+
+
+@pair_loss
+def debiased_info_nce(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    extra_positives: Tensor | None = None,
+    negatives: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: Temperature | None = None,
+    tau_plus: Prior = 0.1,
+) -> Tensor:
+    """DCL: the negatives' sum less the share tau_plus of it that is expected to come from the anchor's own class.
+
+    Mean of -log(pos / (pos + N g)) with g(x, u, v) = max((mean_u - tau_plus * mean_v) / (1 - tau_plus), e^(-1/t)); no
+    gradient flows where the floor is taken. The u are the N = 2B - 2 rows of other samples, the v the other view alone
+    or `extra_positives`. tau_plus 0 is InfoNCE.
+
+    Args:
+        views: unit embeddings, shape (2, B, D).
+        target, bias: not used.
+        similarity: `gram(views)`, if the caller has it.
+        extra_positives: unit embeddings of M more views, shape (M, B, D); the v, for both views of a sample.
+        negatives: unit embeddings of each sample's own N negatives, shape (N, B, D), instead of the batch's; the
+            first view alone is then the anchor.
+        temperature: divides the cosine similarities.
+        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
+        tau_plus: probability that two samples share their class.
+
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        ValueError: not two views.
+    """
+    positive, unbiased, _ = _terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
+    return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
+
+
+@pair_loss
+def hard_negative_info_nce(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: Temperature | None = None,
+    tau_plus: Prior = 0.1,
+    beta: Annotated[float, Range(low=0.0)] = 1.0,
+) -> Tensor:
+    """HCL: DCL with negatives weighted by e^(beta s) / mean of it (WCL paper 4.2.2), the gradient through the weights.
+
+    Args:
+        views, target, bias, similarity, temperature, base_temperature, tau_plus: as for `debiased_info_nce`.
+        beta: concentration on hard negatives; 0 is DCL.
+
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        ValueError: not two views.
+    """
+    positive, unbiased, _ = _terms(views, similarity, None, None, temperature, tau_plus, beta)
+    return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
+
+
+@full_precision
+def floored_share(
+    views: Tensor,
+    *,
+    similarity: Tensor | None = None,
+    temperature: float = 0.5,
+    tau_plus: float = 0.1,
+    beta: float | None = None,
+) -> Tensor:
+    """Share of rows whose negatives sit on the floor without gradient, to log beside DCL (beta None) and HCL.
+
+    At temperature 0.1 it nears 1 once the views agree.
+    """
+    return _terms(views, similarity, None, None, temperature, tau_plus, beta)[2].to(views.dtype).mean()
+
+
+def log_unbiased(
+    negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float
+) -> tuple[Tensor, Tensor]:
+    """log max((e^negative - tau_plus count e^positive) / (1 - tau_plus), e^floor), and where it is the floor."""
+    if tau_plus == 0.0:
+        return negative, negative < floor
+    gap = positive + math.log(tau_plus * count) - negative
+    inside = torch.log(-torch.expm1(gap.where(gap < 0, -1.0)))
+    value = (negative + inside - math.log(1 - tau_plus)).where(gap < 0, -torch.inf)
+    floored = value < floor
+    return value.where(~floored, floor), floored
+
+
+def _terms(
+    views: Tensor,
+    similarity: Tensor | None,
+    extra_positives: Tensor | None,
+    negatives: Tensor | None,
+    temperature: float,
+    tau_plus: float,
+    beta: float | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For each anchor the positive's similarity, the logarithm of N g, and whether it is the floor."""
+    positive, scale = between_views(views) / temperature, 1 / temperature
+    own = positive
+    if extra_positives is not None:
+        own = (views * extra_positives[:, None]).sum(-1) * scale
+        own = (own.logsumexp(0) - math.log(len(extra_positives))).flatten()
+    if negatives is not None:
+        count, anchors = len(negatives), views.shape[1]
+        negative = ((views[0] * negatives).sum(-1) * scale).logsumexp(0)
+        positive, own = positive[:anchors], own[:anchors]
+    else:
+        count, cosine = len(positive) - 2, cosines(views, similarity)
+        if beta is None:
+            negative = log_sum_exp(cosine, scale, views=2)
+        else:
+            negative = log_sum_exp(cosine, (1 + beta) * scale, views=2)
+            if beta > 0:
+                negative = negative - log_sum_exp(cosine, beta * scale, views=2) + math.log(count)
+    unbiased, floored = log_unbiased(negative, own, count, tau_plus, math.log(count) - scale)
+    return positive, unbiased, floored

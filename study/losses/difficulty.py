@@ -1,0 +1,120 @@
+"""WCL's two losses (WCL paper: Jang and Wang, "Difficulty-based sampling for debiased contrastive ... learning")."""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from study.losses.catalogue import pair_loss
+from study.losses.debiased import log_unbiased
+from study.losses.ranges import Prior, Temperature
+from study.losses.similarity import between_views, cosines, gram, log_sum_exp, rescaled, softplus
+
+
+@pair_loss
+def difficulty_weighted_info_nce(
+    views: Tensor,
+    *,
+    biased_views: Tensor,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: Temperature | None = None,
+    tau_plus: Prior = 0.1,
+    form: Literal["sum", "per_negative"] = "sum",
+    floor: bool = True,
+    weight_gradient: bool = False,
+) -> Tensor:
+    """WCL's loss for the debiased encoder (section 5.2): DCL whose negatives weigh w = 1 + Dd / (Dd + Db).
+
+    D is the distance of anchor and negative in each encoder, divided by its largest in the batch. "sum" mirrors DCL
+    with N = 2B - 2 negatives, as the paper's experiments do; "per_negative" is the equation as printed, one term for
+    each negative, averaged. The print has no floor under g (`floor=False`; then it can be nan) and does not say that w
+    is a constant for the gradient.
+
+    Args:
+        views: unit embeddings of the debiased encoder, shape (2, B, D).
+        biased_views: the same samples' unit embeddings by the biased encoder, shape (2, B, D').
+        target, bias: not used.
+        similarity: `gram(views)`, if the caller has it.
+        temperature: divides the cosine similarities.
+        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
+        tau_plus: probability that two samples share their class.
+        form: see above.
+        floor: keep g at least at e^(-1/temperature) per negative, as DCL does.
+        weight_gradient: let the gradient through w, into both encoders.
+
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        ValueError: not two views.
+    """
+    positive, cosine = between_views(views) / temperature, cosines(views, similarity)
+    samples, scale = views.shape[1], 1 / temperature
+    count = 2 * samples - 2
+    negative = 1 - torch.eye(samples, dtype=cosine.dtype, device=views.device).repeat(2, 2)
+    weight = _difficulty(cosine, gram(biased_views), negative)
+    term = cosine * scale + (weight if weight_gradient else weight.detach()).log()
+    if form == "sum":
+        log_sum = log_sum_exp(term, 1.0, views=2)
+        per_row = _contrast(log_sum, positive, count, tau_plus, math.log(count) - scale if floor else None)
+    else:
+        per_pair = _contrast(term, positive[:, None], 1, tau_plus, -scale if floor else None)
+        per_row = per_pair.where(negative > 0, 0.0).sum(1) / count
+    return rescaled(per_row.mean(), temperature, base_temperature)
+
+
+@pair_loss
+def biased_triplet(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    tau_plus: Prior = 0.0,
+) -> Tensor:
+    """WCL's loss for the biased encoder: squared distance to the other view less the mean one to negatives (Eq. 5).
+
+    The mean takes class sums and no matrix of pairs. With tau_plus the mean over negatives is debiased as in DCL.
+
+    Args:
+        views: unit embeddings of the biased encoder, shape (2, B, D).
+        target, bias: not used.
+        tau_plus: probability that two samples share their class; 0 is Eq. 5 itself.
+
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        ValueError: not two views.
+    """
+    positive = 2 - 2 * between_views(views)
+    others = views.sum((0, 1)) - views.sum(0)
+    mean_cosine = (views * others).sum(-1).flatten() / (2 * views.shape[1] - 2)
+    negative = 2 - 2 * mean_cosine
+    return (positive - (negative - tau_plus * positive) / (1 - tau_plus)).mean()
+
+
+def _contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
+    """-log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
+    if floor is None:
+        return torch.log1p(((negative - positive).exp() - tau_plus * count) / (1 - tau_plus))
+    return softplus(log_unbiased(negative, positive, count, tau_plus, floor)[0] - positive)
+
+
+def _difficulty(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:
+    """w, shape (n, n): 1 for a pair that coincides in the debiased encoder, 2 for one that does in the biased one."""
+    distance, biased_distance = _relative(cosine, negative), _relative(biased_cosine, negative)
+    both = distance + biased_distance
+    return 1 + distance / both.where(both > 0, 1.0)
+
+
+def _relative(cosine: Tensor, negative: Tensor) -> Tensor:
+    """Distance over the largest one between an anchor and a negative; 0 (without gradient) for pairs that coincide."""
+    squared = (2 - 2 * cosine) * negative
+    apart = squared > 0
+    distance = squared.where(apart, 1.0).sqrt().where(apart, 0.0)
+    largest = distance.amax()
+    return distance / largest.where(largest > 0, 1.0)

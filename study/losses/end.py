@@ -1,0 +1,55 @@
+"""EnD (Tartaglione et al., "EnD: entangling and disentangling deep representations for bias correction")."""
+
+import torch
+from torch import Tensor
+
+from study.losses.catalogue import regulariser
+from study.losses.groups import group, same
+from study.losses.ranges import Weight
+from study.losses.similarity import cosines
+
+
+@regulariser
+def end(
+    views: Tensor,
+    *,
+    target: Tensor,
+    bias: Tensor,
+    similarity: Tensor | None = None,
+    disentangling: Weight = 1.0,
+    entangling: Weight = 1.0,
+    all_pairs: bool = True,
+) -> Tensor:
+    """EnD as the BiasCon authors run it as a baseline, over unordered pairs of rows (cf. FairKL paper Eq. 29).
+
+    Disentangling: sum over bias values of |sum of the cosines of the pairs that share it|, divided by the number of
+    pairs that share their bias. Entangling: 1 - mean of (1 + cosine)/2 over the pairs of one class and two biases.
+    Without pairs a term is 0.
+
+    Args:
+        views: unit embeddings, shape (V, B, D).
+        target, bias: classes and bias classes, shape (B,).
+        similarity: `gram(views)`, if the caller has it.
+        disentangling, entangling: weights of the two terms (alpha and beta of the EnD paper).
+        all_pairs: False: as released, only pairs whose later row has the smaller bias value take part in entangling;
+            the value then depends on the order of the samples.
+
+    Returns:
+        The regulariser, a scalar.
+    """
+    cosine, count = cosines(views, similarity).clamp(-1, 1), len(views)
+    below = torch.ones_like(cosine).tril(-1)
+    same_bias = same(group(bias), views)
+    shared = same_bias * below
+    index = group(bias).repeat(count)
+    by_value = torch.zeros_like(cosine[0]).index_add(0, index, (cosine * shared).sum(1))
+    disentangled = by_value.abs().sum() / shared.sum().clamp(min=1)
+
+    crossed = below - shared
+    if not all_pairs:
+        value = bias.repeat(count)
+        crossed = crossed * (value[:, None] < value[None, :])
+    crossed = crossed * same(group(target), views)
+    pairs = crossed.sum()
+    entangled = torch.where(pairs > 0, 1 - ((1 + cosine) / 2 * crossed).sum() / pairs.clamp(min=1), 0.0)
+    return disentangling * disentangled + entangling * entangled

@@ -1,0 +1,101 @@
+"""Fair supervised contrastive losses (FSCL paper: Park et al., "Fair contrastive learning for facial attributes")."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from study.losses.catalogue import loss
+from study.losses.groups import group, group_size, group_sum, same, sample_labels
+from study.losses.ranges import Temperature
+from study.losses.similarity import cosines, log_sum_exp, rescaled
+
+
+@loss
+def fair_sup_con(
+    views: Tensor,
+    *,
+    bias: Tensor,
+    target: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.1,
+    base_temperature: Temperature | None = None,
+    group_norm: bool = False,
+    group_form: Literal["mean", "sum", "released"] = "mean",
+    anchor_in_denominator: bool = False,
+    denominator: Literal["same_bias", "all"] = "same_bias",
+) -> Tensor:
+    """FSCL (Eq. 4), FSCL+ (Eq. 5, `group_norm=True`) and, without a target, FSCL-dagger (Eq. 26).
+
+    FSCL: positives of the same class, and in the denominator only rows of another class with the same sensitive value
+    (the positive is not in it: the loss can be negative). Rows are averaged; Eq. 4 and 26 as printed sum them. A row
+    with nothing in the denominator gets its largest similarity there, a constant, as in the released code; a row
+    without positives counts 0 (released: nan). FSCL-dagger: the positives are a sample's other views, and everything
+    with the same sensitive value is in the denominator, positives included.
+
+    FSCL+: each (class, sensitive value) group weighs the same, among the anchors and among each anchor's positives.
+    "mean" is Eq. 5 divided by the number of groups in the batch, "sum" is Eq. 5 as printed, "released" divides a
+    positive by its group's size less one whatever the anchor's group, and multiplies by an eighth of the rows.
+
+    Args:
+        views: unit embeddings, shape (V, B, D).
+        bias: sensitive values, shape (B,).
+        target: classes, shape (B,); None: FSCL-dagger.
+        similarity: `gram(views)`, if the caller has it.
+        temperature: divides the cosine similarities.
+        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
+        group_norm: FSCL+.
+        group_form: see above; with `group_norm` only.
+        anchor_in_denominator: FSCL-dagger with the set of Eq. 26 read literally, the anchor itself in it.
+        denominator: "all": every other row, as in SupCon, so that `group_norm` alone is what differs from it.
+
+    Returns:
+        The loss, a scalar.
+    """
+    scale = 1 / temperature
+    cosine, label = cosines(views, similarity), sample_labels(views, target)
+    if denominator == "all":
+        log_sum = log_sum_exp(cosine, scale)
+    else:
+        keep = same(group(bias), views)
+        if target is not None:
+            keep.sub_(same(group(target, bias), views))
+        elif not anchor_in_denominator:
+            keep.fill_diagonal_(0)
+        log_sum = log_sum_exp(cosine, scale, drop=keep.neg_().add_(1))
+    log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
+    row_weight, attraction, total = (
+        _group_weights(views, label, bias, group_form) if group_norm else _plain(views, label)
+    )
+    loss = (row_weight * (total * log_sum - scale * attraction)).sum()
+    return rescaled(loss, temperature, base_temperature)
+
+
+def _plain(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Each row's weight, weighted sum of the cosines with its positives, and sum of these weights; all (V*B,)."""
+    index = group(label)
+    positives = group_size(index, views) - 1
+    attraction = (views * (group_sum(index, views.sum(0)) - views)).sum(-1).flatten()
+    return 1 / (positives.clamp(min=1) * len(positives)), attraction, positives
+
+
+def _group_weights(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
+    """The same for FSCL+: a positive weighs one over the number of positives in its (label, bias) group."""
+    count = len(views)
+    by_label, by_both = group(label), group(label, bias)
+    size = group_size(by_both, views)
+    others = (size - 1).clamp(min=1)
+    elsewhere = others if form == "released" else size
+    weight = 1 / elsewhere.view(count, -1, 1)
+    # Positives in the anchor's own group are one fewer than its size; those of other groups are not.
+    apart = group_sum(by_label, (weight * views).sum(0)) - group_sum(by_both, (weight * views).sum(0))
+    own = (group_sum(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
+    attraction = (views * (apart + own)).sum(-1).flatten()
+    share = (1 / elsewhere).view(count, -1).sum(0)[:, None]
+    total = (group_sum(by_label, share) - group_sum(by_both, share)).repeat(count, 1).flatten() + (size - 1) / others
+    row_weight = 1 / size
+    if form == "mean":
+        row_weight = row_weight / row_weight.sum()
+    elif form == "released":
+        row_weight = row_weight / 8
+    return row_weight, attraction, total

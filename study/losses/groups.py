@@ -1,0 +1,46 @@
+"""Which rows belong together, without a sync: no class count is read back, every shape follows from the batch."""
+
+import torch
+from torch import Tensor
+
+
+def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
+    """The labels, shape (B,); without a target each sample is a class of its own, its views the only positives."""
+    return torch.arange(views.shape[1], device=views.device) if target is None else target
+
+
+def group(*labels: Tensor) -> Tensor:
+    """An index below B for each sample, shape (B,), equal where all labels are. ValueError: another shape."""
+    for label in labels:
+        if label.ndim != 1:
+            raise ValueError(f"classes have the shape (B,), got {tuple(label.shape)}")
+    index = torch.searchsorted(labels[0].sort().values, labels[0])
+    for label in labels[1:]:
+        index = group(index * len(label) + group(label))
+    return index
+
+
+def same(index: Tensor, views: Tensor) -> Tensor:
+    """1 where two rows of `views` (V, B, D) share their sample's group, else 0, shape (V*B, V*B), in its dtype.
+
+    Masks are numbers, not booleans: comparing into floats and multiplying is several times faster than `where` on a
+    CPU, and no slower elsewhere. A group index is exact as a float, a label need not be.
+    """
+    value = index.to(views.dtype).repeat(len(views))
+    return torch.eq(value[:, None], value[None, :], out=value.new_empty(len(value), len(value)))
+
+
+def without_self(mask: Tensor) -> Tensor:
+    """A copy of the (n, n) mask with its diagonal 0."""
+    return mask.clone().fill_diagonal_(0)
+
+
+def group_size(index: Tensor, views: Tensor) -> Tensor:
+    """Rows of `views` (V, B, D) in each row's group, shape (V*B,), in its dtype."""
+    size = views.new_zeros(len(index)).index_add(0, index, views.new_full((len(index),), len(views)))
+    return size.index_select(0, index).repeat(len(views))
+
+
+def group_sum(index: Tensor, values: Tensor) -> Tensor:
+    """Sum over each sample's group of (B, D) values, shape (B, D)."""
+    return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)

@@ -1,0 +1,63 @@
+"""InfoNCE and its margin version (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
+
+import torch
+from torch import Tensor
+
+from study.losses.catalogue import pair_loss
+from study.losses.ranges import Margin, Temperature
+from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
+
+
+@pair_loss
+def eps_info_nce(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.1,
+    base_temperature: Temperature | None = None,
+    epsilon: Margin = 0.0,
+) -> Tensor:
+    """eps-InfoNCE (FairKL paper Eq. 2): positives are a sample's other views, negatives the other samples' rows.
+
+    Mean over positives (one with two views), then over rows. epsilon to infinity is InfoL1O (Eq. 3).
+
+    Args:
+        views: unit embeddings, shape (V, B, D), V >= 2.
+        target, bias: not used.
+        similarity: `gram(views)`, if the caller has it.
+        temperature: divides the cosine similarities.
+        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
+        epsilon: margin, in units of similarity / temperature.
+
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        ValueError: fewer than two views.
+    """
+    if len(views) < 2:
+        raise ValueError(f"eps_info_nce needs two views of each sample or more, got {len(views)}")
+    negative = log_sum_exp(cosines(views, similarity), 1 / temperature, views=len(views)).view(len(views), -1)
+    positive = (views[:, None] * views[None]).sum(-1) / temperature
+    term = softplus(negative[:, None] + epsilon - positive) - epsilon
+    other = ~torch.eye(len(views), dtype=torch.bool, device=views.device)[:, :, None]
+    per_row = term.where(other, 0.0).sum(1) / (len(views) - 1)
+    return rescaled(per_row.mean(), temperature, base_temperature)
+
+
+@pair_loss
+def info_nce(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.1,
+    base_temperature: Temperature | None = None,
+) -> Tensor:
+    """InfoNCE, SimCLR's loss: `eps_info_nce` with margin 0. Arguments, result and errors as there."""
+    return eps_info_nce(
+        views, similarity=similarity, temperature=temperature, base_temperature=base_temperature, epsilon=0.0
+    )

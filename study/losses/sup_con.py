@@ -1,0 +1,119 @@
+"""SupCon, its two forms and its margin version (Khosla et al.; generalised in the FairKL paper, Barbano et al.)."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from study.losses.catalogue import loss
+from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self
+from study.losses.ranges import Guard, Margin, Temperature
+from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
+
+
+@loss
+def eps_sup_con(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.1,
+    base_temperature: Temperature | None = None,
+    epsilon: Margin = 0.0,
+    guard: Guard = 0.0,
+    anchors: Literal["all", "first"] = "all",
+) -> Tensor:
+    """eps-SupCon (FairKL paper Eq. 5): SupCon with a margin, its non-contrastive term included; mean over positives.
+
+    Two departures from the print: the constant epsilon in front is left out, and rows are averaged, not summed. A row
+    without positives counts 0 and stays in the mean. The released code adds 1e-6 to the denominator: `guard=1e-6`.
+
+    Args:
+        views: unit embeddings, shape (V, B, D).
+        target: classes, shape (B,); None: a sample's positives are its other views.
+        bias: not used.
+        similarity: `gram(views)`, if the caller has it.
+        temperature: divides the cosine similarities.
+        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
+        epsilon: margin, in units of similarity / temperature.
+        guard: added to the denominator, as a share of the row's largest exponential.
+        anchors: "first": the first view's rows only (SupCon code's contrast_mode "one").
+
+    Returns:
+        The loss, a scalar.
+    """
+    cosine, scale = cosines(views, similarity), 1 / temperature
+    index = group(sample_labels(views, target))
+    shifted = cosine
+    if epsilon > 0:
+        shifted = torch.add(cosine, same(index, views), alpha=-epsilon * temperature)
+    everyone = guarded(log_sum_exp(shifted, scale), cosine, scale, guard)
+    attraction, positives = mean_positive(views, index)
+    per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
+    return rescaled(per_row[: len(views[0]) if anchors == "first" else None].mean(), temperature, base_temperature)
+
+
+@loss
+def sup_con(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.1,
+    base_temperature: Temperature | None = None,
+    anchors: Literal["all", "first"] = "all",
+) -> Tensor:
+    """SupCon, the form with the sum outside the logarithm (L_out): `eps_sup_con` with margin 0, arguments as there."""
+    return eps_sup_con(
+        views,
+        target=target,
+        similarity=similarity,
+        temperature=temperature,
+        base_temperature=base_temperature,
+        anchors=anchors,
+    )
+
+
+@loss
+def sup_con_in(
+    views: Tensor,
+    *,
+    target: Tensor | None = None,
+    bias: Tensor | None = None,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.1,
+    base_temperature: Temperature | None = None,
+    epsilon: Margin = 0.0,
+    mean_positives: bool = False,
+) -> Tensor:
+    """SupCon with the sum inside the logarithm (L_in, FairKL paper Eq. 7), mean over rows.
+
+    A row without positives counts 0 (the released code gives infinity).
+
+    Args:
+        views, target, bias, similarity, temperature, base_temperature: as for `eps_sup_con`.
+        epsilon: margin on the positives of the denominator; the print has none.
+        mean_positives: the positives enter the denominator by their mean (the released code), not by their sum.
+
+    Returns:
+        The loss, a scalar.
+    """
+    cosine, scale = cosines(views, similarity), 1 / temperature
+    index = group(sample_labels(views, target))
+    same_label = same(index, views)
+    positives = group_size(index, views) - 1
+    some = positives > 0
+    attraction = log_sum_exp(cosine, scale, drop=1 - without_self(same_label)).where(some, 0.0)
+    repulsion = log_sum_exp(cosine, scale, drop=same_label)
+    share = positives.clamp(min=1).log() if mean_positives else torch.zeros_like(attraction)
+    per_row = torch.logaddexp(-epsilon - share, repulsion - attraction).where(some, 0.0)
+    return rescaled(per_row.mean(), temperature, base_temperature)
+
+
+def mean_positive(views: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cosine of each row with its positives (0 if none) and their number, both (V*B,), by class sums: O(V*B*D)."""
+    positives = group_size(index, views) - 1
+    others = group_sum(index, views.sum(0)) - views
+    return (views * others).sum(-1).flatten() / positives.clamp(min=1), positives

@@ -1,0 +1,22 @@
+"""One trial of a study in this process, without Ray: for debugging."""
+
+from collections.abc import Iterator
+
+from study import data
+from study.errors import UserError
+from study.spec import StudySpec
+from study.training import Diverged, Trial
+
+
+def run(spec: StudySpec) -> Iterator[dict[str, float]]:
+    """The metrics of each epoch of the file's own configuration, `epoch` first.
+
+    Raises:
+        UserError: the trial diverged.
+    """
+    trial = Trial(spec.trial_config({}), data.load(spec.base["data"]))
+    try:
+        for epoch, metrics in enumerate(trial.run(), start=1):
+            yield {"epoch": epoch, **metrics}
+    except Diverged as diverged:
+        raise UserError(f"the trial diverged: {diverged}") from None

@@ -1,0 +1,54 @@
+"""What a run left, and how its end is told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from study import summary
+from study.home import StudyFolder
+from study.record import StudyRecord
+from study.spec import StudySpec
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left.
+
+    Attributes:
+        untracked: why MLflow lacks something, None if it has everything.
+    """
+
+    folder: StudyFolder
+    spec: StudySpec
+    record: StudyRecord
+    untracked: str | None
+
+
+def farewell(outcome: Outcome) -> list[str]:
+    """The end of a run: how it ended, what came out, where things are and what to type next."""
+    folder, spec, record = outcome.folder, outcome.spec, outcome.record
+    found = ["", *summary.lines(spec, record)]
+    if record.state == "complete":
+        found += ["", f"report     {folder.report / 'report.html'}"]
+        if folder.best_file.exists():
+            found.append(f"best       {folder.best_file}")
+        found += ["MLflow UI  study ui", "", *_next(folder, spec)]
+    else:
+        failures = [
+            f"trial {trial.number}: {trial.reason}" for trial in record.trials.values() if trial.state == "failed"
+        ]
+        found += failures[:1] + ([f"its traceback: {folder.path / 'errors'}"] if failures else [])
+        found.append(f"go on with it: study resume {spec.name}")
+    if outcome.untracked:
+        found += ["", f"not everything is in MLflow: {outcome.untracked}"]
+        found.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
+    return found
+
+
+def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
+    if spec.final_seeds is not None:
+        return [f"next: study status {spec.name} --json"]
+    return [f"next: study train {_short(folder.best_file)} --seeds 0,1,2"]
+
+
+def _short(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -1,0 +1,175 @@
+"""A study while it runs: a live table on a terminal, plain lines elsewhere. Both only read the record."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from study import ranking
+from study.record import StudyRecord
+from study.spec import StudySpec
+
+LINE_EVERY = 2.0
+"""Seconds between two plain lines, at least."""
+
+NAMES = {
+    "waiting": "waiting",
+    "running": "running",
+    "pruned": "stopped early",
+    "complete": "finished",
+    "failed": "failed",
+    "interrupted": "interrupted",
+}
+
+
+class ProgressView:
+    """Shows a study's progress on a console until the block is left.
+
+    Args:
+        console: a terminal gets a live table, anything else plain lines.
+        quiet: show nothing.
+    """
+
+    def __init__(self, console: Console, quiet: bool = False) -> None:
+        self._console, self._quiet = console, quiet
+
+    @contextmanager
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[None]:
+        if self._quiet:
+            yield
+            return
+        progress = Progress(spec, record)
+        if self._console.is_terminal:
+            live = Live(get_renderable=progress.table, console=self._console, refresh_per_second=4)
+            with live:
+                yield
+            return
+        over = threading.Event()
+        thread = threading.Thread(target=self._lines, args=(progress, over), name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _lines(self, progress: "Progress", over: threading.Event) -> None:
+        shown = None
+        while True:
+            last = over.wait(LINE_EVERY)
+            counts = progress.counts()
+            if counts != shown:
+                self._console.print(progress.line(), highlight=False, soft_wrap=True)
+                shown = counts
+            if last:
+                return
+
+
+class Progress:
+    """What there is to say about a study at this moment."""
+
+    def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
+        self._spec, self._record = spec, record
+        self._began = time.monotonic()
+        self._first = self._done()
+        self._working: float | None = None
+
+    def counts(self) -> dict[str, int]:
+        """Trials by state, those yet to be decided on as waiting; the states that do not occur are left out."""
+        counts = self._record.counts()
+        counts["waiting"] += max(0, self._planned() - sum(counts.values()))
+        return {state: count for state, count in counts.items() if count or state != "interrupted"}
+
+    def best(self) -> str:
+        """The best complete trial so far and the baseline's value."""
+        spec = self._spec
+        if spec.final_seeds is not None:
+            finals = [trial.last(spec.metric) for trial in self._record.by_stage("final") if trial.state == "complete"]
+            mean = ranking.spread(finals)
+            return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
+        best = next(iter(ranking.searched(self._record, spec)), None)
+        reference = ranking.baseline(self._record, spec)
+        if best is None:
+            return f"baseline {spec.metric} {reference.value:.4f}" if reference else "-"
+        text = f"{spec.metric} {best.value:.4f} (trial {best.trial.number})"
+        return f"{text}, baseline {reference.value:.4f}" if reference else text
+
+    def remaining(self) -> float | None:
+        """Seconds to go, from the epochs per second so far; None while nothing is known."""
+        done = self._done() - self._first
+        if done <= 0:
+            return None
+        self._working = self._working or time.monotonic()
+        elapsed = time.monotonic() - self._working
+        todo = self._expected() - self._done()
+        return todo * elapsed / done if elapsed > 1.0 else None
+
+    def line(self) -> str:
+        """All of it in one line."""
+        counts = ", ".join(f"{count} {NAMES[state]}" for state, count in self.counts().items() if count)
+        return f"{_clock(self.elapsed())}  {counts}; best so far: {self.best()}; {self._to_go()} to go"
+
+    def table(self) -> Table:
+        """All of it as a table."""
+        table = Table(title=f"study {self._spec.name}", title_justify="left", show_header=False, box=None)
+        table.add_column(style="bold")
+        table.add_column()
+        bar = "  ".join(f"[{COLOURS[state]}]{count} {NAMES[state]}[/]" for state, count in self.counts().items())
+        table.add_row("trials", bar)
+        table.add_row("best so far", self.best())
+        table.add_row("time", f"{_clock(self.elapsed())} elapsed, {self._to_go()} to go")
+        return table
+
+    def elapsed(self) -> float:
+        """Seconds since this session began."""
+        return time.monotonic() - self._began
+
+    def _to_go(self) -> str:
+        seconds = self.remaining()
+        return "?" if seconds is None else f"about {_clock(seconds)}"
+
+    def _planned(self) -> int:
+        spec = self._spec
+        if spec.final_seeds is not None:
+            return len(spec.final_seeds)
+        return spec.search.trials + self._confirms()
+
+    def _confirms(self) -> int:
+        confirm = self._spec.search.confirm
+        if confirm.top == 0:
+            return 0
+        searched = self._spec.search.trials - (self._spec.search.baseline is not None)
+        return (min(confirm.top, searched) + (self._spec.search.baseline is not None)) * confirm.seeds
+
+    def _done(self) -> int:
+        return sum(trial.epochs for trial in list(self._record.trials.values()))
+
+    def _expected(self) -> float:
+        """Epochs that the study will have run: a trial to come counts as much as the ended ones did."""
+        spec = self._spec
+        ended = [trial for trial in self._record.by_stage("baseline", "search") if trial.ended is not None]
+        mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
+        if spec.final_seeds is not None:
+            return len(spec.final_seeds) * spec.epochs
+        return spec.search.trials * mean + self._confirms() * spec.epochs
+
+
+COLOURS = {
+    "waiting": "dim",
+    "running": "cyan",
+    "pruned": "yellow",
+    "complete": "green",
+    "failed": "red",
+    "interrupted": "magenta",
+}
+
+
+def _clock(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"

@@ -1,0 +1,41 @@
+"""What a result was computed with: code, libraries, machine."""
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from study import __version__
+
+LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn")
+
+
+@cache
+def provenance() -> dict[str, Any]:
+    """Version and git commit of this package (`dirty` if changed since), library versions, Python, machine."""
+    return {
+        "version": __version__,
+        **_git(Path(__file__).parent),
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+        "node": platform.node(),
+    }
+
+
+def _git(folder: Path) -> dict[str, Any]:
+    """The commit of the checkout that holds the package; nothing for an installed one."""
+    commit = _output("git", "-C", str(folder), "rev-parse", "HEAD")
+    tracked = _output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
+    if not commit or not tracked:
+        return {}
+    return {"commit": commit, "dirty": bool(_output("git", "-C", str(folder), "status", "--porcelain"))}
+
+
+def _output(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

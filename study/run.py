@@ -1,0 +1,96 @@
+"""A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from study import data, final, ranking
+from study.data import Dataset
+from study.errors import UserError
+from study.export import export
+from study.home import Home, StudyFolder
+from study.ledger import Ledger, read
+from study.outcome import Outcome
+from study.record import StudyRecord
+from study.spec import StudySpec
+from study.tracking import Tracker
+
+
+class View(Protocol):
+    """Shows a study while it runs; reads the record from a thread of its own."""
+
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]: ...
+
+
+def start(home: Home, spec: StudySpec, view: View) -> Outcome:
+    """Run a new study.
+
+    Raises:
+        UserError: its name is taken, its data cannot be loaded, or it cannot start; nothing is left behind then.
+    """
+    home.check_new(spec.name)
+    dataset = data.load(spec.base["data"])
+    return _run(home, home.create(spec), dataset, view)
+
+
+def resume(home: Home, name: str, view: View) -> Outcome:
+    """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
+
+    Raises:
+        UserError: there is no such study, it is complete and all in MLflow, or it runs.
+    """
+    folder = home.find(name)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    if record.state != "complete":
+        return _run(home, folder, data.load(spec.base["data"]), view)
+    tracker = Tracker(home, folder, spec)
+    if not tracker.is_behind:
+        raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
+    tracker.start()
+    untracked = tracker.finish() or tracker.attach(_outputs(folder, spec, record))
+    return Outcome(folder, spec, record, untracked)
+
+
+def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, view: View) -> Outcome:
+    """Train a configuration on several seeds; seeds that were trained before are kept.
+
+    Raises:
+        UserError: see `start`; or the name belongs to another configuration.
+    """
+    spec = final.final_study(spec, seeds, name)
+    dataset = data.load(spec.base["data"])
+    return _run(home, final.extend(home, spec), dataset, view)
+
+
+def _run(home: Home, folder: StudyFolder, dataset: Dataset, view: View) -> Outcome:
+    from study.sweep.driver import drive
+
+    spec, ledger = folder.spec(), Ledger(folder.ledger_file)
+    try:
+        record = StudyRecord.fold(read(folder.ledger_file))
+        tracker = Tracker(home, folder, spec)
+        tracker.start()
+        try:
+            with view(spec, record):
+                drive(folder, spec, dataset, ledger, record)
+            files = _outputs(folder, spec, record) if record.state == "complete" else {}
+        finally:
+            untracked = tracker.finish()
+        if files:
+            untracked = untracked or tracker.attach(files)
+    finally:
+        ledger.close()
+    return Outcome(folder, spec, record, untracked)
+
+
+def _outputs(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[Path, str | None]:
+    """Write the report and best.yaml. Gives the files and the artifact folder that each belongs to."""
+    from study.analysis.report import write_report
+
+    if spec.final_seeds is None and ranking.best(record, spec):
+        export(folder, spec, record, folder.best_file)
+    write_report(spec, record, folder.report)
+    report = {path: path.parent.relative_to(folder.path) for path in folder.report.rglob("*") if path.is_file()}
+    best = {folder.best_file: None} if folder.best_file.exists() else {}
+    return {**best, **{path: str(parent) for path, parent in report.items()}}

@@ -1,0 +1,40 @@
+"""The studies of a home at a glance."""
+
+from datetime import datetime
+from typing import Any
+
+from study import ranking
+from study.home import Home
+from study.record import StudyRecord
+
+
+def overview(home: Home) -> list[dict[str, Any]]:
+    """One row per study, the oldest first: name, state, trials by state, metric and best value, when it began."""
+    rows = []
+    for folder in home.studies():
+        spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+        best = ranking.best(record, spec)
+        rows.append(
+            {
+                "name": spec.name,
+                "state": record.state,
+                "trials": {state: count for state, count in record.counts().items() if count},
+                "metric": spec.metric,
+                "best": best.value if best else None,
+                "began": record.sessions[0]["time"] if record.sessions else None,
+            }
+        )
+    return rows
+
+
+def table(home: Home, rows: list[dict[str, Any]]) -> str:
+    """The same for people."""
+    if not rows:
+        return f"no studies in {home.path}; a first one: study run quickstart"
+    lines = [f"{'study':<28} {'state':<12} {'best':<28} {'began':<17} trials"]
+    for row in rows:
+        best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
+        began = datetime.fromtimestamp(row["began"]).strftime("%Y-%m-%d %H:%M") if row["began"] else "-"
+        trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
+        lines.append(f"{row['name']:<28} {row['state']:<12} {best:<28} {began:<17} {trials}")
+    return "\n".join(lines)

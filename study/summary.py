@@ -1,0 +1,89 @@
+"""A study's result in a few lines and as one JSON document."""
+
+from typing import Any
+
+from study import ranking
+from study.ranking import Candidate
+from study.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+
+
+def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    """State, trials by state, baseline and best with what is known of them; plain values for JSON."""
+    best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
+    document: dict[str, Any] = {
+        "name": spec.name,
+        "state": record.state,
+        "metric": spec.metric,
+        "trials": record.counts(),
+        "epochs": sum(trial.epochs for trial in record.trials.values()),
+        "failures": {trial.number: trial.reason for trial in record.trials.values() if trial.state == "failed"},
+    }
+    if spec.final_seeds is not None:
+        return document | {"final": _final(spec, record)}
+    return document | {
+        "baseline": _candidate(spec, reference) if reference else None,
+        "best": _candidate(spec, best) if best else None,
+    }
+
+
+def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
+    """The mean of each metric of the baseline, the best or the final seeds, as WHO/SPLIT/NAME."""
+    document = summary(spec, record)
+    found = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
+    return {f"{who}/{name}": value["mean"] for who, metrics in found.items() for name, value in metrics.items()}
+
+
+def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
+    """The same for people: the baseline against the best, validation and test, with spread and seeds."""
+    document = summary(spec, record)
+    counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
+    found = [f"study {spec.name}: {record.state} ({counts or 'no trial yet'})"]
+    if spec.final_seeds is not None:
+        return found + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
+    rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
+    if not rows:
+        return found
+    found += _rows(rows, [spec.metric, spec.metric.replace("val/", "test/")])
+    best = document["best"]
+    found.append("best: " + ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items()))
+    untested = [trial for trial in record.trials.values() if trial.untested]
+    found += [f"test split not read for trial {trial.number}: {trial.untested}" for trial in untested]
+    if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
+        found.append("The search gained nothing over the baseline.")
+    return found
+
+
+def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[str]:
+    lines = []
+    for who, one in rows:
+        for metric in metrics:
+            if value := one["metrics"].get(metric):
+                spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
+                seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
+                lines.append(f"{who:<9} {metric:<26} {value['mean']:.4f}{spread} ({seeds})")
+    return lines
+
+
+def _candidate(spec: StudySpec, one: Candidate) -> dict[str, Any]:
+    trials = one.repeats or [one.trial]
+    return {
+        "trial": one.trial.number,
+        "params": one.trial.params,
+        "search_value": one.value,
+        "seeds": [trial.seed for trial in trials],
+        "metrics": _metrics(trials),
+    }
+
+
+def _final(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    return {"seeds": [trial.seed for trial in trials], "metrics": _metrics(trials)}
+
+
+def _metrics(trials: list[TrialRecord]) -> dict[str, Any]:
+    return {name: value.to_document() for name, value in ranking.spreads(trials).items()}
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""The driver: Optuna suggests, Ray Tune places, ASHA stops, the ledger remembers."""

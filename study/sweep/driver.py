@@ -1,0 +1,100 @@
+"""Runs a study through Ray Tune to its end, or until it is stopped."""
+
+import math
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from study.data import Dataset
+from study.home import StudyFolder
+from study.ledger import Ledger
+from study.provenance import provenance
+from study.record import StudyRecord
+from study.spec import StudySpec
+from study.sweep.agenda import Agenda
+from study.sweep.early_stopping import early_stopping
+from study.sweep.local_ray import local_ray
+
+
+def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger, record: StudyRecord) -> None:
+    """Run a study, or go on with one, until it is complete or stopped.
+
+    What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
+    on from there. SIGINT and SIGTERM end it within seconds; trials that ran then run again from their first epoch.
+
+    Args:
+        record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
+            failed (the first trials all failed).
+    """
+    if record.state == "running":  # the last driver died without a word
+        record.apply(ledger.append("closed", state="interrupted"))
+    record.apply(ledger.append("opened", **provenance(), data=dataset.fingerprint, spec=spec.hash))
+    state = "interrupted"
+    try:
+        agenda = Agenda(spec, ledger, record, early_stopping(spec))
+        with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
+            _tune(agenda, folder, dataset)
+        state = agenda.stopping or "complete"
+    finally:
+        record.apply(ledger.append("closed", state=state))
+
+
+def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:
+    from ray import tune
+
+    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
+    from study.sweep.worker import run_job
+
+    spec = agenda.spec
+    work = tune.with_parameters(run_job, base=dict(spec.base), dataset=dataset)
+    tuner = tune.Tuner(
+        tune.with_resources(work, {"cpu": spec.resources.cpu, "gpu": spec.resources.gpu}),
+        tune_config=tune.TuneConfig(
+            metric=None,
+            search_alg=JobSearcher(agenda, folder),
+            scheduler=ReportingScheduler(agenda, folder),
+            num_samples=-1,
+            max_concurrent_trials=_slots(spec),
+            reuse_actors=True,
+            trial_dirname_creator=lambda trial: "{kind}-{trial:05d}".format(**trial.config["job"]),
+        ),
+        run_config=tune.RunConfig(
+            name=f"session-{len(agenda.record.sessions):03d}",
+            storage_path=str(folder.scratch),
+            stop=AgendaStopper(agenda),
+            verbose=0,
+        ),
+    )
+    with suppress(StudyOver):
+        tuner.fit()
+
+
+def _slots(spec: StudySpec) -> int:
+    """How many trials run at once: as many as the resources allow, or fewer where the study says so."""
+    import ray
+
+    there, wanted = ray.cluster_resources(), {"CPU": spec.resources.cpu, "GPU": spec.resources.gpu}
+    fits = min(math.floor(there.get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items() if amount > 0)
+    return max(1, min(fits, spec.search.concurrency or fits))
+
+
+@contextmanager
+def _stopped_by_signals(agenda: Agenda) -> Iterator[None]:
+    """SIGINT and SIGTERM ask the agenda to stop; the second SIGINT is the usual KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        if agenda.stopping:
+            raise KeyboardInterrupt
+        agenda.stopping = "interrupted"
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,81 @@
+"""Optuna as the one who suggests. It knows no Ray and no ledger; its history is rebuilt from trial records."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import optuna
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.trial import Trial, TrialState
+
+from study.record import TrialRecord
+from study.spec import StudySpec
+from study.spec.schema import Domain
+
+
+class Sampler:
+    """Suggests parameters and hears how they did.
+
+    Each suggestion depends only on the seed, the trial's number and the history, so that a resumed study goes on
+    as an uninterrupted one would. A stopped trial is told as pruned with its intermediate values, a failed one as
+    failed: neither is ever a complete trial with a low-budget value.
+    """
+
+    def __init__(self, spec: StudySpec) -> None:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._spec = spec
+        self._study = optuna.create_study(direction="maximize" if spec.mode == "max" else "minimize")
+        self._trials: dict[int, Trial] = {}
+
+    def ask(self, number: int) -> dict[str, Any]:
+        """New parameters for the trial of this number."""
+        self._study.sampler = self._seeded(number)
+        return self._ask(number)
+
+    def adopt(self, number: int, params: Mapping[str, Any]) -> None:
+        """Take in a trial whose parameters were decided elsewhere; one outside the space is left out."""
+        space = self._spec.search.space
+        if set(params) == set(space) and all(space[key].contains(value) for key, value in params.items()):
+            self._study.enqueue_trial(dict(params))
+            self._ask(number)
+
+    def tell(self, trial: TrialRecord) -> None:
+        """Tell how an ended trial did."""
+        if trial.number not in self._trials:
+            return
+        told = self._trials[trial.number]
+        for report in trial.reports:
+            if (value := report.get(self._spec.metric)) is not None:
+                told.report(value, int(report["epoch"]))
+        value = trial.last(self._spec.metric)
+        if trial.state == "complete" and value is not None:
+            self._study.tell(told, value)
+        else:
+            self._study.tell(told, state=TrialState.PRUNED if trial.state == "pruned" else TrialState.FAIL)
+
+    def history(self) -> list[optuna.trial.FrozenTrial]:
+        """What Optuna believes."""
+        return self._study.get_trials()
+
+    def _ask(self, number: int) -> dict[str, Any]:
+        trial = self._study.ask()
+        self._trials[number] = trial
+        return {key: self._suggest(trial, key, domain) for key, domain in self._spec.search.space.items()}
+
+    def _suggest(self, trial: Trial, key: str, domain: Domain) -> Any:
+        if domain.choices is not None:
+            return trial.suggest_categorical(key, domain.choices)
+        section, name = key.split(".")
+        assert domain.low is not None
+        assert domain.high is not None
+        if type(self._spec.base[section][name]) is int:
+            return trial.suggest_int(key, int(domain.low), int(domain.high), step=int(domain.step or 1), log=domain.log)
+        return trial.suggest_float(key, domain.low, domain.high, step=domain.step, log=domain.log)
+
+    def _seeded(self, number: int) -> BaseSampler:
+        seed = (self._spec.search.seed * 1_000_003 + number) % 2**32
+        if self._spec.search.sampler == "random":
+            return RandomSampler(seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            return TPESampler(seed=seed, multivariate=True, constant_liar=True)

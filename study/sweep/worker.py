@@ -1,0 +1,38 @@
+"""What a worker process runs: one job, reporting to Ray Tune."""
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ray import tune
+
+from study.data import Dataset
+from study.training import Diverged, Trial, TrialConfig
+
+
+def run_job(config: Mapping[str, Any], *, base: Mapping[str, Any], dataset: Dataset) -> None:
+    """Train a trial and report each epoch, or load a trained one and report the test split.
+
+    Args:
+        config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number) and `model` (path of
+            the weights to write or read, None for neither).
+        base: the sections that the parameters are set in.
+        dataset: the study's data, one copy in the machine's shared memory.
+    """
+    job = config["job"]
+    params = {key: value for key, value in config.items() if key != "job"}
+    trial = Trial(TrialConfig.from_document(base, params), dataset)
+    if job["kind"] == "test":
+        trial.load(Path(job["model"]))
+        tune.report({"metrics": trial.evaluate("test")})
+        return
+    tune.report({"node": f"{socket.gethostname()}:{os.getpid()}"})
+    try:
+        for epoch, metrics in enumerate(trial.run(), start=1):
+            if epoch == trial.config.train.epochs and job["model"]:
+                trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
+            tune.report({"epoch": epoch, "metrics": metrics})
+    except Diverged as diverged:
+        tune.report({"diverged": str(diverged)})

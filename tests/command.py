@@ -1,0 +1,44 @@
+"""The `study` command as a user types it, in a process of its own."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from study.home import StudyFolder
+from study.record import StudyRecord
+from study.spec import StudySpec
+
+
+@dataclass(frozen=True)
+class Command:
+    """The `study` command with a home of its own."""
+
+    home: Path
+    work: Path
+
+    def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+        """Begin, in a process group of its own, as a shell would."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "study", *arguments],
+            cwd=self.work,
+            env={**os.environ, "STUDY_HOME": str(self.home), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def __call__(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Run to the end."""
+        process = self.start(*arguments, **environment)
+        out, err = process.communicate(timeout=240)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def folder(self, name: str) -> StudyFolder:
+        return StudyFolder(self.home / name)
+
+    def load(self, name: str) -> tuple[StudySpec, StudyRecord]:
+        """A study's file and record."""
+        return self.folder(name).spec(), StudyRecord.load(self.folder(name).ledger_file)

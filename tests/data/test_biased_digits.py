@@ -1,0 +1,110 @@
+"""The 1,797 digits of scikit-learn, split and coloured by a seed."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from study import data
+from study.data import Dataset
+
+
+def load(**options: float) -> Dataset:
+    return data.load({"name": "biased_digits", **options})
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return load()
+
+
+def strokes(images: np.ndarray, colours: np.ndarray) -> np.ndarray:
+    """The digit below the colour: the darkest channel of a ground that has a channel at 0."""
+    from study.data.colour_bias import COLOURS
+
+    channel = COLOURS[colours].argmin(1)
+    ground = COLOURS[colours].min(1).astype(float)[:, None, None]
+    shade = images[np.arange(len(images)), channel].astype(float)
+    return np.rint(16 * (shade - ground) / (255 - ground)).astype(int)
+
+
+def test_every_digit_is_in_exactly_one_split(dataset: Dataset) -> None:
+    found = [strokes(split.images, split.bias) for split in dataset.splits.values()]
+    whole = sorted(image.tobytes() for image in np.concatenate(found))
+    assert len(whole) == 1797
+    assert whole == sorted(image.tobytes() for image in load_digits().images.astype(int))
+
+
+def test_splits_are_stratified(dataset: Dataset) -> None:
+    whole = np.bincount(load_digits().target)
+    for name, share in {"train": 0.6, "val": 0.2, "test": 0.2}.items():
+        counts = np.bincount(dataset.splits[name].target, minlength=10)
+        assert np.abs(counts - share * whole).max() <= 1.0
+
+
+def test_labels_stay_with_their_images(dataset: Dataset) -> None:
+    digits = load_digits()
+    label = {image.astype(int).tobytes(): target for image, target in zip(digits.images, digits.target, strict=True)}
+    split = dataset.splits["val"]
+    found = [label[image.tobytes()] for image in strokes(split.images, split.bias)]
+    assert found == split.target.tolist()
+
+
+def test_only_training_is_biased(dataset: Dataset) -> None:
+    for name, rho in {"train": 0.95, "val": 0.1, "test": 0.1}.items():
+        split = dataset.splits[name]
+        own = np.bincount(split.target[split.bias == split.target], minlength=10)
+        assert own.tolist() == [int(count * rho) for count in np.bincount(split.target)]
+
+
+def test_rho_is_of_the_training_split_alone(dataset: Dataset) -> None:
+    fair = load(rho=0.1)
+    assert (fair.splits["train"].bias != fair.splits["train"].target).mean() > 0.88
+    assert (load(rho=1.0).splits["train"].bias == load(rho=1.0).splits["train"].target).all()
+    assert (fair.splits["train"].target == dataset.splits["train"].target).all()
+
+
+def test_what_is_described_is_what_is_loaded(dataset: Dataset) -> None:
+    facts = data.describe({"name": "biased_digits"})
+    assert facts == dataset.facts
+    assert set(dataset.splits) == set(facts.splits)
+    for split in dataset.splits.values():
+        assert split.images.shape[1:] == facts.shape == (3, 8, 8)
+        assert (split.images.dtype, split.target.dtype, split.bias.dtype) == (np.uint8, np.int64, np.int64)
+        assert set(split.target) == set(range(facts.classes))
+        assert set(split.bias) <= set(range(facts.bias_classes))
+
+
+def test_one_seed_gives_the_same_bytes_and_another_others(dataset: Dataset) -> None:
+    again, other = load(rho=0.95, seed=0), load(seed=1)
+    for name, split in dataset.splits.items():
+        assert split.images.tobytes() == again.splits[name].images.tobytes()
+        assert split.target.tobytes() == again.splits[name].target.tobytes()
+        assert split.bias.tobytes() == again.splits[name].bias.tobytes()
+        assert split.images.tobytes() != other.splits[name].images.tobytes()
+    assert dataset.fingerprint == again.fingerprint != other.fingerprint
+
+
+def test_loading_leaves_the_global_generators_alone() -> None:
+    np.random.seed(5)
+    before = np.random.get_state()[1].tolist()
+    load()
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_the_fingerprint_sees_every_array(dataset: Dataset) -> None:
+    from dataclasses import replace
+
+    seen = {dataset.fingerprint}
+    for name, split in dataset.splits.items():
+        for field in ("images", "target", "bias"):
+            array = getattr(split, field).copy()
+            array.flat[-1] ^= 1
+            changed = replace(split, **{field: array})
+            seen.add(Dataset(dataset.facts, {**dataset.splits, name: changed}).fingerprint)
+        seen.add(Dataset(dataset.facts, {**dataset.splits, name: replace(split, bias=None)}).fingerprint)
+    assert len(seen) == 1 + 3 * 4
+
+
+def test_the_catalogue_knows_it() -> None:
+    assert "biased_digits" in data.names()
+    assert "colour_bias" not in data.names()

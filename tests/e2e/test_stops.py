@@ -1,0 +1,118 @@
+"""A study that is stopped, killed or cut off from MLflow goes on as if nothing had happened."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from command import Command
+from mlflow import MlflowClient
+
+from study.home import Home
+from study.ledger import Ledger
+from study.record import StudyRecord
+from study.spec import load_study
+
+
+@pytest.fixture
+def command(make_command: Callable[[], Command]) -> Command:
+    return make_command()
+
+
+@pytest.mark.parametrize(
+    "signum", [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_stopped_study_goes_on_as_the_undisturbed_one(
+    command: Command, finished: Command, signum: signal.Signals
+) -> None:
+    """Stopped in mid-trial and resumed: the same trials with the same metrics, each once in MLflow, none running."""
+    process = command.start("run", "tiny.yaml")
+    _wait_for(command, lambda record: len(record.trials) > 3 and record.trials[3].epochs > 0)
+    began = time.monotonic()
+    if signum == signal.SIGINT:
+        os.killpg(process.pid, signum)  # as a terminal does
+    else:
+        process.send_signal(signum)
+    out, err = process.communicate(timeout=60)
+    stopped = StudyRecord.load(command.folder("tiny").ledger_file)
+    assert stopped.state == "interrupted"
+    assert len(stopped.trials) < 7
+    if signum != signal.SIGKILL:
+        assert (process.returncode, err) == (130, "")
+        assert time.monotonic() - began < 20
+        assert "study resume tiny" in out
+        assert not _running_in_mlflow(command)
+    resumed = command("resume", "tiny")
+    assert resumed.returncode == 0, resumed.stderr
+    assert _course(command) == _course(finished)
+    assert not _running_in_mlflow(command)
+    client = MlflowClient(Home(command.home).tracking_uri)
+    experiment = client.get_experiment_by_name("tiny")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id])
+    assert len(runs) == 1 + len(_course(command))
+    trials = {run.data.tags["study.trial"]: run for run in runs if "study.trial" in run.data.tags}
+    history = client.get_metric_history(trials["3"].info.run_id, "val/accuracy")
+    assert [entry.step for entry in history] == sorted({entry.step for entry in history})
+
+
+@pytest.mark.slow
+def test_study_does_not_need_mlflow_to_answer(command: Command, finished: Command) -> None:
+    """Nothing listens at the address: the study completes, says so, and MLflow catches up when it is there."""
+    done = command("run", "tiny.yaml", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    assert done.returncode == 0, done.stderr
+    assert "not everything is in MLflow" in done.stdout
+    assert _course(command) == _course(finished)
+    later = command("resume", "tiny")
+    assert later.returncode == 0, later.stderr
+    client = MlflowClient(Home(command.home).tracking_uri)
+    experiment = client.get_experiment_by_name("tiny")
+    assert experiment is not None
+    assert len(client.search_runs([experiment.experiment_id])) == 1 + len(_course(command))
+    assert command("resume", "tiny").returncode == 2
+
+
+def test_second_driver_is_refused(command: Command) -> None:
+    """While a process holds the study's ledger, as its driver does, no other one runs the study."""
+    folder = Home(command.home).create(load_study(str(command.work / "tiny.yaml")))
+    ledger = Ledger(folder.ledger_file)
+    before = folder.ledger_file.read_bytes()
+    second = command("resume", "tiny")
+    assert second.returncode == 2
+    assert "another process is running this study" in second.stderr
+    assert folder.ledger_file.read_bytes() == before
+    ledger.close()
+
+
+def _wait_for(command: Command, condition: Callable[[StudyRecord], bool]) -> None:
+    ledger = command.folder("tiny").ledger_file
+    deadline = time.monotonic() + 120
+    while not (ledger.exists() and condition(StudyRecord.load(ledger))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _course(command: Command) -> list[dict[str, Any]]:
+    """All that a study computed, times aside."""
+    _, record = command.load("tiny")
+    return [
+        {
+            "stage": trial.stage,
+            "params": trial.params,
+            "seed": trial.seed,
+            "state": trial.state,
+            "reports": [{k: v for k, v in report.items() if k != "time/epoch"} for report in trial.reports],
+            "tested": trial.tested,
+        }
+        for trial in record.trials.values()
+    ]
+
+
+def _running_in_mlflow(command: Command) -> list[str]:
+    client = MlflowClient(Home(command.home).tracking_uri)
+    experiment = client.get_experiment_by_name("tiny")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id])
+    return [run.info.run_name for run in runs if run.info.status == "RUNNING"]

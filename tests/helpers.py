@@ -1,0 +1,69 @@
+"""What several tests share: studies made from the shipped file, and ledgers written from a compact description."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from study.ledger import Event, Ledger
+from study.record import StudyRecord
+from study.spec import StudySpec, load_study
+
+ROOT = Path(__file__).parents[1]
+QUICKSTART = (ROOT / "search_spaces" / "quickstart.yaml").read_text(encoding="utf-8")
+
+
+def quickstart(*assignments: str) -> StudySpec:
+    """The shipped quickstart with overrides."""
+    return load_study("quickstart", assignments)
+
+
+@dataclass
+class Told:
+    """A trial as a test tells it: one value of the metric per reported epoch.
+
+    `state` waiting: decided on; running: started; any other: ended so.
+    """
+
+    stage: str
+    values: list[float | None]
+    state: str = "complete"
+    params: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    repeats: int | None = None
+    tested: dict[str, float] = field(default_factory=dict)
+    metric: str = "val/accuracy"
+
+
+def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ledger events of a session in which these trials, numbered from 0, ran one after the other."""
+    yield "opened", {"version": "1", "data": "d", "spec": "s", "libraries": {}}
+    for number, one in enumerate(trials):
+        decided = {"stage": one.stage, "params": one.params, "seed": one.seed, "repeats": one.repeats}
+        yield "trial", {"trial": number, **decided}
+        if one.state == "waiting":
+            continue
+        yield "started", {"trial": number, "node": "here"}
+        for epoch, value in enumerate(one.values, start=1):
+            yield "report", {"trial": number, "epoch": epoch, "metrics": {one.metric: value, "train/loss": 1.0}}
+        if one.state != "running":
+            yield "ended", {"trial": number, "state": one.state}
+        if one.tested:
+            yield "tested", {"trial": number, "metrics": one.tested}
+
+
+def record(*trials: Told) -> StudyRecord:
+    """The record of a study in which these trials ran."""
+    found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
+    found += [{"event": name, "time": float(at), **fields} for at, (name, fields) in enumerate(events(*trials), 1)]
+    return StudyRecord.fold(found)
+
+
+def write_ledger(path: Path, *trials: Told) -> None:
+    """Append the same to the ledger on disk, which begins here if it does not exist."""
+    if not path.exists():
+        Ledger.create(path)
+    ledger = Ledger(path)
+    for name, fields in events(*trials):
+        ledger.append(name, **fields)
+    ledger.close()

@@ -1,0 +1,121 @@
+"""The catalogue finds every loss, and what it finds keeps to the conventions."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import study.losses
+from study.knobs import knobs
+from study.losses import catalogue
+from study.losses.bias_con import bias_con
+from study.losses.catalogue import classification_losses, losses, regularisers
+from study.losses.debiased import debiased_info_nce
+from study.losses.fair_kl import fair_kl
+from study.losses.fair_sup_con import fair_sup_con
+from study.losses.margin import eps_sup_info_nce
+
+EVERYTHING = {**losses(), **regularisers(), **classification_losses()}
+KEYS = {"temperature", "base_temperature", "epsilon", "tau_plus", "beta", "sigma2", "kernel", "degree", "ridge", "q"}
+
+
+def test_every_function_of_the_papers_is_there() -> None:
+    """At least these: a new loss is one new file and nothing else."""
+    assert set(losses()) >= {
+        "bias_con",
+        "biased_triplet",
+        "debiased_info_nce",
+        "difficulty_weighted_info_nce",
+        "eps_info_nce",
+        "eps_sup_con",
+        "eps_sup_info_nce",
+        "fair_cclk",
+        "fair_info_nce",
+        "fair_sup_con",
+        "hard_negative_cclk",
+        "hard_negative_info_nce",
+        "info_nce",
+        "soft_con",
+        "sup_con",
+        "sup_con_in",
+        "weakly_supervised_cclk",
+        "weakly_supervised_info_nce",
+    }
+    assert set(regularisers()) >= {"end", "fair_kl"}
+    assert set(classification_losses()) >= {"bias_balanced_cross_entropy", "generalized_cross_entropy"}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_signatures_are_uniform(name: str) -> None:
+    first, *rest = inspect.signature(EVERYTHING[name]).parameters.values()
+    assert first.name == ("logits" if name in classification_losses() else "views")
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in rest)
+    assert {"target", "bias"} <= {parameter.name for parameter in rest}
+    assert not any(knob.required for knob in knobs(EVERYTHING[name]))
+    assert EVERYTHING[name].__doc__
+
+
+def test_keys_are_those_of_the_papers() -> None:
+    assert not KEYS - {knob.key for function in EVERYTHING.values() for knob in knobs(function)}
+
+
+def test_a_regulariser_shares_no_key_with_a_loss() -> None:
+    """Both are set by method.KEY in one study file, so that one key may not mean two things."""
+    keys = [{knob.key for function in kind().values() for knob in knobs(function)} for kind in (losses, regularisers)]
+    assert not keys[0] & keys[1]
+
+
+def test_two_losses_of_one_name_are_refused() -> None:
+    def info_nce(views: Tensor) -> Tensor:
+        return views
+
+    with pytest.raises(ValueError, match="two losses are called 'info_nce'"):
+        catalogue.regulariser(info_nce)
+
+
+def test_losses_import_torch_and_the_standard_library_only() -> None:
+    for path in Path(study.losses.__path__[0]).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.split(".")[0] for name in names} <= {"torch", "study", *sys.stdlib_module_names}, path
+
+
+class LargestTensor(TorchDispatchMode):
+    """The number of elements of the largest tensor that any operation returns."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(tensor, Tensor):
+                self.elements = max(self.elements, tensor.untyped_storage().nbytes() // tensor.element_size())
+        return result
+
+
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [
+        *((eps_sup_info_nce, {"form": form}) for form in "abcd"),
+        (fair_kl, {}),
+        (fair_kl, {"variant": "kl", "pooled": False}),
+        (fair_sup_con, {"group_norm": True}),
+        (bias_con, {}),
+        (debiased_info_nce, {}),
+        (losses()["hard_negative_cclk"], {}),
+    ],
+)
+def test_no_tensor_is_larger_than_the_similarity_matrix(loss: Callable[..., Tensor], options: dict[str, Any]) -> None:
+    samples = 32
+    views = torch.randn(2, samples, 4, requires_grad=True)
+    with LargestTensor() as largest:
+        loss(views, target=torch.arange(samples) % 4, bias=torch.arange(samples) % 3, **options).backward()
+    assert largest.elements <= (2 * samples) ** 2

@@ -1,0 +1,256 @@
+"""YAML with places: where each key stands, overrides, profiles, and files that are no study file."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.errors import UserError
+from study.spec.document import Document, apply_profile, dump, override, read, split
+
+TEXT = """\
+name: one
+train:
+  epochs: 3
+search:
+  space:
+    method.alpha: {low: 0.1,
+                   high: 1.0}
+  enqueue:
+    - method.alpha: 0.5
+    - method.alpha: 0.7
+profiles:
+  fast: {train.epochs: 1}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "one.yaml"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def refused(path: Path, content: str | bytes) -> str:
+    """The message with which a file of this content is refused."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError) as caught:
+        read(path)
+    assert str(caught.value).startswith(str(path))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [
+        (("name",), 1),
+        (("train", "epochs"), 3),
+        (("search", "space", "method.alpha"), 6),
+        (("search", "space", "method.alpha", "high"), 7),
+        (("search", "enqueue", "1", "method.alpha"), 10),
+        (("train", "not_there"), 2),
+    ],
+)
+def test_each_key_knows_its_line(file: Path, key: tuple[str, ...], line: int) -> None:
+    assert read(file).place(key) == f"{file}:{line}"
+
+
+def test_a_key_without_any_parent_is_at_the_file(file: Path) -> None:
+    assert read(file).place(("nowhere",)) == str(file)
+
+
+@pytest.mark.parametrize(
+    ("dotted", "path"),
+    [
+        ("name", ("name",)),
+        ("train.epochs", ("train", "epochs")),
+        ("search.space.method.alpha", ("search", "space", "method.alpha")),
+        ("search.space.method.alpha.low", ("search", "space", "method.alpha", "low")),
+        ("search.baseline.method.alpha", ("search", "baseline", "method.alpha")),
+        ("search.space", ("search", "space")),
+        ("search.early_stopping.grace", ("search", "early_stopping", "grace")),
+    ],
+)
+def test_dotted_keys_below_space_and_baseline_keep_their_dot(dotted: str, path: tuple[str, ...]) -> None:
+    assert split(dotted) == path
+
+
+def test_set_overrides_one_key_and_its_place(file: Path) -> None:
+    document = read(file)
+    override(document, ["search.space.method.alpha.low=0.2", "train.epochs=7", "data.name=x"])
+    space = document.values["search"]["space"]
+    assert space == {"method.alpha": {"low": 0.2, "high": 1.0}}
+    assert document.values["train"] == {"epochs": 7}
+    assert document.values["data"] == {"name": "x"}
+    assert document.place(("train", "epochs")) == "--set train.epochs=7"
+    assert document.place(("search", "space", "method.alpha", "low")) == "--set search.space.method.alpha.low=0.2"
+    assert document.place(("search", "space", "method.alpha", "high")) == f"{file}:7"
+
+
+def test_a_replaced_section_forgets_the_lines_of_its_keys(file: Path) -> None:
+    document = read(file)
+    override(document, ["search.space={method.beta: {low: 0}}"])
+    assert document.values["search"]["space"] == {"method.beta": {"low": 0}}
+    assert document.place(("search", "space", "method.alpha", "high")) == "--set search.space={method.beta: {low: 0}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3),
+        ("0.5", 0.5),
+        ("1e-5", 1e-5),
+        ("true", True),
+        ("[1, 2]", [1, 2]),
+        ("", None),
+        ("a=b", "a=b"),
+        ("no", "no"),
+    ],
+)
+def test_a_value_is_read_as_yaml_1_2(file: Path, text: str, value: object) -> None:
+    document = read(file)
+    override(document, [f"train.x={text}"])
+    assert document.values["train"]["x"] == value
+    assert type(document.values["train"]["x"]) is type(value)
+
+
+@pytest.mark.parametrize("assignment", ["train.epochs", "=3", "train..epochs=3", ".x=3", "x.=3"])
+def test_set_needs_key_and_value(file: Path, assignment: str) -> None:
+    with pytest.raises(UserError, match=r"--set .*not of the form key=value"):
+        override(read(file), [assignment])
+
+
+def test_set_through_a_value_says_what_is_there(file: Path) -> None:
+    with pytest.raises(UserError, match=r"--set name\.x=3: name is 'one', it has no key 'x'"):
+        override(read(file), ["name.x=3"])
+
+
+@pytest.mark.parametrize(
+    "text", ["[1", "{a: b", "2001-99-99", "!!int x", "&a [*a]", "9" * 5000, "[" * 400 + "]" * 400, "\0"]
+)
+def test_a_value_that_is_no_yaml_is_refused(file: Path, text: str) -> None:
+    with pytest.raises(UserError, match="not valid YAML"):
+        override(read(file), [f"train.epochs={text}"])
+
+
+def test_profile_is_applied_and_leaves_the_document(file: Path) -> None:
+    document = read(file)
+    apply_profile(document, "fast")
+    assert document.values["train"] == {"epochs": 1}
+    assert "profiles" not in document.values
+    assert document.place(("train", "epochs")) == f"{file}:12"
+
+
+def test_without_a_profile_the_blocks_only_leave(file: Path) -> None:
+    document = read(file)
+    apply_profile(document, None)
+    assert document.values["train"] == {"epochs": 3}
+    assert "profiles" not in document.values
+
+
+def test_unknown_profile_names_those_there_are(file: Path) -> None:
+    with pytest.raises(UserError, match=r"--profile slow: not in .*one\.yaml\. Profiles there: fast"):
+        apply_profile(read(file), "slow")
+    with pytest.raises(UserError, match="Profiles there: none"):
+        apply_profile(Document("f", {}), "slow")
+
+
+@pytest.mark.parametrize("profiles", ["[a]", "{a: 3}", "text"])
+def test_profiles_of_another_form_are_refused(tmp_path: Path, profiles: str) -> None:
+    (tmp_path / "p.yaml").write_text(f"name: x\nprofiles: {profiles}\n")
+    with pytest.raises(UserError, match=r"p\.yaml:2: profiles: a mapping of names"):
+        apply_profile(read(tmp_path / "p.yaml"), None)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "a study file is a mapping"),
+        ("- a\n", "a study file is a mapping"),
+        ("just words\n", "a study file is a mapping"),
+        ("name: x\nname: y\n", ':2: not valid YAML: found duplicate key "name"'),
+        ("a: 1\nb: {c: 1, c: 2}\n", ':2: not valid YAML: found duplicate key "c"'),
+        ("a: [1\n", "not valid YAML"),
+        ("a: 1\n\tb: 2\n", ":2: not valid YAML"),
+        ("a: 1\n---\na: 2\n", "not valid YAML: but found another document"),
+        ("a: *b\n", ":1: not valid YAML: found undefined alias"),
+        ("a: 1\0\n", "not valid YAML"),
+        (b"a: \xe9\n", "cannot be read: 'utf-8'"),
+        (b"\xff\xfea\0", "cannot be read: 'utf-8'"),
+        ("a: 2001-99-99\n", "not valid YAML"),
+        ("a: !!int x\n", "not valid YAML"),
+        ("a: " + "9" * 5000, "not valid YAML"),
+    ],
+)
+def test_what_is_no_study_file_is_refused_with_its_line(tmp_path: Path, content: str | bytes, words: str) -> None:
+    assert words in refused(tmp_path / "bad.yaml", content)
+
+
+def test_no_object_is_made_from_a_tag(tmp_path: Path) -> None:
+    marker = tmp_path / "made"
+    (tmp_path / "tag.yaml").write_text(f"a: !!python/object/apply:os.mkdir ['{marker}']\n")
+    read(tmp_path / "tag.yaml")
+    assert not marker.exists()
+
+
+def bomb(depth: int) -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, depth)]
+    return "\n".join(lines)
+
+
+@pytest.mark.timeout(30)
+def test_aliases_that_multiply_are_refused_before_they_fill_the_memory(tmp_path: Path) -> None:
+    assert "more than" in refused(tmp_path / "bomb.yaml", bomb(12))
+
+
+def test_a_value_that_holds_itself_is_refused(tmp_path: Path) -> None:
+    assert "holds itself" in refused(tmp_path / "self.yaml", "&r\na: *r\n")
+
+
+@pytest.mark.parametrize("text", ["a: &a\n  - *a\n", "a: &a\n  b: *a\n", "a: &a {b: [*a]}\n"])
+def test_a_value_inside_itself_ends(tmp_path: Path, text: str) -> None:
+    (tmp_path / "self.yaml").write_text(text)
+    assert json.dumps(read(tmp_path / "self.yaml").values)
+
+
+def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
+    assert "nested" in refused(tmp_path / "deep.yaml", "a: " + "[" * 400 + "]" * 400)
+
+
+def test_anchors_and_merge_keys_are_plain_values(tmp_path: Path) -> None:
+    path = tmp_path / "anchors.yaml"
+    path.write_text("a: &a {x: &x true, y: 1.5}\nb:\n  <<: *a\n  y: 2\nc: {<<: *a}\nd: *x\n")
+    document = read(path)
+    assert document.values == {
+        "a": {"x": True, "y": 1.5},
+        "b": {"x": True, "y": 2},
+        "c": {"x": True, "y": 1.5},
+        "d": True,
+    }
+    assert document.values["a"]["x"] is document.values["d"] is True
+    assert document.place(("b", "x")) == f"{path}:2"
+    assert document.place(("b", "y")) == f"{path}:4"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
+    (tmp_path / "bom.yaml").write_bytes(b"\xef\xbb\xbfname: x\n")
+    assert read(tmp_path / "bom.yaml").values == {"name": "x"}
+
+
+TEXTS = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), max_size=8)
+KEYS = st.from_regex(r"[a-z][a-z.0-9]{0,6}", fullmatch=True)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(KEYS, PLAIN, max_size=4))
+def test_what_is_dumped_is_read_back(values: dict[str, object]) -> None:
+    document = Document("memory", {})
+    override(document, [f"all={dump(values)}"])
+    assert document.values["all"] == values

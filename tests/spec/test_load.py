@@ -1,0 +1,380 @@
+"""From a file to a StudySpec: bad input is one message with place, key, what was given and what is allowed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import QUICKSTART, quickstart
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.errors import UserError
+from study.spec import load_resolved, load_study
+from study.spec.document import Document, dump, read
+from study.spec.find import find, shipped
+from study.spec.load import check_name, resolve
+from study.spec.schema import Domain
+
+SPEC = quickstart()
+
+
+def message(*assignments: str) -> str:
+    """What the quickstart with these overrides is refused with."""
+    with pytest.raises(UserError) as caught:
+        quickstart(*assignments)
+    return str(caught.value)
+
+
+def test_the_quickstart_is_what_its_issue_asks_for() -> None:
+    spec = quickstart()
+    assert spec.name == "quickstart"
+    assert (spec.metric, spec.mode, spec.epochs, spec.seed) == ("val/accuracy", "max", 20, 0)
+    assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+    assert set(spec.search.space) == set(spec.search.baseline)
+    assert spec.search.trials >= 24
+    assert spec.search.early_stopping.name == "asha"
+
+
+def test_every_default_is_filled_in() -> None:
+    base = quickstart().base
+    assert base["data"] == {"name": "biased_digits", "rho": 0.95, "seed": 0}
+    assert base["model"] == {"name": "small_conv_net", "width": 16}
+    assert base["train"]["threads"] == 1
+    assert base["train"]["lr_milestones"] == []
+    assert base["method"]["alpha"] == 1.0
+    assert base["method"]["lambda"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("epochs:", "epoch:", 8, "train.epoch: unknown key. Did you mean 'epochs'? Allowed here: epochs, batch_size"),
+        ("method:", "methods:", 7, "methods: unknown key. Did you mean 'method'? Allowed here: name, data, model"),
+        ("rho:", "roh:", 5, "data.roh: unknown key. Did you mean 'rho'? Allowed here: name, rho, seed"),
+        ("low: 0.001", "lo: 0.001", 11, "search.space.method.alpha.lo: unknown key. Did you mean 'low'?"),
+        ("grace:", "grase:", 18, "search.early_stopping.grase: unknown key. Did you mean 'grace'?"),
+        ("trials: 24", "trails: 24", 16, "search.trails: unknown key. Did you mean 'trials'?"),
+        ("top:", "tops:", 19, "search.confirm.tops: unknown key. Did you mean 'top'? Allowed here: top, seeds"),
+        ("cpu:", "cpus:", 20, "resources.cpus: unknown key. Did you mean 'cpu'? Allowed here: cpu, gpu"),
+        (
+            "    method.lambda:",
+            "    method.lamda:",
+            12,
+            "search.space.method.lamda: unknown key. Did you mean 'method.",
+        ),
+        (
+            "method.epsilon: 0.0}",
+            "method.eps: 0.0}",
+            14,
+            "search.baseline.method.eps: unknown key. Did you mean 'method.epsilon'?",
+        ),
+        ("biased_digits", "biased_digit", 5, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
+        ("small_conv_net", "resnet", 6, "model.name: 'resnet' given. Allowed: 'small_conv_net'"),
+        ("fair_kl", "fairkl", 7, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
+        ("sampler: tpe", "sampler: tpee", 15, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'tpe' or"),
+        ("epochs: 20", "epochs: 2.5", 8, "train.epochs: 2.5 given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: many", 8, "train.epochs: 'many' given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: '20'", 8, "train.epochs: '20' given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: true", 8, "train.epochs: True given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: 0", 8, "train.epochs: 0 given, allowed is greater than or equal to 1"),
+        ("epochs: 20", "epochs: null", 8, "train.epochs: None given, allowed is a valid integer"),
+        ("0.95", "1.5", 5, "data.rho: 1.5 given, allowed is less than or equal to 1"),
+        ("0.95", ".nan", 5, "data.rho: nan given, allowed is"),
+        ("learning_rate: 0.001", "learning_rate: 0", 8, "train.learning_rate: 0 given, allowed is greater than 0"),
+        ("learning_rate: 0.001", "learning_rate: .inf", 8, "train.learning_rate: inf given, allowed is a finite"),
+        ("temperature: 0.1", "temperature: -1", 7, "method.temperature: -1 given, allowed is greater than 0"),
+        ("trials: 24", "trials: 0", 16, "search.trials: 0 given, allowed is greater than or equal to 1"),
+        ("reduction: 3", "reduction: 1", 18, "search.early_stopping.reduction: 1 given, allowed is greater than or"),
+        ("grace: 4", "grace: 21", 18, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
+        ("cpu: 1", "cpu: 0", 20, "resources.cpu: 0 given, allowed is greater than 0"),
+        ("cpu: 1", "cpu: .inf", 20, "resources.cpu: inf given, allowed is"),
+        ("low: 0.001", "low: 2.0", 11, "search.space.method.alpha: low 2 is above high 1"),
+        ("low: 0.001", "low: 0.0", 11, "search.space.method.alpha: a log range needs low above 0, low is 0"),
+        ("low: 0.001, ", "", 11, "search.space.method.alpha: give low and high, or choices"),
+        ("low: 0.001", "choices: [1.0]", 11, "search.space.method.alpha: give either choices, or low and high, not"),
+        ("low: 0.0,", "low: -1.0,", 12, "search.space.method.lambda: -1.0 given, allowed is greater than or equal to"),
+        ("choices: [0.0", "choices: [30.0", 13, "search.space.method.epsilon: 30.0 given, allowed is at most 2/temp"),
+        ("choices: [0.0, 0.1", "choices: [0.1, 0.1", 13, "search.space.method.epsilon: a choice is repeated"),
+        ("choices: [0.0, 0.1, 0.25, 0.5]", "choices: []", 13, "search.space.method.epsilon.choices: "),
+        ("method.alpha: 1.0,", "method.alpha: -1.0,", 14, "search.baseline.method.alpha: -1.0 given, allowed is"),
+        ("name: quickstart", "name: a/b", 4, "name: 'a/b' given. A name has letters, digits"),
+        ("name: quickstart", "name: ..", 4, "name: '..' given. A name has letters, digits"),
+        ("name: quickstart", "name: 3", 4, "name: 3 given, allowed is a valid string"),
+        ("model:  {", "model:  [", 6, "not valid YAML"),
+    ],
+)
+def test_a_bad_line_is_told_with_its_place_and_what_is_allowed(
+    tmp_path: Path, old: str, new: str, line: int, words: str
+) -> None:
+    path = tmp_path / "mine.yaml"
+    assert old in QUICKSTART
+    path.write_text(QUICKSTART.replace(old, new, 1) if "model" not in old else QUICKSTART.replace(old, new))
+    with pytest.raises(UserError) as caught:
+        load_study(str(path))
+    told = [one for one in str(caught.value).splitlines() if one.startswith(f"{path}:{line}: ")]
+    assert any(words in one for one in told), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        (
+            "search.metric=val/acuracy",
+            "search.metric: 'val/acuracy' given. Did you mean 'val/accuracy'? Allowed: val/acc",
+        ),
+        ("search.metric=accuracy", "search.metric: 'accuracy' given. Did you mean 'val/accuracy'?"),
+        ("search.metric=test/accuracy", "'test/accuracy' given. test splits choose nothing. Did you mean"),
+        ("search.metric=3", "search.metric: 3 given, allowed is a valid string"),
+        ("search.space.train.epochs={low: 1, high: 3}", "search.space.train.epochs: cannot be searched"),
+        ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: cannot be searched"),
+        ("search.space.method.name={choices: [eps_sup_info_nce]}", "search.space.method.name: cannot be searched"),
+        ("search.space.method.alpha.low=abc", "search.space.method.alpha.low: 'abc' given, allowed is a valid"),
+        ("search.space.method.alpha.low=.nan", "search.space.method.alpha.low: nan given, allowed is a"),
+        ("search.space.method.epsilon.choices=[[1]]", "search.space.method.epsilon.choices.0: [1] given, allowed is a"),
+        ("search.space.method.lambda.step=0", "search.space.method.lambda.step: 0 given, allowed is greater than 0"),
+        ("search.space.method.alpha.step=0.1", "search.space.method.alpha: log and step exclude each other"),
+        (
+            "search.space.train.batch_size={low: 32, high: 64, step: 0.5}",
+            "search.space.train.batch_size.step: 0.5 given, allowed is a whole",
+        ),
+        (
+            "search.space.train.batch_size={low: 32.0, high: 64}",
+            "search.space.train.batch_size: 32.0 given, allowed is",
+        ),
+        ("search.space.train.optimizer={low: 0, high: 1}", "search.space.train.optimizer: 0 given. Allowed: 'adam' or"),
+        ("search.space.train.optimizer={choices: [adm]}", "'adm' given. Did you mean 'adam'? Allowed: 'adam' or 'sgd'"),
+        ("search.space=3", "search.space: 3 given, allowed is a mapping of keys to values"),
+        ("search=[1]", "search: [1] given, allowed is a mapping of keys to values"),
+        ("search.baseline=[1]", "search.baseline: [1] given, allowed is a mapping of keys to values"),
+        (
+            "search.enqueue=[{method.alpa: 1.0}]",
+            "search.enqueue.0.method.alpa: unknown key. Did you mean 'method.alpha'",
+        ),
+        ("search.enqueue=[{method.alpha: x}]", "search.enqueue.0.method.alpha: 'x' given, allowed is a valid number"),
+        ("search.space={}", "search.trials: 24 given, allowed is 1: search.space is empty"),
+        ("search.confirm.seeds=1", "search.confirm.seeds: 1 given, allowed is greater than or equal to 2"),
+        ("method.regulariser=none", "search.space.method.lambda: unknown key. Did you mean"),
+        ("method.epsilon=21", "method.epsilon: 21.0 given, allowed is at most 2/temperature = 20 (FairKL paper A.2)"),
+        ("method={}", "method.name: is missing"),
+        ("data.name=[1]", "data.name: [1] given. Allowed: 'biased_digits'"),
+        ("train.lr_milestones=[0.5, 1.5]", "train.lr_milestones.1: 1.5 given, allowed is less than 1"),
+        ("train.lr_milestones=0.5", "train.lr_milestones: 0.5 given, allowed is a valid list"),
+        ("train.seed=99999999999999999999999", "train.seed: 99999999999999999999999 given, allowed is less than or eq"),
+        ("train.threads=99999999999999999999999", "train.threads: 99999999999999999999999 given, allowed is less than"),
+        ("train=3", "train: 3 given, allowed is a mapping of keys to values"),
+        ("model=null", "model: None given, allowed is a mapping of keys to values"),
+    ],
+)
+def test_a_bad_override_is_told_at_the_override(assignment: str, words: str) -> None:
+    found = message(assignment)
+    assert words in found
+    assert "--set" in found or "quickstart.yaml" in found
+    assert "instance of" not in found
+    assert len(found.splitlines()) <= 2 or "regulariser" in assignment
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    found = message("train.epochs=0", "data.rho=2", "model.width=0", "method.alpha=-1").splitlines()
+    assert len(found) == 4
+
+
+def test_the_missing_sections_are_named(tmp_path: Path) -> None:
+    (tmp_path / "short.yaml").write_text("name: x\n")
+    with pytest.raises(UserError) as caught:
+        load_study(str(tmp_path / "short.yaml"))
+    for section in ("data", "model", "method"):
+        assert f"{section}: is missing" in str(caught.value)
+
+
+def test_a_name_finds_the_shipped_file_and_a_path_a_file(tmp_path: Path) -> None:
+    assert find("quickstart") == shipped()["quickstart"]
+    (tmp_path / "own.yaml").write_text(QUICKSTART)
+    assert find(str(tmp_path / "own.yaml")) == tmp_path / "own.yaml"
+
+
+def test_an_unknown_study_is_told_with_the_list_and_the_nearest() -> None:
+    with pytest.raises(
+        UserError, match=r"quickstrat: no study file of that name\. Did you mean 'quickstart'\? Shipped"
+    ):
+        find("quickstrat")
+
+
+@pytest.mark.parametrize("spec", ["no/such.yaml", "such.yaml", "a/b", "x.yml", "", "x" * 5000 + ".yaml", "a\0.yaml"])
+def test_a_file_that_is_not_there_is_told(spec: str) -> None:
+    with pytest.raises(UserError, match=r"no such file|no study file of that name"):
+        find(spec)
+
+
+def test_a_folder_is_no_study_file(tmp_path: Path) -> None:
+    (tmp_path / "folder.yaml").mkdir()
+    with pytest.raises(UserError, match="no such file"):
+        find(str(tmp_path / "folder.yaml"))
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", "/a", "-a", ".a", "a b", "a\n", "ä", "a" * 101, "a\0b"])
+def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match="cannot be a study's name"):
+        check_name(name)
+    with pytest.raises(UserError, match="A name has letters"):
+        load_study("quickstart", name=name)
+
+
+def test_a_given_name_wins_over_the_files() -> None:
+    assert load_study("quickstart", name="mine").name == "mine"
+
+
+def test_a_profile_applies_before_the_overrides() -> None:
+    assert load_study("quickstart", profile="gpu").resources.gpu == 0.25
+    assert load_study("quickstart", ["resources.gpu=0.5"], profile="gpu").resources.gpu == 0.5
+
+
+RESOLVED = [
+    [],
+    ["search.enqueue=[{method.alpha: 0.5}]", "search.concurrency=1"],
+    ["search.space={}", "search.trials=1", "search.early_stopping={}"],
+    ["search.space.train.batch_size={low: 32, high: 128, step: 32}", "train.lr_milestones=[0.3, 0.6]"],
+    ["search.space.train.optimizer={choices: [adam, sgd]}", "search.metric=val/equalized_odds"],
+    ["method.base_temperature=0.07", "origin={study: old, metrics: {val/accuracy: 0.125}}"],
+    [
+        "method.regulariser=none",
+        "search.space={method.alpha: {low: 1.0e-4, high: 1.0, log: true}}",
+        "search.baseline={}",
+    ],
+]
+
+
+@pytest.mark.parametrize("assignments", RESOLVED)
+def test_a_resolved_file_gives_the_same_study(tmp_path: Path, assignments: list[str]) -> None:
+    spec = quickstart(*assignments)
+    (tmp_path / "study.yaml").write_text(spec.to_yaml())
+    again = load_resolved(tmp_path / "study.yaml")
+    assert again == spec
+    assert again.hash == spec.hash
+    assert again.to_yaml() == spec.to_yaml()
+
+
+def test_a_final_training_is_read_back_with_its_seeds(tmp_path: Path) -> None:
+    spec = replace(quickstart(), final_seeds=(3, 1))
+    (tmp_path / "study.yaml").write_text(spec.to_yaml())
+    assert load_resolved(tmp_path / "study.yaml") == spec
+
+
+@given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True))
+def test_any_allowed_name_is_read_back(name: str) -> None:
+    spec = replace(SPEC, name=name)
+    assert resolve(Document("memory", _parsed(spec.to_yaml()))) == spec
+
+
+@pytest.mark.parametrize("name", ["1", "1.5", "1e5", "0x1F", "0o7", "true", "null", "2001-01-01", "1_000", "on", "yes"])
+def test_a_name_that_looks_like_another_type_stays_a_name(name: str) -> None:
+    spec = replace(SPEC, name=name)
+    assert resolve(Document("memory", _parsed(spec.to_yaml()))) == spec
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    from study.spec.document import override
+
+    document = Document("memory", {})
+    override(document, [f"all={text}"])
+    return document.values["all"]
+
+
+def test_the_hash_tells_studies_apart_but_not_their_names() -> None:
+    spec = quickstart()
+    assert replace(spec, name="other").hash == spec.hash
+    assert quickstart("resources.cpu=2").hash == spec.hash
+    assert quickstart("train.seed=1").hash != spec.hash
+    assert quickstart("search.trials=25").hash != spec.hash
+
+
+@pytest.mark.parametrize(
+    ("domain", "inside", "outside"),
+    [
+        (Domain(low=0.5, high=2.0), [0.5, 1, 1.7, 2.0], [0.49, 2.01, "1", None]),
+        (Domain(low=0.0, high=1.0, step=0.1), [0.0, 0.1, 0.3, 0.7, 1.0], [0.05, 0.15, 1.1]),
+        (Domain(low=2, high=10, step=4), [2, 6, 10], [3, 4, 8]),
+        (Domain(choices=[0.5, "a", None, True]), [0.5, "a", None, True], [1, "b", 0.6, False]),
+        (Domain(choices=[1]), [1], [True, 1.0]),
+    ],
+)
+def test_a_domain_contains_what_the_search_could_give(domain: Domain, inside: list[Any], outside: list[Any]) -> None:
+    assert [value for value in inside if not domain.contains(value)] == []
+    assert [value for value in outside if domain.contains(value)] == []
+
+
+TREE = read(shipped()["quickstart"]).values
+
+
+def paths(node: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [above] if above else []
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return found + [path for key, value in items for path in paths(value, (*above, key))]
+
+
+NUMBERS = [-1, 0, 3, 10**30, 0.5, -2.5, 1e300, float("nan"), float("inf")]
+WORDS = [None, True, "", "word", "tpe", "val/accuracy", "\u00e4\u2028\U0001f600"]
+NESTED = [[], [1], [[0.5]], {}, {"a": 1}, {"low": 0, "high": 1}, {"choices": ["x"]}, [{"method.alpha": 0.5}]]
+WRONG = st.sampled_from([*NUMBERS, *WORDS, *NESTED])
+CHANGE = st.tuples(st.sampled_from(["drop", "rename", "retype"]), st.sampled_from(paths(TREE)), WRONG)
+
+
+def change(tree: Any, kind: str, path: tuple[Any, ...], value: Any) -> None:
+    """Drop, rename or retype what is at a path, if it is still there."""
+    *above, last = path
+    for key in above:
+        if not (isinstance(tree, dict) and key in tree) and not (isinstance(tree, list) and key in range(len(tree))):
+            return
+        tree = tree[key]
+    if not (isinstance(tree, dict) and last in tree) and not (isinstance(tree, list) and last in range(len(tree))):
+        return
+    if kind == "retype":
+        tree[last] = value
+    elif isinstance(tree, dict):
+        kept = tree.pop(last)
+        if kind == "rename":
+            tree[f"{last}x"] = kept
+    else:
+        del tree[last]
+
+
+def fresh(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: fresh(value) for key, value in node.items()}
+    return [fresh(value) for value in node] if isinstance(node, list) else node
+
+
+@given(st.lists(CHANGE, min_size=1, max_size=3))
+def test_any_change_gives_a_study_or_one_message_that_names_file_and_key(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[str, tuple[Any, ...], Any]]
+) -> None:
+    tree = fresh(TREE)
+    for one in changes:
+        change(tree, *one)
+    path = tmp_path_factory.mktemp("changed") / "changed.yaml"
+    path.write_text(dump(tree), encoding="utf-8")
+    spec, told = None, None
+    try:
+        spec = load_study(str(path))
+    except UserError as error:
+        told = str(error)
+    if spec is not None:
+        assert resolve(Document("memory", _parsed(spec.to_yaml()))) == spec
+    else:
+        keys = {str(part) for _, at, _ in changes for part in at} | {f"{at[-1]}x" for _, at, _ in changes}
+        assert told is not None
+        assert told.startswith(str(path))
+        assert any(key in told.removeprefix(str(path)) for key in keys)
+
+
+def test_epsilon_and_temperature_are_valid_together_at_their_largest() -> None:
+    """Each alone would pass: epsilon 8 at the file's temperature 0.1, temperature 0.5 at the file's epsilon 0."""
+    space = "search.space={method.epsilon: {low: 0, high: 8}, method.temperature: {low: 0.1, high: 0.5}}"
+    with pytest.raises(UserError, match=r"search.space.method.epsilon: .*at most 2/temperature = 4 "):
+        load_study("quickstart", [space])
+
+
+def test_more_given_configurations_than_trials_are_refused() -> None:
+    enqueue = "search.enqueue=[{method.lambda: 1.0}, {method.lambda: 2.0}]"
+    with pytest.raises(UserError, match=r"search.trials: 2 given, allowed is at least 3"):
+        load_study("quickstart", [enqueue, "search.trials=2"])

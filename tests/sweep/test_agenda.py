@@ -1,0 +1,364 @@
+"""The course of a study without Ray: a plain loop plays the workers. Whatever the cut, nothing is lost or double."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import quickstart
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from study import ranking
+from study.ledger import Ledger, read
+from study.plan import plan
+from study.record import ENDED, StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.sweep.agenda import HOPELESS, Agenda, Job
+from study.sweep.early_stopping import early_stopping
+
+Score = Callable[[TrialRecord, int], float | None]
+"""The metric of a trial at an epoch; None: the trial fails there."""
+
+
+def spec_of(*assignments: str) -> StudySpec:
+    """Four epochs, rungs at 1 and 2; baseline and 11 searched trials (TPE models from the eleventh on); confirm."""
+    stopping = "search.early_stopping={name: asha, grace: 1, reduction: 2}"
+    given = ("train.epochs=4", "search.trials=12", "search.confirm={top: 2, seeds: 2}", stopping)
+    return quickstart(*given, *assignments)
+
+
+def score(trial: TrialRecord, epoch: int) -> float | None:
+    """Better with lambda near 1, a little luck by seed, more with each epoch."""
+    luck = random.Random(f"{sorted(trial.params.items())} {trial.seed}").uniform(-0.05, 0.05)
+    return (0.5 + 0.4 * math.exp(-((trial.params.get("method.lambda", 0.0) - 1.0) ** 2)) + luck) * epoch / 4
+
+
+def failing(trial: TrialRecord, epoch: int) -> float | None:
+    """Every fifth trial fails in its second epoch, every seventh gives no number."""
+    if trial.number % 7 == 6:
+        return math.nan
+    return None if trial.number % 5 == 3 and epoch == 2 else score(trial, epoch)
+
+
+class Cut(Exception):
+    """The driver dies here."""
+
+
+class Course:
+    """An agenda on a ledger, and workers that do its jobs."""
+
+    def __init__(self, path: Path, spec: StudySpec, score: Score = score) -> None:
+        if not path.exists():
+            Ledger.create(path)
+        self.spec, self.score, self.ledger = spec, score, Ledger(path)
+        self.record = StudyRecord.fold(read(path))
+        if self.record.state == "running":
+            self._write("closed", state="interrupted")
+        self._write("opened", version="1")
+        self.agenda = Agenda(spec, self.ledger, self.record, early_stopping(spec))
+
+    def play(self, slots: int = 1, pick: Callable[[int], int] = lambda count: 0) -> "Course":
+        """Do jobs, `slots` at once, one step of one of them at a time, until nothing follows."""
+        running: list[list[Any]] = []
+        while True:
+            while len(running) < slots and isinstance(job := self.agenda.next(), Job):
+                assert self.record.trials[job.trial.number] is job.trial
+                running.append([job, 0])
+            if not running:
+                assert self.agenda.next() == "done", "the agenda waits, and nothing runs"
+                assert self.agenda.is_over
+                self._write("closed", state=self.agenda.stopping or "complete")
+                self.ledger.close()
+                return self
+            assert self.agenda.stopping or not self.agenda.is_over, "a job is under way"
+            place = pick(len(running))
+            if not self._step(running[place]):
+                del running[place]
+
+    def _step(self, work: list[Any]) -> bool:
+        (job, epoch), number = work, work[0].trial.number
+        work[1] += 1
+        if job.kind == "test":
+            assert job.trial.state == "complete"
+            assert job.needs_model_file
+            self.agenda.tested(number, {"test/accuracy": self.score(job.trial, 4) or math.nan})
+            return False
+        if epoch == 0:
+            self.agenda.started(number, "here")
+            return True
+        value = self.score(job.trial, epoch)
+        if value is None:
+            self.agenda.failed(number, "broken")
+            return False
+        return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0})
+
+    def _write(self, event: str, **fields: Any) -> None:
+        self.record.apply(self.ledger.append(event, **fields))
+
+
+@pytest.fixture
+def begin() -> Iterator[Callable[..., Course]]:
+    """Courses that a test takes a few steps of."""
+    begun: list[Course] = []
+
+    def make(path: Path, spec: StudySpec) -> Course:
+        begun.append(Course(path, spec))
+        return begun[-1]
+
+    yield make
+    for course in begun:
+        course.ledger.close()
+
+
+def outcome(record: StudyRecord) -> list[Any]:
+    """What came of every trial, without when and where."""
+    return [
+        (*astuple(trial)[:7], [dict(one) for one in trial.reports], dict(trial.tested))
+        for trial in record.trials.values()
+    ]
+
+
+def assert_whole(spec: StudySpec, record: StudyRecord) -> None:
+    """Nothing lost, nothing double."""
+    trials = record.trials
+    searched = list(record.by_stage("baseline", "search"))
+    assert list(trials) == list(range(len(trials)))
+    assert len(searched) == spec.search.trials
+    assert [trial.number for trial in record.by_stage("baseline")] == [0]
+    assert trials[0].params == spec.search.baseline
+    assert all(trial.state in ENDED for trial in trials.values())
+    for trial in trials.values():
+        assert [one["epoch"] for one in trial.reports] == list(range(1, trial.epochs + 1))
+        assert (trial.state == "complete") <= (trial.epochs == spec.epochs)
+        assert trial.stage == "search" or trial.state != "pruned"
+    chosen = ranking.to_confirm(record, spec)
+    expected = {(one.number, seed) for one in chosen for seed in (1, 2)}
+    assert Counter((trial.repeats, trial.seed) for trial in record.by_stage("confirm")) == Counter(expected)
+    assert all(trial.params == trials[trial.repeats or 0].params for trial in record.by_stage("confirm"))
+    final = [one for one in (ranking.baseline(record, spec), ranking.best(record, spec)) if one]
+    assert {trial.number for trial in trials.values() if trial.tested} == {
+        trial.number for one in final for trial in one.repeats
+    }
+    assert record.state == "complete"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A whole study, one job at a time."""
+    return Course(tmp_path_factory.mktemp("course") / "ledger.jsonl", spec_of()).play()
+
+
+def test_the_whole_course(course: Course) -> None:
+    record = course.record
+    assert_whole(course.spec, record)
+    stages = [trial.stage for trial in record.trials.values()]
+    assert stages == ["baseline"] + ["search"] * 11 + ["confirm"] * 6
+    states = Counter(trial.state for trial in record.by_stage("search"))
+    assert states["pruned"] > 3
+    assert states["complete"] > 1
+    assert all(trial.reason == "asha" for trial in record.trials.values() if trial.state == "pruned")
+
+
+def test_the_course_is_what_was_planned(course: Course) -> None:
+    planned = plan(course.spec)["trials"]
+    stages = Counter(trial.stage for trial in course.record.trials.values())
+    assert {stage: stages[stage] for stage in planned} == planned
+
+
+def test_the_record_kept_is_the_record_on_disk(course: Course) -> None:
+    assert outcome(StudyRecord.load(course.ledger.path)) == outcome(course.record)
+    assert StudyRecord.load(course.ledger.path).state == "complete"
+
+
+def test_every_searched_configuration_differs(course: Course) -> None:
+    searched = [tuple(trial.params.values()) for trial in course.record.by_stage("search")]
+    assert len(set(searched)) == len(searched)
+
+
+def test_another_search_seed_searches_elsewhere(course: Course, tmp_path: Path) -> None:
+    other = Course(tmp_path / "ledger.jsonl", spec_of("search.seed=1", "search.trials=3")).play()
+    assert [trial.params for trial in other.record.trials.values()][1:3] != [
+        course.record.trials[number].params for number in (1, 2)
+    ]
+
+
+def prefixes(path: Path) -> list[bytes]:
+    lines = path.read_bytes().splitlines(keepends=True)
+    return [b"".join(lines[:count]) for count in range(1, len(lines))]
+
+
+def test_resumed_at_any_line_of_its_ledger_the_study_ends_as_if_never_cut(course: Course, tmp_path: Path) -> None:
+    """One job at a time: the same suggestions, the same stops, the same values, nothing lost and nothing double."""
+    cuts, expected = prefixes(course.ledger.path), outcome(course.record)
+    assert len(cuts) > 100
+    for count, kept in enumerate(cuts, start=1):
+        path = tmp_path / f"{count}.jsonl"
+        path.write_bytes(kept + b'{"event":"rep')  # the line that was being written is cut off
+        resumed = Course(path, course.spec).play()
+        assert outcome(resumed.record) == expected, f"cut after line {count}"
+        assert outcome(StudyRecord.fold(read(path))) == expected
+
+
+def test_resumed_at_every_third_line_a_study_with_failures_ends_as_if_never_cut(tmp_path: Path) -> None:
+    spec = spec_of("search.trials=8", "search.sampler=random")
+    whole = Course(tmp_path / "whole.jsonl", spec, failing).play()
+    states = Counter(trial.state for trial in whole.record.trials.values())
+    assert min(states["failed"], states["complete"], states["pruned"]) > 0
+    for count, kept in enumerate(prefixes(whole.ledger.path)[::3]):
+        (tmp_path / f"{count}.jsonl").write_bytes(kept)
+        resumed = Course(tmp_path / f"{count}.jsonl", spec, failing).play()
+        assert outcome(resumed.record) == outcome(whole.record), f"cut after line {3 * count + 1}"
+
+
+@settings(max_examples=12)
+@given(seed=st.integers(0, 10**6), slots=st.integers(2, 5), cuts=st.lists(st.floats(0.02, 1), max_size=3))
+def test_whatever_the_order_of_results_and_the_cuts_nothing_is_lost_or_double(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, slots: int, cuts: list[float]
+) -> None:
+    spec = spec_of("search.trials=9", "search.sampler=random")
+    path = tmp_path_factory.mktemp("order") / "ledger.jsonl"
+    decided: dict[int, Any] = {}
+    for share in [*cuts, None]:
+        course = Course(path, spec).play(slots, random.Random(seed).randrange)
+        assert_whole(spec, course.record)
+        before = dict(decided)
+        if share is not None:
+            lines = path.read_bytes().splitlines(keepends=True)
+            path.write_bytes(b"".join(lines[: max(1, int(share * len(lines)))]))
+            decided = {trial.number: (trial.params, trial.seed) for trial in StudyRecord.load(path).trials.values()}
+        for number, one in before.items():
+            assert (course.record.trials[number].params, course.record.trials[number].seed) == one
+
+
+def test_a_trial_that_early_stopping_let_go_on_is_not_stopped_by_a_resume(
+    tmp_path: Path, begin: Callable[..., Course]
+) -> None:
+    """Trial 3 passed its rung before the better ones came; judged again in the order of numbers it would stop."""
+    path = tmp_path / "ledger.jsonl"
+    values = {1: 0.8, 2: 0.9, 3: 0.1}
+    first = begin(path, spec_of("search.baseline=null", "search.trials=4"))
+    for _ in range(4):
+        job = first.agenda.next()
+        assert isinstance(job, Job)
+        first.agenda.started(job.trial.number, "here")
+    assert first.agenda.reported(3, 1, {"val/accuracy": values[3]})
+    assert first.agenda.reported(2, 1, {"val/accuracy": values[2]})
+    assert first.agenda.reported(1, 1, {"val/accuracy": values[1]})
+    assert first.agenda.reported(3, 2, {"val/accuracy": values[3]})
+    assert first.agenda.reported(3, 3, {"val/accuracy": values[3]})
+    first.ledger.close()
+    resumed = begin(path, first.spec)
+    assert resumed.record.trials[3].state == "interrupted"
+
+
+def test_the_baseline_comes_first_and_what_is_enqueued_next(tmp_path: Path) -> None:
+    spec = spec_of("search.trials=4", "search.enqueue=[{method.alpha: 0.5}, {method.lambda: 1.5, method.alpha: 0.1}]")
+    trials = Course(tmp_path / "ledger.jsonl", spec).play().record.trials
+    assert [trial.params for trial in trials.values()][:3] == [spec.search.baseline, *spec.search.enqueue]
+    assert set(trials[3].params) == set(spec.search.space)
+
+
+def test_the_baseline_is_never_stopped_early(tmp_path: Path) -> None:
+    course = Course(tmp_path / "ledger.jsonl", spec_of(), lambda trial, epoch: 0.01 if trial.number == 0 else 0.9)
+    assert course.play(slots=4, pick=lambda count: count - 1).record.trials[0].state == "complete"
+
+
+def test_without_a_baseline_and_confirmation_there_is_search_alone(tmp_path: Path) -> None:
+    spec = spec_of("search.baseline=null", "search.confirm={top: 0}", "search.trials=3")
+    record = Course(tmp_path / "ledger.jsonl", spec).play().record
+    assert [trial.stage for trial in record.trials.values()] == ["search"] * 3
+    assert not any(trial.tested for trial in record.trials.values())
+
+
+def test_the_test_split_is_read_for_the_baseline_and_the_best_alone(course: Course) -> None:
+    tested = {trial.repeats for trial in course.record.trials.values() if trial.tested}
+    best = ranking.best(course.record, course.spec)
+    assert best is not None
+    assert tested == {0, best.trial.number}
+    assert len({trial.repeats for trial in course.record.by_stage("confirm")}) == 3
+
+
+def test_a_study_whose_first_trials_all_fail_stops(tmp_path: Path) -> None:
+    course = Course(tmp_path / "ledger.jsonl", spec_of(), lambda trial, epoch: None).play()
+    assert course.agenda.stopping == course.record.state == "failed"
+    assert len(course.record.trials) == HOPELESS
+
+
+def test_one_trial_that_works_keeps_a_study_going(tmp_path: Path) -> None:
+    course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=8"), lambda t, e: 0.5 if t.number == 2 else None)
+    assert course.play().record.state == "complete"
+    assert Counter(trial.state for trial in course.record.by_stage("baseline", "search"))["failed"] == 7
+
+
+def test_a_metric_that_is_no_number_at_the_end_is_a_failure(tmp_path: Path) -> None:
+    record = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=2"), lambda t, e: math.nan if t.number else 0.5)
+    trial = record.play().record.trials[1]
+    assert (trial.state, trial.reason) == ("failed", "val/accuracy is not a number")
+    assert trial.reports[-1]["val/accuracy"] is None
+
+
+def test_a_stopping_agenda_hands_out_nothing(tmp_path: Path, begin: Callable[..., Course]) -> None:
+    course = begin(tmp_path / "ledger.jsonl", spec_of())
+    course.agenda.stopping = "interrupted"
+    assert course.agenda.next() == "done"
+    assert not course.record.trials
+
+
+def complete(course: Course) -> int:
+    """Bring a first trial to its end; its number."""
+    job = course.agenda.next()
+    assert isinstance(job, Job)
+    number = job.trial.number
+    course.agenda.started(number, "here")
+    for epoch in range(1, 5):
+        course.agenda.reported(number, epoch, {"val/accuracy": 0.5})
+    return number
+
+
+def test_a_result_that_comes_twice_or_late_changes_nothing(tmp_path: Path, begin: Callable[..., Course]) -> None:
+    course = begin(tmp_path / "ledger.jsonl", spec_of())
+    number = complete(course)
+    before = course.ledger.path.read_bytes()
+    assert not course.agenda.reported(number, 4, {"val/accuracy": 0.9})
+    assert not course.agenda.reported(number, 5, {"val/accuracy": 0.9})
+    assert not course.agenda.reported(number, 2, {"val/accuracy": 0.9})
+    assert course.ledger.path.read_bytes() == before
+
+
+def test_an_error_after_a_trials_end_changes_nothing(tmp_path: Path, begin: Callable[..., Course]) -> None:
+    """A worker may die after its last report was heard."""
+    course = begin(tmp_path / "ledger.jsonl", spec_of())
+    number = complete(course)
+    before = course.ledger.path.read_bytes()
+    course.agenda.failed(number, "its process died")
+    assert course.record.trials[number].state == "complete"
+    assert course.ledger.path.read_bytes() == before
+
+
+def test_a_second_reading_of_the_test_split_changes_nothing(course: Course) -> None:
+    number = next(trial.number for trial in course.record.trials.values() if trial.tested)
+    before = dict(course.record.trials[number].tested)
+    course.agenda.tested(number, {"test/accuracy": 0.0})
+    assert course.record.trials[number].tested == before
+
+
+def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_each(tmp_path: Path) -> None:
+    from study.final import final_study
+
+    spec = final_study(spec_of(), [3, 1, 2])
+    record = Course(tmp_path / "ledger.jsonl", spec).play().record
+    assert [(trial.stage, trial.seed, trial.params) for trial in record.trials.values()] == [
+        ("final", 3, {}),
+        ("final", 1, {}),
+        ("final", 2, {}),
+    ]
+    assert all(trial.tested for trial in record.trials.values())
+    more = final_study(spec_of(), [3, 1, 2, 9])
+    record = Course(tmp_path / "ledger.jsonl", more).play().record
+    assert [trial.seed for trial in record.trials.values()] == [3, 1, 2, 9]
+    assert all(trial.tested and trial.epochs == 4 for trial in record.trials.values())

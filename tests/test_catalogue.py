@@ -1,0 +1,43 @@
+"""Modules found by name."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from study import catalogue, data, models
+
+
+def test_only_modules_with_the_attribute_are_found() -> None:
+    found = catalogue.modules("study.data", "Options")
+    assert "biased_digits" in found
+    assert "dataset" not in found
+    assert found["biased_digits"].__name__ == "study.data.biased_digits"
+    assert list(found) == sorted(found)
+
+
+def test_each_data_set_and_model_has_what_its_package_asks_for() -> None:
+    for module in catalogue.modules("study.data", "Options").values():
+        assert callable(module.describe)
+        assert callable(module.load)
+    for module in catalogue.modules("study.models", "Options").values():
+        assert callable(module.build)
+    assert "small_conv_net" in models.names()
+    assert "biased_digits" in data.names()
+
+
+def test_a_new_file_is_found_without_being_listed(tmp_path: Path) -> None:
+    package = tmp_path / "things"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "second.py").write_text("Options = 2\n")
+    (package / "first.py").write_text("Options = 1\n")
+    (package / "helper.py").write_text("other = 1\n")
+    code = "from study.catalogue import modules; print({n: m.Options for n, m in modules('things', 'Options').items()})"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[1]}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "{'first': 1, 'second': 2}"

@@ -1,0 +1,147 @@
+"""The home folder: studies are made whole or not at all."""
+
+import os
+import resource
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers import quickstart
+
+from study.errors import UserError
+from study.home import Home, StudyFolder
+from study.ledger import Ledger, read
+from study.spec import StudySpec
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def named(name: str) -> StudySpec:
+    return replace(quickstart(), name=name)
+
+
+def everything(path: Path) -> list[str]:
+    return sorted(str(one.relative_to(path)) for one in path.rglob("*"))
+
+
+def test_a_new_study_has_its_file_and_its_ledger(home: Home) -> None:
+    folder = home.create(named("one"))
+    assert everything(home.path) == ["one", "one/ledger.jsonl", "one/study.yaml"]
+    assert folder.name == "one"
+    assert folder.spec() == named("one")
+    assert [event["event"] for event in read(folder.ledger_file)] == ["created"]
+
+
+def test_where_the_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "mine"))
+    assert Home.locate().path == tmp_path / "mine"
+    for unset in (lambda: monkeypatch.setenv("STUDY_HOME", ""), lambda: monkeypatch.delenv("STUDY_HOME")):
+        unset()
+        monkeypatch.chdir(tmp_path)
+        assert Home.locate().path == tmp_path / "studies"
+    assert everything(tmp_path) == [], "locating makes nothing"
+
+
+def test_where_mlflow_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert home.tracking_uri == f"sqlite:///{home.path}/mlflow.db"
+    assert home.owns_tracking
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere")
+    assert home.tracking_uri == "http://elsewhere"
+    assert not home.owns_tracking
+
+
+def test_a_name_that_is_taken_says_how_to_go_on(home: Home) -> None:
+    home.create(named("one"))
+    before = everything(home.path)
+    for refuse in (lambda: home.create(named("one")), lambda: home.check_new("one")):
+        with pytest.raises(UserError, match=r"one: exists already in .*study resume one.*--name one-2"):
+            refuse()
+    home.create(named("one-2"))
+    with pytest.raises(UserError, match="--name one-3"):
+        home.check_new("one")
+    assert set(before) < set(everything(home.path))
+
+
+def test_an_unknown_study_says_which_there_are(home: Home) -> None:
+    with pytest.raises(UserError, match=r"one: no such study in .*There is no study there yet"):
+        home.find("one")
+    home.create(named("other"))
+    with pytest.raises(UserError, match=r"othr: no such study in .*Did you mean 'other'\? Studies there: other"):
+        home.find("othr")
+    assert home.find("other").path == home.path / "other"
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "../other", "/etc"])
+def test_a_name_that_leads_out_of_the_home_is_refused(home: Home, name: str) -> None:
+    home.create(named("other"))
+    with pytest.raises(UserError, match="cannot be a study's name"):
+        home.find(name)
+
+
+def test_studies_are_listed_the_oldest_first_and_nothing_else(home: Home) -> None:
+    assert home.studies() == []
+    for age, name in enumerate(["b", "a", "c"]):
+        os.utime(home.create(named(name)).spec_file, (age, age))
+    (home.path / "artifacts").mkdir()
+    (home.path / "mlflow.db").touch()
+    assert [folder.name for folder in home.studies()] == ["b", "a", "c"]
+
+
+def test_a_study_that_was_never_finished_making_is_no_study(home: Home) -> None:
+    home.create(named("one"))
+    draft = StudyFolder(home.path / ".two-x1y2")
+    draft.path.mkdir()
+    draft.write_spec(named("two"))
+    Ledger.create(draft.ledger_file)
+    assert [folder.name for folder in home.studies()] == ["one"]
+
+
+def test_a_ledger_without_a_study_file_does_not_break_the_list(home: Home) -> None:
+    home.create(named("one"))
+    (home.path / "broken").mkdir()
+    Ledger.create(home.path / "broken" / "ledger.jsonl")
+    assert [folder.name for folder in home.studies()] == ["one"]
+
+
+@pytest.mark.parametrize("below", [".", "inside", "inside/deeper"])
+def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    home = Home(tmp_path / "file" / below)
+    assert home.studies() == []
+    with pytest.raises(UserError, match=r"cannot be written: .*Another home: STUDY_HOME="):
+        home.create(named("one"))
+    assert everything(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_file_of_the_studys_name_is_in_the_way(home: Home) -> None:
+    home.path.mkdir()
+    (home.path / "one").write_text("mine")
+    with pytest.raises(UserError, match="exists already"):
+        home.create(named("one"))
+    assert everything(home.path) == ["one"]
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(home: Home) -> None:
+    """A limit on the size of files stands for the full disk."""
+    spec, (soft, hard) = quickstart(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(UserError, match="cannot be written: File too large"):
+            home.create(spec)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert everything(home.path) == []
+
+
+def test_the_files_of_a_study_lie_in_its_folder(home: Home) -> None:
+    folder = home.create(named("one"))
+    folder.write_error(7, "Traceback ...")
+    assert folder.error_file(7).read_text() == "Traceback ..."
+    for path in (folder.model_file(3), folder.error_file(3), folder.report, folder.best_file, folder.scratch):
+        assert path.is_relative_to(folder.path)
+    assert folder.model_file(3) != folder.model_file(4)

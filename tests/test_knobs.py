@@ -1,0 +1,47 @@
+"""Hyperparameters as their owners declare them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from torch import Tensor
+
+from study.knobs import Knob, Range, knobs
+
+
+@dataclass(frozen=True)
+class Options:
+    width: Annotated[int, Range(low=1)]
+    kind: Literal["a", "b"] = "a"
+    shares: tuple[Annotated[float, Range(above=0.0)], ...] = (0.5,)
+
+
+def loss(
+    views: Tensor,
+    scale: float = 1.0,
+    *,
+    target: Tensor,
+    bias: Tensor | None = None,
+    lambda_: Annotated[float, Range(low=0.0)],
+    margin: float | None = None,
+) -> Tensor:
+    return views
+
+
+def test_a_dataclass_gives_its_fields_with_type_default_and_whether_required() -> None:
+    width, kind, shares = knobs(Options)
+    assert width == Knob("width", Annotated[int, Range(low=1)], None, True)
+    assert kind == Knob("kind", Literal["a", "b"], "a", False)
+    assert (shares.default, shares.required) == ((0.5,), False)
+
+
+def test_a_function_gives_its_keyword_only_parameters_but_no_tensors() -> None:
+    assert [knob.key for knob in knobs(loss)] == ["lambda", "margin"]
+
+
+def test_a_keyword_of_python_loses_its_underscore() -> None:
+    assert next(iter(knobs(loss))) == Knob("lambda", Annotated[float, Range(low=0.0)], None, True)
+
+
+def test_a_default_of_none_is_a_default() -> None:
+    margin = list(knobs(loss))[1]
+    assert (margin.default, margin.required) == (None, False)

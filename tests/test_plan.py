@@ -1,0 +1,64 @@
+"""What a study would run."""
+
+import json
+
+import pytest
+from helpers import quickstart
+
+from study.plan import plan, text
+
+
+def test_the_quickstart_by_hand() -> None:
+    document = plan(quickstart())
+    assert document["trials"] == {"baseline": 1, "search": 23, "confirm": 9}
+    assert document["epochs_per_trial"] == 20
+    assert document["epochs"]["most"] == (24 + 9) * 20
+    # rungs after epochs 4 and 12 of 20: 4 epochs for all, 8 more for a third, 8 more for a ninth
+    assert document["epochs"]["expected"] == round((1 + 9) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
+    assert document["metric"] == "val/accuracy (max)"
+    assert document["space"]["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+@pytest.mark.parametrize(
+    ("assignments", "trials"),
+    [
+        (["search.confirm={top: 0}"], {"baseline": 1, "search": 23, "confirm": 0}),
+        (["search.baseline=null"], {"baseline": 0, "search": 24, "confirm": 6}),
+        (["search.trials=2"], {"baseline": 1, "search": 1, "confirm": 6}),
+        (["search.trials=1"], {"baseline": 1, "search": 0, "confirm": 3}),
+        (["search.baseline=null", "search.trials=1", "search.space={}"], {"baseline": 0, "search": 1, "confirm": 3}),
+    ],
+)
+def test_trials_by_stage(assignments: list[str], trials: dict[str, int]) -> None:
+    document = plan(quickstart(*assignments))
+    assert document["trials"] == trials
+    assert document["epochs"]["most"] == sum(trials.values()) * 20
+
+
+def test_without_early_stopping_all_epochs_are_expected() -> None:
+    document = plan(quickstart("search.early_stopping={}"))
+    assert document["epochs"]["expected"] == document["epochs"]["most"]
+
+
+def test_a_rung_at_the_last_epoch_stops_nobody() -> None:
+    document = plan(quickstart("search.early_stopping.grace=20"))
+    assert document["epochs"]["expected"] == document["epochs"]["most"]
+
+
+def test_for_people() -> None:
+    told = text(plan(quickstart("search.space.train.batch_size={low: 32, high: 128, step: 32}")))
+    for words in (
+        "study quickstart (",
+        "nothing is started",
+        "method.alpha: 0.001 to 1, log",
+        "method.epsilon: one of 0.0, 0.1, 0.25, 0.5",
+        "train.batch_size: 32 to 128, step 32",
+        "asha, rungs from epoch 4, one in 3 goes on",
+        "1 baseline + 23 searched, then 9 to confirm",
+        "1 CPU, 0 GPU",
+    ):
+        assert words in told
+    assert "early stopping: none" in text(plan(quickstart("search.early_stopping={}")))
+    empty = text(plan(quickstart("search.space={}", "search.trials=1")))
+    assert "search space: empty, one configuration" in empty

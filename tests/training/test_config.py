@@ -1,0 +1,34 @@
+"""The configuration of a trial."""
+
+import json
+
+import pytest
+from helpers import quickstart
+
+from study.training.config import TrainOptions, TrialConfig, with_params
+
+
+def test_dotted_keys_are_set_in_a_copy() -> None:
+    base = quickstart().base
+    changed = with_params(base, {"method.alpha": 0.5, "train.batch_size": 32})
+    assert (changed["method"]["alpha"], changed["train"]["batch_size"]) == (0.5, 32)
+    assert (base["method"]["alpha"], base["train"]["batch_size"]) == (1.0, 128)
+
+
+def test_a_configuration_survives_json() -> None:
+    config = quickstart("train.lr_milestones=[0.5, 0.75]").trial_config({"method.lambda": 1.5}, seed=4)
+    again = TrialConfig.from_document(json.loads(json.dumps(config.to_document())))
+    assert again == config
+    assert again.train.seed == 4
+    assert again.train.lr_milestones == (0.5, 0.75)
+
+
+def test_the_studys_seed_is_the_trials_unless_another_is_given() -> None:
+    spec = quickstart("train.seed=7")
+    assert spec.trial_config({}).train.seed == 7
+    assert spec.trial_config({}, seed=0).train.seed == 0
+
+
+def test_an_unknown_train_key_is_no_option() -> None:
+    with pytest.raises(TypeError):
+        TrainOptions(epoch=3)  # type: ignore[call-arg]

@@ -1,0 +1,207 @@
+"""One trial: the same configuration gives the same metrics bit for bit, and nothing but PyTorch is needed."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers import ROOT, quickstart
+
+from study import data
+from study.data import Dataset, Split
+from study.training import Diverged, Trial, TrialConfig
+
+METHOD = ("method.lambda=1.0", "method.epsilon=0.25")
+
+
+def config(*assignments: str, seed: int = 0) -> TrialConfig:
+    return quickstart("train.epochs=2", "search.early_stopping={}", *METHOD, *assignments).trial_config({}, seed)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return data.load({"name": "biased_digits"})
+
+
+def metrics(trial: Trial) -> list[dict[str, float]]:
+    """What the trial gives, without the time that it took; and the test split at its end."""
+    epochs = [{name: value for name, value in one.items() if name != "time/epoch"} for one in trial.run()]
+    return [*epochs, trial.evaluate("test")]
+
+
+FRESH = """
+# A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.
+import importlib.abc, importlib.util, json, sys
+
+BANNED = {"ray", "optuna", "mlflow", "pydantic", "pandas"}
+
+class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path, target=None):
+        return importlib.util.spec_from_loader(name, self) if name.partition(".")[0] in BANNED else None
+
+    def create_module(self, spec):
+        raise ModuleNotFoundError(spec.name, name=spec.name)
+
+    def exec_module(self, module):
+        pass
+
+sys.meta_path.insert(0, Absent())
+from study import data, losses, methods, models
+from study.training import Trial, TrialConfig
+config = TrialConfig.from_document(json.loads(sys.argv[1]))
+trial = Trial(config, data.load(config.data), "cpu")
+epochs = [{k: v.hex() for k, v in one.items() if k != "time/epoch"} for one in trial.run()]
+print(json.dumps({"epochs": epochs, "test": {k: v.hex() for k, v in trial.evaluate("test").items()},
+                  "found": sorted(BANNED & set(sys.modules))}))
+"""
+
+
+def in_a_fresh_process(of: TrialConfig, **environment: str) -> dict:
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, json.dumps(of.to_document())],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
+    epochs = list(Trial(config(), dataset, "cpu").run())
+    assert len(epochs) == 2
+    names = {"accuracy", "worst_class_accuracy", "aligned_accuracy", "conflicting_accuracy"}
+    names |= {"worst_group_accuracy", "equalized_odds"}
+    for one in epochs:
+        assert set(one) == {"train/loss", "time/epoch", *(f"val/{name}" for name in names)}
+        assert all(type(value) is float for value in one.values())
+
+
+def test_the_same_configuration_gives_the_same_bits_whatever_ran_before(dataset: Dataset) -> None:
+    first = metrics(Trial(config(), dataset, "cpu"))
+    torch.rand(13)
+    np.random.rand(7)
+    metrics(Trial(config("train.epochs=1", seed=9), dataset, "cpu"))
+    torch.set_num_threads(2)
+    assert metrics(Trial(config(), dataset, "cpu")) == first
+
+
+def test_a_fresh_process_with_other_threads_gives_the_same_bits_without_any_other_library(dataset: Dataset) -> None:
+    here = metrics(Trial(config(), dataset, "cpu"))
+    told = in_a_fresh_process(config(), OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", PYTHONHASHSEED="3")
+    assert [{name: float.fromhex(value) for name, value in one.items()} for one in told["epochs"]] == here[:-1]
+    assert {name: float.fromhex(value) for name, value in told["test"].items()} == here[-1]
+    assert told["found"] == []
+
+
+@pytest.mark.parametrize(
+    "other", [("train.learning_rate=0.002",), ("train.optimizer=sgd",), ("method.alpha=0.5",), ("method.lambda=0",)]
+)
+def test_what_is_configured_is_used(dataset: Dataset, other: tuple[str, ...]) -> None:
+    changed = metrics(Trial(config(*other), dataset, "cpu"))
+    assert changed[0]["train/loss"] != metrics(Trial(config(), dataset, "cpu"))[0]["train/loss"]
+
+
+def test_another_seed_gives_another_trial(dataset: Dataset) -> None:
+    one, other = (metrics(Trial(config(seed=seed), dataset, "cpu")) for seed in (0, 1))
+    assert one[0]["train/loss"] != other[0]["train/loss"]
+
+
+def test_milestones_lower_the_learning_rate(dataset: Dataset) -> None:
+    plain, stepped = (metrics(Trial(config(*more), dataset, "cpu")) for more in ((), ("train.lr_milestones=[0.5]",)))
+    assert plain[0] == stepped[0]
+    assert plain[1]["train/loss"] != stepped[1]["train/loss"]
+
+
+def test_training_learns(dataset: Dataset) -> None:
+    losses = [one["train/loss"] for one in Trial(config("train.epochs=4"), dataset, "cpu").run()]
+    assert all(later < earlier for earlier, later in pairwise(losses))
+
+
+def test_evaluating_changes_nothing(dataset: Dataset) -> None:
+    plain, watched = [], []
+    for one in Trial(config(), dataset, "cpu").run():
+        plain.append(one["train/loss"])
+    trial = Trial(config(), dataset, "cpu")
+    for one in trial.run():
+        trial.evaluate("test")
+        assert trial.evaluate("val") == {name: value for name, value in one.items() if name.startswith("val/")}
+        watched.append(one["train/loss"])
+    assert watched == plain
+
+
+def test_saved_weights_give_the_same_evaluation(dataset: Dataset, tmp_path: Path) -> None:
+    trial = Trial(config(), dataset, "cpu")
+    list(trial.run())
+    file = tmp_path / "models" / "one.safetensors"
+    trial.save(file)
+    assert [path.name for path in file.parent.iterdir()] == ["one.safetensors"]
+    again = Trial(config(seed=5), dataset, "cpu")
+    assert again.evaluate("test") != trial.evaluate("test")
+    again.load(file)
+    assert again.evaluate("test") == trial.evaluate("test")
+    assert again.evaluate("val") == trial.evaluate("val")
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_loss_that_is_no_number_is_divergence_and_names_the_epoch(dataset: Dataset, optimizer: str) -> None:
+    trial = Trial(config("train.learning_rate=1.0e+30", f"train.optimizer={optimizer}"), dataset, "cpu")
+    with pytest.raises(Diverged, match=r"in epoch 1$"):
+        list(trial.run())
+
+
+def few(dataset: Dataset, count: int) -> Dataset:
+    train = dataset.splits["train"]
+    cut = Split(train.images[:count], train.target[:count], train.bias[:count])
+    return Dataset(dataset.facts, {**dataset.splits, "train": cut})
+
+
+def test_the_last_partial_batch_is_kept(dataset: Dataset) -> None:
+    one = Trial(config("train.batch_size=64", "train.epochs=1"), few(dataset, 96), "cpu")
+    steps = []
+    handle = one.encoder.register_forward_hook(lambda *called: steps.append((one.encoder.training, len(called[2]))))
+    list(one.run())
+    handle.remove()
+    assert [count for training, count in steps if training] == [64, 32]
+
+
+def test_a_last_batch_of_one_sample_does_no_harm(dataset: Dataset) -> None:
+    found = metrics(Trial(config("train.batch_size=64"), few(dataset, 65), "cpu"))
+    assert all(np.isfinite(one["train/loss"]) for one in found[:-1])
+
+
+def test_the_encoder_does_not_hear_the_probe(dataset: Dataset) -> None:
+    """The probe's loss reaches the probe alone: its learning rate changes no feature."""
+    weights = []
+    for rate in (0.01, 0.5):
+        trial = Trial(config(f"train.probe_learning_rate={rate}", "train.epochs=1"), dataset, "cpu")
+        list(trial.run())
+        weights.append([value.clone() for value in trial.encoder.state_dict().values()])
+    assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
+
+
+def test_data_without_bias_labels_trains_a_method_that_needs_none(dataset: Dataset) -> None:
+    facts = replace(dataset.facts, bias_classes=None)
+    plain = Dataset(facts, {name: Split(one.images, one.target, None) for name, one in dataset.splits.items()})
+    document = config().to_document()
+    document["method"] = {key: value for key, value in document["method"].items() if key != "lambda"}
+    document["method"]["regulariser"] = "none"
+    (_, last, _) = metrics(Trial(TrialConfig.from_document(document), plain, "cpu"))
+    assert set(last) == {"train/loss", "val/accuracy", "val/worst_class_accuracy"}
+
+
+def test_a_trial_does_not_write_to_its_data(dataset: Dataset) -> None:
+    for split in dataset.splits.values():
+        for array in (split.images, split.target, split.bias):
+            array.flags.writeable = False
+    before = data.load({"name": "biased_digits"}).fingerprint
+    metrics(Trial(config(), dataset, "cpu"))
+    fresh = Dataset(dataset.facts, dataset.splits)
+    assert fresh.fingerprint == before
