@@ -81,7 +81,8 @@ def difference(one: Spread | None, other: Spread | None) -> Difference | None:
     total = sum(variances)
     if total == 0.0:
         return Difference(value, (value, value))
-    freedom = total**2 / sum(v**2 / (side.count - 1) for v, side in zip(variances, (one, other), strict=True))
+    shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
+    freedom = 1 / sum(share**2 / (side.count - 1) for share, side in zip(shares, (one, other), strict=True))
     reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(total)
     return Difference(value, (value - reach, value + reach))
 

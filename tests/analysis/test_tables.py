@@ -2,12 +2,16 @@
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis import tables
 from study.analysis.compare import difference
 from study.analysis.page import markdown_table
-from study.ranking import spread
+from study.ranking import Spread, spread
+
+SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
 
 
 def test_best_configurations(spec, frozen):
@@ -95,3 +99,13 @@ def test_values_without_spread_differ_for_certain():
     found = difference(spread([0.5, 0.5]), spread([0.25, 0.25]))
     assert (found.value, found.interval, found.clear) == (0.25, (0.25, 0.25), True)
     assert difference(spread([0.5, 0.5]), spread([0.5, 0.5])).clear is False
+
+
+@given(SPREADS, SPREADS)
+def test_a_difference_is_antisymmetric_and_in_its_interval(one, other):
+    there, back = difference(one, other), difference(other, one)
+    assert there.value == -back.value
+    assert (there.interval is None) == (one.deviation is None or other.deviation is None)
+    if there.interval:
+        assert there.interval[0] <= there.value <= there.interval[1]
+        assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]), rel=1e-6, abs=1e-12)
