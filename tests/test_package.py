@@ -29,7 +29,7 @@ ALLOWED = {
     "sweep": {"data", "errors", "home", "ledger", "provenance", "ranking", "record", "spec", "training"},
     "summary": {"ranking", "record", "spec"},
     "tracking": {"home", "ledger", "record", "spec", "summary"},
-    "analysis": {"ranking", "record", "spec", "training"},
+    "analysis": {"errors", "ranking", "record", "spec", "training"},
 }
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""
 

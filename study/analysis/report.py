@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from study.analysis import message, tables
 from study.analysis.figures import FIGURES
 from study.analysis.frame import trials_frame
+from study.errors import UserError
 from study.record import StudyRecord
 from study.spec import StudySpec
 
@@ -46,19 +47,22 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path) -> Path:
         The HTML page.
 
     Raises:
-        OSError: the folder cannot be written.
+        UserError: the folder cannot be written.
     """
     figures = _figures(spec, record)
     frame = trials_frame(spec, record)
-    (out / "figures").mkdir(parents=True, exist_ok=True)
-    for name, png in figures.items():
-        _write(out / "figures" / f"{name}.png", png)
-    _write(out / "trials.csv", frame.to_csv().encode())
+    files = {f"figures/{name}.png": png for name, png in figures.items()} | {"trials.csv": frame.to_csv().encode()}
     sections = list(_content(spec, record, frame))
     inlined = {name: base64.b64encode(png).decode() for name, png in figures.items()}
     for suffix in ("md", "html"):
         text = _template(suffix).render(spec=spec, record=record, sections=sections, figures=inlined)
-        _write(out / f"report.{suffix}", text.encode())
+        files[f"report.{suffix}"] = text.encode()
+    try:
+        (out / "figures").mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            _write(out / name, content)
+    except OSError as error:
+        raise UserError(f"{out}: the report cannot be written there: {error.strerror}") from None
     return out / "report.html"
 
 

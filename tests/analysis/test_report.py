@@ -14,6 +14,7 @@ from study.analysis import epochs_frame, trials_frame, write_report
 from study.analysis.compare import difference
 from study.analysis.message import caveats, headline
 from study.analysis.tables import best_configurations, printed_configurations, summary, trial_counts
+from study.errors import UserError
 from study.ranking import Spread
 from study.record import StudyRecord
 
@@ -148,6 +149,12 @@ def test_the_same_trials_give_the_same_files(tmp_path: Path) -> None:
     assert {path.name for path in names} >= {"report.md", "report.html", "trials.csv", "learning_curves.png"}
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_folder_that_cannot_be_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="the report cannot be written there"):
+        write_report(SPEC, whole(), tmp_path / "file" / "report")
 
 
 def test_csv_is_read_back(tmp_path: Path) -> None:
