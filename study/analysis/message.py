@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from study.analysis import words
-from study.analysis.compare import Side, difference, final_side, on_test, sides
+from study.analysis.compare import Side, difference, final_side, sides
 from study.record import StudyRecord
 from study.spec import StudySpec
 from study.training.config import SECTIONS
@@ -26,7 +26,7 @@ def headline(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if reference is None:
         return
     yield _reached("The undebiased baseline", spec, reference)
-    for name in (spec.metric, on_test(spec)):
+    for name in (spec.metric, spec.test_metric):
         gain = difference(chosen.spread(name), reference.spread(name))
         if gain is None:
             continue
@@ -109,7 +109,7 @@ def sessions(record: StudyRecord) -> pd.DataFrame:
 
 def _reached(who: str, spec: StudySpec, side: Side) -> str:
     values = [
-        f"{words.mean(name, found)} {name}" for name in (spec.metric, on_test(spec)) if (found := side.spread(name))
+        f"{words.mean(name, found)} {name}" for name in (spec.metric, spec.test_metric) if (found := side.spread(name))
     ]
     return f"{who} reaches {words.listed(values)} ({words.seeds(side.seeds(spec.metric))})."
 
