@@ -28,10 +28,11 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
 
 
 def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
-    """The mean of each metric of the baseline, the best or the final seeds, as WHO/SPLIT/NAME."""
+    """The mean of the study's metric, on both splits, of the baseline, the best or the final seeds: WHO/SPLIT/NAME."""
     document = summary(spec, record)
     found = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
-    return {f"{who}/{name}": value["mean"] for who, metrics in found.items() for name, value in metrics.items()}
+    names = (spec.metric, spec.test_metric)
+    return {f"{who}/{name}": one[name]["mean"] for who, one in found.items() for name in names if name in one}
 
 
 def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
@@ -44,7 +45,7 @@ def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return found
-    found += _rows(rows, [spec.metric, spec.metric.replace("val/", "test/")])
+    found += _rows(rows, [spec.metric, spec.test_metric])
     best = document["best"]
     found.append("best: " + ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items()))
     untested = [trial for trial in record.trials.values() if trial.untested]

@@ -91,10 +91,5 @@ def split_metrics(spec: StudySpec, compared: Sequence[Side | None]) -> list[str]
     """The study's metric on both splits, then every other `val/*` and `test/*` metric that the sides have."""
     trials = list(chain.from_iterable(side.trials for side in compared if side))
     names = {key for trial in trials for source in (*trial.reports[-1:], trial.tested) for key in source}
-    first = [spec.metric, on_test(spec)]
+    first = [spec.metric, spec.test_metric]
     return [*first, *sorted(n for n in names if n.startswith(("val/", "test/")) and n not in first)]
-
-
-def on_test(spec: StudySpec) -> str:
-    """The study's metric on the test split."""
-    return "test/" + spec.metric.split("/")[1]

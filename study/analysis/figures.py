@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from study.analysis import words
-from study.analysis.compare import Side, final_side, on_test, side_of
+from study.analysis.compare import Side, final_side, side_of
 from study.analysis.frame import metric
 from study.analysis.parameters import parameters
 from study.analysis.style import (
@@ -121,7 +121,7 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
     shown = confirmed or ([final] if final else [])
     if not shown:
         return None
-    metrics = [spec.metric, *([on_test(spec)] if any(side.spread(on_test(spec)) for side in shown) else [])]
+    metrics = [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in shown) else [])]
     figure, panels = new(_seeds_title(spec, shown), 1.5 + 0.45 * len(shown), 2, sharex=True)
     for axes, name in zip(panels, metrics, strict=False):
         for height, side in enumerate(reversed(shown)):

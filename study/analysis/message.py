@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from study.analysis import words
-from study.analysis.compare import Difference, Side, difference, final_side, on_test, sides
+from study.analysis.compare import Difference, Side, difference, final_side, sides
 from study.ranking import candidates
 from study.record import StudyRecord
 from study.spec import StudySpec
@@ -63,7 +63,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """For which configurations the test split was read."""
     compared = [side for side in (*sides(spec, record), final_side(record)) if side]
-    read = [side.label for side in compared if side.spread(on_test(spec))]
+    read = [side.label for side in compared if side.spread(spec.test_metric)]
     if read and spec.final_seeds is None:
         yield f"The test split was read only for {words.listed(read)}; no other trial's test metrics are known."
     elif compared and not read:
@@ -76,14 +76,14 @@ def _trials(numbers: list[int]) -> str:
 
 def _final(spec: StudySpec, final: Side) -> list[str]:
     said = [f"The final training reaches {_said(spec.metric, final)}."]
-    test = on_test(spec)
+    test = spec.test_metric
     if final.spread(test):
         said.append(f"On the test split it reaches {_said(test, final)}.")
     return said
 
 
 def _gained(spec: StudySpec, reference: Side, chosen: Side) -> list[str]:
-    name, test = spec.metric, on_test(spec)
+    name, test = spec.metric, spec.test_metric
     found = difference(chosen.spread(name), reference.spread(name))
     assert found is not None  # both sides are complete and have the metric
     after, before = (words.mean(name, side.spread(name)) for side in (chosen, reference))

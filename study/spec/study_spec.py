@@ -37,6 +37,11 @@ class StudySpec:
         return self.search.metric
 
     @property
+    def test_metric(self) -> str:
+        """The same metric on the test split, which chooses nothing."""
+        return f"test/{self.metric.split('/')[1]}"
+
+    @property
     def mode(self) -> Literal["max", "min"]:
         """Which direction of the metric is better."""
         return METRICS[self.metric.split("/")[1]].mode
