@@ -111,8 +111,7 @@ def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
     value = trial.last(spec.metric)
     if trial.state != "complete" or value is None:
         return None
-    confirms = record.by_stage("confirm")
-    repeats = [one for one in confirms if one.repeats == trial.number and one.state == "complete"]
+    repeats = [one for one in record.repeats_of(trial.number) if one.state == "complete"]
     return Candidate(trial, value, repeats, spread(one.last(spec.metric) for one in repeats))
 
 

@@ -71,6 +71,7 @@ class StudyRecord:
     sessions: list[dict[str, Any]] = field(default_factory=list)
     state: str = "new"
     heard: list[tuple[int, int]] = field(default_factory=list)
+    _repeats: dict[int, list[int]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> "StudyRecord":
@@ -98,6 +99,10 @@ class StudyRecord:
         """Trials of these stages, by number."""
         return (trial for trial in list(self.trials.values()) if trial.stage in stages)
 
+    def repeats_of(self, number: int) -> list[TrialRecord]:
+        """The confirm trials of a trial."""
+        return [self.trials[repeat] for repeat in self._repeats.get(number, [])]
+
     def counts(self) -> dict[str, int]:
         """How many trials are in each state, in the order of a trial's life."""
         states = [trial.state for trial in list(self.trials.values())]
@@ -114,6 +119,8 @@ class StudyRecord:
         self.trials[event["trial"]] = TrialRecord(
             event["trial"], event["stage"], event["params"], event["seed"], event.get("repeats")
         )
+        if "repeats" in event:
+            self._repeats.setdefault(event["repeats"], []).append(event["trial"])
 
     def _started(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
