@@ -22,7 +22,7 @@ def command(make_command: Callable[[], Command]) -> Command:
 
 
 @pytest.mark.parametrize(
-    "signum", [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+    "signum", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGKILL, signal.SIGTERM))]
 )
 def test_stopped_study_goes_on_as_the_undisturbed_one(
     command: Command, finished: Command, signum: signal.Signals
