@@ -14,6 +14,7 @@ from study.ledger import Ledger, read
 from study.outcome import Outcome
 from study.record import StudyRecord
 from study.spec import StudySpec
+from study.sweep.local_ray import check_machine
 from study.tracking import Tracker
 
 
@@ -30,6 +31,7 @@ def start(home: Home, spec: StudySpec, view: View) -> Outcome:
         UserError: its name is taken, its data cannot be loaded, or it cannot start; nothing is left behind then.
     """
     home.check_new(spec.name)
+    check_machine(spec.resources)
     dataset = data.load(spec.base["data"])
     return _run(home, home.create(spec), dataset, view)
 
@@ -43,6 +45,7 @@ def resume(home: Home, name: str, view: View) -> Outcome:
     folder = home.find(name)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if record.state != "complete":
+        check_machine(spec.resources)
         return _run(home, folder, data.load(spec.base["data"]), view)
     tracker = Tracker(home, folder, spec)
     if not tracker.is_behind:
@@ -59,6 +62,7 @@ def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, v
         UserError: see `start`; or the name belongs to another configuration.
     """
     spec = final.final_study(spec, seeds, name)
+    check_machine(spec.resources)
     dataset = data.load(spec.base["data"])
     return _run(home, final.extend(home, spec), dataset, view)
 

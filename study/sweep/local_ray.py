@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
+
 from study.errors import UserError
+from study.spec.schema import Resources
 
 ENVIRONMENT = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else the workers of `uv run` build an environment of their own first
@@ -18,6 +21,19 @@ ENVIRONMENT = {
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # a failed trial's traceback goes into the study's folder
     "TUNE_GLOBAL_CHECKPOINT_S": "3600",  # nobody reads Tune's snapshots
 }
+
+
+def check_machine(resources: Resources) -> None:
+    """Refuse a trial that this machine could never place; Ray would wait for ever.
+
+    Raises:
+        UserError: says what a trial takes and what there is.
+    """
+    there = {"cpu": float(os.cpu_count() or 1), "gpu": float(torch.cuda.device_count())}
+    for name, amount in resources.model_dump().items():
+        if amount > there[name]:
+            key = f"resources.{name}"
+            raise UserError(f"{key}: {amount:g} given, this machine has {there[name]:g}. Fewer: --set {key}=...")
 
 
 @contextmanager
