@@ -4,6 +4,7 @@ so that `study --help` is instant.
 Exit status: 0 done; 1 the study failed; 2 something given cannot be used; 130 stopped by Ctrl-C.
 """
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -35,15 +36,17 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
 def main() -> None:
-    """Entry point: a UserError is one message and exit status 2, Ctrl-C is 130."""
+    """Entry point: what the user can mend is one message and exit status 2; Ctrl-C is 130."""
     try:
         app(standalone_mode=True)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        raise SystemExit(130) from None
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC):
+            raise
+        print(f"error: {error.filename or 'disk'}: {error.strerror}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 @app.callback(invoke_without_command=True)
@@ -203,7 +206,7 @@ def _show(outcome: "Outcome") -> None:
     print("\n".join(farewell(outcome)))
     state = outcome.record.state
     if state != "complete":
-        raise typer.Exit(130 if state == "interrupted" else 1)
+        raise typer.Exit(1 if state == "failed" else 130)
 
 
 def _print_json(document: Any) -> None:

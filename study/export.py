@@ -47,25 +47,28 @@ def export(folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path,
 
 
 HEADER = """\
-# The best configuration of the study {study}, complete. Train it: study train {path}
+# A configuration of the study {study}, complete: its best or among them. Train it: study train {path}
 # `origin` says how it was found; the trial's metrics come back with: study trial {path}
 """
 
 
 def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Candidate) -> StudySpec:
     """A configuration as a study file of one trial."""
+    began = one.trial.started or 0.0
+    session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
+    rule = "mean over the confirm seeds" if ranking.is_confirmed(record, spec) else "one seed"
     origin: dict[str, Any] = {
         "format": FORMAT,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
         "trial": one.trial.number,
-        "mlflow_run": Progress.load(folder.tracking_file).trials.get(str(one.trial.number)),
+        "mlflow_run": Progress.load(folder.tracking_file, folder.tracking_uri).trials.get(str(one.trial.number)),
         "trials": len(list(record.by_stage("baseline", "search"))),
-        "chosen_by": f"{spec.metric}, " + ("mean over the confirm seeds" if one.confirmed else "one seed"),
+        "chosen_by": f"{spec.metric}, {rule}",
         "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},
         "confirmed": _confirmed(one),
-        "code": {key: value for key, value in record.sessions[-1].items() if key not in ("event", "time", "spec")},
+        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec")},
     }
     base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
     search = Search(trials=1, metric=spec.metric)

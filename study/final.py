@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from study.errors import UserError
 from study.home import Home, StudyFolder
+from study.ledger import Ledger
 from study.spec import StudySpec
 from study.spec.load import check_name
 from study.spec.schema import Search
@@ -53,5 +54,6 @@ def extend(home: Home, spec: StudySpec) -> StudyFolder:
     if there.final_seeds is None or replace(there, final_seeds=spec.final_seeds).hash != spec.hash:
         raise UserError(f"{spec.name}: exists already in {home.path} with another configuration. Give a --name")
     seeds = [*there.final_seeds, *(seed for seed in spec.final_seeds or () if seed not in there.final_seeds)]
+    Ledger(folder.ledger_file).close()  # refuses while another process trains it
     folder.write_spec(replace(spec, final_seeds=tuple(seeds)))
     return folder

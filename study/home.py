@@ -22,6 +22,11 @@ class StudyFolder:
     path: Path
 
     @property
+    def tracking_uri(self) -> str:
+        """The MLflow of its home."""
+        return Home(self.path.parent).tracking_uri
+
+    @property
     def name(self) -> str:
         return self.path.name
 

@@ -18,7 +18,9 @@ def serve(home: Home, port: int) -> None:
         UserError: MLflow is a server elsewhere, the home has nothing to show, or the port is taken.
     """
     if not home.owns_tracking:
-        raise UserError(f"MLFLOW_TRACKING_URI is set: open {home.tracking_uri} in a browser")
+        uri = home.tracking_uri
+        how = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
+        raise UserError(f"MLFLOW_TRACKING_URI is set: {how}; without it, study ui serves this home's own database")
     if not (home.path / "mlflow.db").exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
     with socket.socket() as probe:

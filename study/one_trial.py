@@ -14,7 +14,8 @@ def run(spec: StudySpec) -> Iterator[dict[str, float]]:
     Raises:
         UserError: the trial diverged.
     """
-    trial = Trial(spec.trial_config({}), data.load(spec.base["data"]))
+    device = None if spec.resources.gpu else "cpu"  # as in a sweep, where such a trial sees no GPU
+    trial = Trial(spec.trial_config({}), data.load(spec.base["data"]), device)
     try:
         for epoch, metrics in enumerate(trial.run(), start=1):
             yield {"epoch": epoch, **metrics}

@@ -29,6 +29,8 @@ def farewell(outcome: Outcome) -> list[str]:
     found = ["", *summary.lines(spec, record)]
     if record.state == "complete":
         found += ["", f"report     {folder.report / 'report.html'}"]
+        if spec.final_seeds is not None:
+            found.append(f"models     {folder.model_file(0).parent}")
         if folder.best_file.exists():
             found.append(f"best       {folder.best_file}")
         found += ["MLflow UI  study ui", "", *_next(folder, spec)]
@@ -47,7 +49,9 @@ def farewell(outcome: Outcome) -> list[str]:
 def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
     if spec.final_seeds is not None:
         return [f"next: study status {spec.name} --json"]
-    return [f"next: study train {_short(folder.best_file)} --seeds 0,1,2"]
+    fresh = spec.seed + 1 + (spec.search.confirm.seeds if spec.search.confirm.top else 0)  # none that made the choice
+    seeds = ",".join(str(seed) for seed in range(fresh, fresh + 3))
+    return [f"next: study train {_short(folder.best_file)} --seeds {seeds}"]
 
 
 def _short(path: Path) -> Path:

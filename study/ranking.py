@@ -75,7 +75,7 @@ def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 
 def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """Candidates and baseline, the best first: a search that gained nothing has its baseline at the top."""
-    reference, confirmed = baseline(record, spec), _is_confirmed(record, spec)
+    reference, confirmed = baseline(record, spec), is_confirmed(record, spec)
     everyone = ([reference] if reference else []) + searched(record, spec)
     return sorted(everyone, key=lambda one: _order(one, spec, confirmed))
 
@@ -100,7 +100,7 @@ def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[T
     return [one.trial for one in ([reference] if reference else []) + best]
 
 
-def _is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
+def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
     """Whether every configuration to confirm has run on all its seeds: before that, their means do not compare."""
     chosen = to_confirm(record, spec)
     ended = [trial.repeats for trial in record.by_stage("confirm") if trial.state in ENDED]

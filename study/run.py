@@ -1,7 +1,7 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -28,7 +28,8 @@ def start(home: Home, spec: StudySpec, view: View) -> Outcome:
     """Run a new study.
 
     Raises:
-        UserError: its name is taken, its data cannot be loaded, or it cannot start; nothing is left behind then.
+        UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded, and nothing is
+            left behind; or Ray cannot start, and `study resume` tries again.
     """
     home.check_new(spec.name)
     check_machine(spec.resources)
@@ -50,8 +51,12 @@ def resume(home: Home, name: str, view: View) -> Outcome:
     tracker = Tracker(home, folder, spec)
     if not tracker.is_behind:
         raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
-    tracker.start()
-    untracked = tracker.finish() or tracker.attach(_outputs(folder, spec, record))
+    ledger = Ledger(folder.ledger_file)
+    try:
+        tracker.start()
+        untracked = tracker.finish() or tracker.attach(_outputs(folder, spec, record))
+    finally:
+        ledger.close()
     return Outcome(folder, spec, record, untracked)
 
 
@@ -76,7 +81,7 @@ def _run(home: Home, folder: StudyFolder, dataset: Dataset, view: View) -> Outco
         tracker = Tracker(home, folder, spec)
         tracker.start()
         try:
-            with view(spec, record):
+            with suppress(KeyboardInterrupt), view(spec, record):
                 drive(folder, spec, dataset, ledger, record)
             files = _outputs(folder, spec, record) if record.state == "complete" else {}
         finally:
@@ -96,5 +101,7 @@ def _outputs(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[
         export(folder, spec, record, folder.best_file)
     write_report(spec, record, folder.report)
     report = {path: path.parent.relative_to(folder.path) for path in folder.report.rglob("*") if path.is_file()}
-    best = {folder.best_file: None} if folder.best_file.exists() else {}
+    best: dict[Path, str | None] = {folder.best_file: None} if folder.best_file.exists() else {}
+    if spec.final_seeds is not None:
+        best = {folder.model_file(trial.number): "models" for trial in record.by_stage("final")}
     return {**best, **{path: str(parent) for path, parent in report.items()}}

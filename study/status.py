@@ -4,15 +4,21 @@ from datetime import datetime
 from typing import Any
 
 from study import ranking
+from study.errors import UserError
 from study.home import Home
 from study.record import StudyRecord
 
 
 def overview(home: Home) -> list[dict[str, Any]]:
     """One row per study, the oldest first: name, state, trials by state, metric and best value, when it began."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for folder in home.studies():
-        spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+        try:
+            spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+        except UserError as error:
+            rows.append({"name": folder.name, "state": "unreadable", "trials": {}, "metric": None, "best": None})
+            rows[-1] |= {"began": None, "reason": str(error)}
+            continue
         best = ranking.best(record, spec)
         rows.append(
             {

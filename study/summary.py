@@ -28,11 +28,23 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
 
 
 def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
-    """The mean of the study's metric, on both splits, of the baseline, the best or the final seeds: WHO/SPLIT/NAME."""
+    """Mean, sample standard deviation and count over seeds: WHO/SPLIT/NAME, and the same with `_sd` and `_n`.
+
+    Of a final training every metric; of a study its own, on both splits, for the baseline and the best.
+    """
     document = summary(spec, record)
     found = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
-    names = (spec.metric, spec.test_metric)
-    return {f"{who}/{name}": one[name]["mean"] for who, one in found.items() for name in names if name in one}
+    shown = {who: one if who == "final" else _own(spec, one) for who, one in found.items()}
+    values = {f"{who}/{name}": value for who, one in shown.items() for name, value in one.items()}
+    numbers = {f"{name}{suffix}": value[key] for name, value in values.items() for key, suffix in PARTS.items()}
+    return {name: float(number) for name, number in numbers.items() if number is not None}
+
+
+PARTS = {"mean": "", "sd": "_sd", "n": "_n"}
+
+
+def _own(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, Any]:
+    return {name: metrics[name] for name in (spec.metric, spec.test_metric) if name in metrics}
 
 
 def lines(spec: StudySpec, record: StudyRecord) -> list[str]:

@@ -32,9 +32,9 @@ class Domain(BaseModel):
         if self.low is None or self.high is None:
             raise ValueError("give low and high, or choices")
         if self.low > self.high:
-            raise ValueError(f"low {self.low:g} is above high {self.high:g}")
+            raise ValueError(f"low {self.low!r} is above high {self.high!r}")
         if self.log and self.low <= 0:
-            raise ValueError(f"a log range needs low above 0, low is {self.low:g}")
+            raise ValueError(f"a log range needs low above 0, low is {self.low!r}")
         if self.log and self.step is not None:
             raise ValueError("log and step exclude each other")
         return self
@@ -46,7 +46,9 @@ class Domain(BaseModel):
     def contains(self, value: Scalar) -> bool:
         """Whether the search could give this value."""
         if self.choices is not None:
-            return any(type(value) is type(choice) and value == choice for choice in self.choices)
+            return any(
+                isinstance(value, bool) == isinstance(choice, bool) and value == choice for choice in self.choices
+            )
         if self.low is None or self.high is None or not isinstance(value, int | float):
             return False
         on_step = self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8

@@ -52,7 +52,11 @@ class Agenda:
         self._testing: set[int] = set()
         self._done = False
         self._recall()
-        self._unfinished = deque(trial for trial in record.trials.values() if trial.state not in ENDED)
+        self._unfinished = deque(
+            trial
+            for trial in record.trials.values()
+            if trial.state not in ENDED or (trial.stage == "final" and trial.state == "failed")
+        )
 
     def next(self) -> Job | Literal["done"] | None:
         """The next job; None: wait for one that runs; "done": nothing will follow."""
@@ -69,6 +73,14 @@ class Agenda:
                 return Job("test", trial)
         self._done = not self._any_running("baseline", "search", "confirm", "final")
         return "done" if self._done else None
+
+    @property
+    def outcome(self) -> str:
+        """How the study ended: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
+        trials = list(self.record.by_stage("baseline", "search", "final"))
+        finals = [trial.state == "complete" for trial in trials if trial.stage == "final"]
+        fine = all(finals) if finals else any(trial.state == "complete" for trial in trials)
+        return self.stopping or ("complete" if fine else "failed")
 
     @property
     def is_over(self) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from study.data import Dataset
+from study.errors import UserError
 from study.home import StudyFolder
 from study.ledger import Ledger
 from study.provenance import provenance
@@ -26,17 +27,22 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
 
     Args:
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
-            failed (the first trials all failed).
+            failed (no trial is complete, or a seed of a final training is not).
+
+    Raises:
+        UserError: the data are not those that the study began with, or Ray cannot start.
     """
     if record.state == "running":  # the last driver died without a word
         record.apply(ledger.append("closed", state="interrupted"))
+    if record.sessions and record.sessions[-1].get("data") != dataset.fingerprint:
+        raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
     record.apply(ledger.append("opened", **provenance(), data=dataset.fingerprint, spec=spec.hash))
     state = "interrupted"
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
             _tune(agenda, folder, dataset)
-        state = agenda.stopping or "complete"
+        state = agenda.outcome
     finally:
         record.apply(ledger.append("closed", state=state))
 

@@ -56,7 +56,7 @@ def local_ray() -> Iterator[None]:
             configure_logging=False,
             namespace="study",
         )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise UserError(f"Ray cannot start on this machine: {error}") from None
     token = Path.home() / ".ray" / "auth_token"
     if token.exists():

@@ -10,6 +10,7 @@ class Progress:
     """What MLflow has.
 
     Attributes:
+        uri: which MLflow.
         offset: bytes of the ledger.
         parent: run id of the study, empty if there is none yet.
         trials: run id of each trial, by number.
@@ -18,6 +19,7 @@ class Progress:
         attached: whether the study's files are artifacts of its run.
     """
 
+    uri: str = ""
     offset: int = 0
     parent: str = ""
     trials: dict[str, str] = field(default_factory=dict)
@@ -26,8 +28,13 @@ class Progress:
     attached: bool = False
 
     @classmethod
-    def load(cls, path: Path) -> "Progress":
-        return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else cls()
+    def load(cls, path: Path, uri: str) -> "Progress":
+        """What this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
+        try:
+            found = cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return cls(uri)
+        return found if found.uri == uri else cls(uri)
 
     def save(self, path: Path) -> None:
         """Write it in one step."""

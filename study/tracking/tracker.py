@@ -41,7 +41,7 @@ class Tracker:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec) -> None:
         self._home, self._folder, self._spec = home, folder, spec
-        self._progress = Progress.load(folder.tracking_file)
+        self._progress = Progress.load(folder.tracking_file, home.tracking_uri)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         self._writer: Writer | None = None
         self._finish = threading.Event()
@@ -90,8 +90,8 @@ class Tracker:
         pending: list[Event] = []
         while True:
             last = self._finish.is_set()
-            pending += self._tail.new()
             try:
+                pending += self._tail.new()
                 if pending:
                     self._bring(pending)
                     pending = []

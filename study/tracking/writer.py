@@ -65,6 +65,7 @@ class Writer:
             tags["mlflow.source.git.commit"] = event["commit"]
         self._log(self._progress.parent, tags=tags)
         self._client.update_run(self._progress.parent, status="RUNNING")
+        self._progress.attached = False  # there will be new files
 
     def _trial(self, event: Event) -> None:
         number = str(event["trial"])
@@ -94,7 +95,8 @@ class Writer:
         self._log(run_id, tags={"study.node": event["node"]})
         self._client.update_run(run_id, status="RUNNING")
         if str(event["trial"]) not in self._progress.open:  # cut off by a stop, running again
-            self._client.delete_tag(run_id, "stopped_by")
+            if "stopped_by" in self._client.get_run(run_id).data.tags:
+                self._client.delete_tag(run_id, "stopped_by")
             self._progress.open.append(str(event["trial"]))
 
     def _reports(self, event: Event) -> None:

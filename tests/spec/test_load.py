@@ -89,7 +89,7 @@ def test_every_default_is_filled_in() -> None:
         ("grace: 4", "grace: 21", 18, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
         ("cpu: 1", "cpu: 0", 20, "resources.cpu: 0 given, allowed is greater than 0"),
         ("cpu: 1", "cpu: .inf", 20, "resources.cpu: inf given, allowed is"),
-        ("low: 0.001", "low: 2.0", 11, "search.space.method.alpha: low 2 is above high 1"),
+        ("low: 0.001", "low: 2.0", 11, "search.space.method.alpha: low 2.0 is above high 1.0"),
         ("low: 0.001", "low: 0.0", 11, "search.space.method.alpha: a log range needs low above 0, low is 0"),
         ("low: 0.001, ", "", 11, "search.space.method.alpha: give low and high, or choices"),
         ("low: 0.001", "choices: [1.0]", 11, "search.space.method.alpha: give either choices, or low and high, not"),
@@ -295,7 +295,7 @@ def test_the_hash_tells_studies_apart_but_not_their_names() -> None:
         (Domain(low=0.0, high=1.0, step=0.1), [0.0, 0.1, 0.3, 0.7, 1.0], [0.05, 0.15, 1.1]),
         (Domain(low=2, high=10, step=4), [2, 6, 10], [3, 4, 8]),
         (Domain(choices=[0.5, "a", None, True]), [0.5, "a", None, True], [1, "b", 0.6, False]),
-        (Domain(choices=[1]), [1], [True, 1.0]),
+        (Domain(choices=[1]), [1, 1.0], [True, 2]),
     ],
 )
 def test_a_domain_contains_what_the_search_could_give(domain: Domain, inside: list[Any], outside: list[Any]) -> None:
