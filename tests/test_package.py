@@ -16,7 +16,7 @@ ALLOWED = {
     "knobs": set(),
     "catalogue": set(),
     "losses": {"knobs"},
-    "data": {"catalogue", "knobs"},
+    "data": {"catalogue", "errors", "knobs"},
     "models": {"catalogue", "data", "knobs"},
     "methods": {"knobs", "losses"},
     "training": {"data", "knobs", "methods", "models"},

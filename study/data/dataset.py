@@ -1,9 +1,10 @@
-"""What a data set is to a trial: facts about it and one pair of arrays per split."""
+"""What a data set is to a trial: facts about it and a few arrays per split."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,31 +16,50 @@ class Facts:
 
     Attributes:
         classes, bias_classes: how many; `bias_classes` is None where there are no bias labels.
-        shape: (channels, height, width) of an image.
-        mean, deviation: of the pixels scaled to [0, 1], as the protocol normalises them.
+        shape: (channels, height, width) of an image, (columns,) of a table's row.
+        condition: width of the continuous attribute of each sample; None where there is none.
+        mean, deviation: of the pixels scaled to [0, 1], as the protocol normalises them: one number or one per channel.
+            A table's columns are stored as they are used.
         splits: names of the splits; `train` and `val` are always among them.
     """
 
     classes: int
     bias_classes: int | None
-    shape: tuple[int, int, int]
-    mean: float = 0.5
-    deviation: float = 0.5
+    shape: tuple[int, ...]
+    condition: int | None = None
+    mean: float | tuple[float, ...] = 0.5
+    deviation: float | tuple[float, ...] = 0.5
     splits: tuple[str, ...] = ("train", "val", "test")
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a sample is a row of numbers, not an image."""
+        return len(self.shape) == 1
 
 
 @dataclass(frozen=True)
 class Split:
-    """One split: images uint8 (N, C, H, W), target int64 (N,), bias int64 (N,) or None."""
+    """One split.
 
-    images: NDArray[np.uint8]
+    Attributes:
+        inputs: images uint8 (N, C, H, W), or the rows of a table float32 (N, F).
+        target: classes, int64 (N,).
+        bias: bias (sensitive, spurious) classes, int64 (N,), or None.
+        condition: continuous attributes, float32 (N, K), or None.
+    """
+
+    inputs: NDArray[Any]
     target: NDArray[np.int64]
-    bias: NDArray[np.int64] | None
+    bias: NDArray[np.int64] | None = None
+    condition: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.target)
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory."""
+    """A data set in memory, or mapped into it."""
 
     facts: Facts
     splits: Mapping[str, Split]
@@ -50,7 +70,7 @@ class Dataset:
         digest = hashlib.sha256()
         for name, split in sorted(self.splits.items()):
             digest.update(name.encode())
-            for array in (split.images, split.target, split.bias):
+            for array in (split.inputs, split.target, split.bias, split.condition):
                 if array is not None:
                     digest.update(str((array.dtype, array.shape)).encode())
                     digest.update(np.ascontiguousarray(array).data)

@@ -88,7 +88,7 @@ class Trial:
         data = self._splits[split]
         parts = [
             self.probe(functional.normalize(self.encoder(self._normalised(images)), dim=1)).argmax(1)
-            for images in data.images.split(EVALUATION_BATCH)
+            for images in data.inputs.split(EVALUATION_BATCH)
         ]
         values = metrics.compute(torch.cat(parts), data.target, data.bias, self.facts)
         return {f"{split}/{name}": float(value) for name, value in values.items()}
@@ -119,7 +119,7 @@ class _Resident:
     """A split on the device, once; a batch is an indexing there."""
 
     def __init__(self, split: Split, device: torch.device) -> None:
-        self.images = torch.tensor(split.images, device=device)
+        self.inputs = torch.tensor(split.inputs, device=device)
         self.target = torch.tensor(split.target, device=device)
         self.bias = None if split.bias is None else torch.tensor(split.bias, device=device)
 
@@ -127,7 +127,7 @@ class _Resident:
         return len(self.target)
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        return self.images[indices], self.target[indices], None if self.bias is None else self.bias[indices]
+        return self.inputs[indices], self.target[indices], None if self.bias is None else self.bias[indices]
 
 
 def _optimizer(encoder: nn.Module, options: TrainOptions) -> torch.optim.Optimizer:

@@ -28,7 +28,7 @@ def strokes(images: np.ndarray, colours: np.ndarray) -> np.ndarray:
 
 
 def test_every_digit_is_in_exactly_one_split(dataset: Dataset) -> None:
-    found = [strokes(split.images, split.bias) for split in dataset.splits.values()]
+    found = [strokes(split.inputs, split.bias) for split in dataset.splits.values()]
     whole = sorted(image.tobytes() for image in np.concatenate(found))
     assert len(whole) == 1797
     assert whole == sorted(image.tobytes() for image in load_digits().images.astype(int))
@@ -45,7 +45,7 @@ def test_labels_stay_with_their_images(dataset: Dataset) -> None:
     digits = load_digits()
     label = {image.astype(int).tobytes(): target for image, target in zip(digits.images, digits.target, strict=True)}
     split = dataset.splits["val"]
-    found = [label[image.tobytes()] for image in strokes(split.images, split.bias)]
+    found = [label[image.tobytes()] for image in strokes(split.inputs, split.bias)]
     assert found == split.target.tolist()
 
 
@@ -68,8 +68,8 @@ def test_what_is_described_is_what_is_loaded(dataset: Dataset) -> None:
     assert facts == dataset.facts
     assert set(dataset.splits) == set(facts.splits)
     for split in dataset.splits.values():
-        assert split.images.shape[1:] == facts.shape == (3, 8, 8)
-        assert (split.images.dtype, split.target.dtype, split.bias.dtype) == (np.uint8, np.int64, np.int64)
+        assert split.inputs.shape[1:] == facts.shape == (3, 8, 8)
+        assert (split.inputs.dtype, split.target.dtype, split.bias.dtype) == (np.uint8, np.int64, np.int64)
         assert set(split.target) == set(range(facts.classes))
         assert set(split.bias) <= set(range(facts.bias_classes))
 
@@ -77,10 +77,10 @@ def test_what_is_described_is_what_is_loaded(dataset: Dataset) -> None:
 def test_one_seed_gives_the_same_bytes_and_another_others(dataset: Dataset) -> None:
     again, other = load(rho=0.95, seed=0), load(seed=1)
     for name, split in dataset.splits.items():
-        assert split.images.tobytes() == again.splits[name].images.tobytes()
+        assert split.inputs.tobytes() == again.splits[name].inputs.tobytes()
         assert split.target.tobytes() == again.splits[name].target.tobytes()
         assert split.bias.tobytes() == again.splits[name].bias.tobytes()
-        assert split.images.tobytes() != other.splits[name].images.tobytes()
+        assert split.inputs.tobytes() != other.splits[name].inputs.tobytes()
     assert dataset.fingerprint == again.fingerprint != other.fingerprint
 
 
@@ -96,7 +96,7 @@ def test_the_fingerprint_sees_every_array(dataset: Dataset) -> None:
 
     seen = {dataset.fingerprint}
     for name, split in dataset.splits.items():
-        for field in ("images", "target", "bias"):
+        for field in ("inputs", "target", "bias"):
             array = getattr(split, field).copy()
             array.flat[-1] ^= 1
             changed = replace(split, **{field: array})

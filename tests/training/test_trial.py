@@ -159,7 +159,7 @@ def test_a_loss_that_is_no_number_is_divergence_and_names_the_epoch(dataset: Dat
 
 def few(dataset: Dataset, count: int) -> Dataset:
     train = dataset.splits["train"]
-    cut = Split(train.images[:count], train.target[:count], train.bias[:count])
+    cut = Split(train.inputs[:count], train.target[:count], train.bias[:count])
     return Dataset(dataset.facts, {**dataset.splits, "train": cut})
 
 
@@ -189,7 +189,7 @@ def test_the_encoder_does_not_hear_the_probe(dataset: Dataset) -> None:
 
 def test_data_without_bias_labels_trains_a_method_that_needs_none(dataset: Dataset) -> None:
     facts = replace(dataset.facts, bias_classes=None)
-    plain = Dataset(facts, {name: Split(one.images, one.target, None) for name, one in dataset.splits.items()})
+    plain = Dataset(facts, {name: Split(one.inputs, one.target, None) for name, one in dataset.splits.items()})
     document = config().to_document()
     document["method"] = {key: value for key, value in document["method"].items() if key != "lambda"}
     document["method"]["regulariser"] = "none"
@@ -199,7 +199,7 @@ def test_data_without_bias_labels_trains_a_method_that_needs_none(dataset: Datas
 
 def test_a_trial_does_not_write_to_its_data(dataset: Dataset) -> None:
     for split in dataset.splits.values():
-        for array in (split.images, split.target, split.bias):
+        for array in (split.inputs, split.target, split.bias):
             array.flags.writeable = False
     before = data.load({"name": "biased_digits"}).fingerprint
     metrics(Trial(config(), dataset, "cpu"))

@@ -1,0 +1,67 @@
+"""Projection heads: between an encoder's features, which are kept, and the embeddings that a loss sees."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from torch import Tensor, nn
+
+from study.knobs import Range
+
+Width = Annotated[int, Range(low=1)]
+
+
+@dataclass(frozen=True)
+class HeadOptions:
+    """Keys of the `model` section that every network has.
+
+    Attributes:
+        head: `none`: the loss sees the features themselves; `linear`; `mlp`: one hidden layer of `head_hidden` units.
+        head_features: width of the embeddings.
+        head_norm: batch normalisation: `none`, `hidden` (of the hidden layer; the layer before has no bias), or `both`
+            (of the embeddings, too, there without scale and shift).
+    """
+
+    head: Literal["none", "linear", "mlp"] = "none"
+    head_hidden: Width = 128
+    head_features: Width = 128
+    head_norm: Literal["none", "hidden", "both"] = "none"
+
+
+def build(options: HeadOptions, features: int) -> nn.Module:
+    """The head for features of this width, (B, features) to (B, head_features)."""
+    if options.head == "none":
+        return nn.Identity()
+    hidden_norm, output_norm = options.head_norm != "none", options.head_norm == "both"
+    layers: list[nn.Module] = []
+    if options.head == "mlp":
+        layers.append(nn.Linear(features, options.head_hidden, bias=not hidden_norm))
+        layers += [nn.BatchNorm1d(options.head_hidden)] if hidden_norm else []
+        layers.append(nn.ReLU())
+        features = options.head_hidden
+    layers.append(nn.Linear(features, options.head_features, bias=not output_norm))
+    layers += [nn.BatchNorm1d(options.head_features, affine=False)] if output_norm else []
+    return nn.Sequential(*layers)
+
+
+class Network(nn.Module):
+    """An encoder with a projection head.
+
+    Attributes:
+        encoder: its features are what a classifier is trained on.
+        head: see `build`.
+    """
+
+    def __init__(self, encoder: nn.Module, features: int, options: HeadOptions) -> None:
+        super().__init__()
+        self.encoder, self.features = encoder, features
+        self.head = build(options, features)
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the embeddings are other than the features."""
+        return not isinstance(self.head, nn.Identity)
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Features (B, features) and embeddings (B, head_features), neither normalised."""
+        features = self.encoder(inputs)
+        return features, self.head(features)
