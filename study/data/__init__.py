@@ -8,13 +8,19 @@ from typing import Any
 
 from study import catalogue
 from study.data.dataset import Dataset, Facts, Split
+from study.knobs import Knob, knobs
 
-__all__ = ["Dataset", "Facts", "Split", "describe", "load", "names"]
+__all__ = ["Dataset", "Facts", "Split", "data_knobs", "describe", "load", "names"]
 
 
 def names() -> list[str]:
     """Every data set that `data.name` may name."""
     return list(catalogue.modules("study.data", "Options"))
+
+
+def data_knobs(name: str) -> list[Knob]:
+    """The keys of a `data` section with this name, besides it."""
+    return list(knobs(catalogue.modules("study.data", "Options")[name].Options))
 
 
 def describe(data: Mapping[str, Any]) -> Facts:

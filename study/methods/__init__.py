@@ -1,72 +1,51 @@
 """Methods by name: what a study file's `method` section trains.
 
-Every loss of `study.losses` that one view of each sample and its labels suffice for is a method, alone or with one of
-the regularisers. The keys of a method are those of `Weights` and the hyperparameters in the signatures of its loss and
-regulariser, and no others.
+Each kind is one module with `NAMES`, `keys(method)`, `needs(method)` and `build(method, facts, new_network)`. The keys
+of a method are those that its kind gives for its section, and no others: a key that has no effect is an error.
 """
 
-import inspect
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from study.knobs import Knob, knobs
-from study.losses.catalogue import Loss, losses, needs_two_views, regularisers
-from study.methods.objective import Objective, Weights
+from study import catalogue
+from study.data.dataset import Facts
+from study.knobs import Knob
+from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.method import Method, NewNetwork
+from study.methods.needs import Needs
 
-NO_REGULARISER = "none"
-GIVEN = {"views", "target", "bias"}
-"""What a trial gives to a loss."""
+__all__ = ["UNKNOWN", "Batch", "Labels", "Method", "Needs", "build", "lacking", "method_knobs", "names", "needs"]
 
-__all__ = ["NO_REGULARISER", "Objective", "build", "method_knobs", "names", "needs_bias", "regulariser_names"]
+
+@cache
+def _kinds() -> dict[str, Any]:
+    modules = catalogue.modules("study.methods", "NAMES").values()
+    return dict(sorted((name, module) for module in modules for name in module.NAMES))
 
 
 def names() -> list[str]:
-    """Every loss that `method.name` may name."""
-    return [name for name, loss in losses().items() if not needs_two_views(name) and _required(loss) <= GIVEN]
-
-
-def regulariser_names() -> list[str]:
-    """Every regulariser that `method.regulariser` may name; `none` for no regulariser."""
-    return [NO_REGULARISER, *regularisers()]
+    """Everything that `method.name` may name."""
+    return list(_kinds())
 
 
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
-    """The hyperparameters of a `method` section's loss and regulariser, by key; `lambda` only where there is one."""
-    functions = _functions(method)
-    found = {knob.key: knob for function in reversed(functions) for knob in knobs(function)}
-    weights = {knob.key: knob for knob in knobs(Weights)}
-    if len(functions) == 1:
-        del weights["lambda"]
-    return weights | found
+    """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
+    return {knob.key: knob for knob in _kinds()[method["name"]].keys(method)}
 
 
-def needs_bias(method: Mapping[str, Any]) -> bool:
-    """Whether the loss or the regulariser cannot do without bias labels."""
-    loss, *regulariser = _functions(method)
-    return bool(regulariser) or "bias" in _required(loss)
+def needs(method: Mapping[str, Any]) -> Needs:
+    """What the method of a complete section needs of the data."""
+    found: Needs = _kinds()[method["name"]].needs(method)
+    return found
 
 
-def build(method: Mapping[str, Any]) -> Objective:
-    """The objective of a complete, checked `method` section."""
-    loss, *regulariser = (_with_options(function, method) for function in _functions(method))
-    weights = Weights(
-        **{f"{key}_" if key == "lambda" else key: method[key] for key in ("alpha", "lambda") if key in method}
-    )
-    return Objective(loss, regulariser[0] if regulariser else None, weights)
+def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]]:
+    """The keys of a `method` section that ask for what a data set does not have, and what that is."""
+    return needs(method).lacking(facts)
 
 
-def _required(function: Loss) -> set[str]:
-    return {name for name, one in inspect.signature(function).parameters.items() if one.default is one.empty}
-
-
-def _functions(method: Mapping[str, Any]) -> list[Loss]:
-    name = method.get("regulariser", NO_REGULARISER)
-    return [losses()[method["name"]], *([] if name == NO_REGULARISER else [regularisers()[name]])]
-
-
-def _with_options(function: Loss, method: Mapping[str, Any]) -> Loss:
-    parameters = inspect.signature(function).parameters
-    accepted = {knob.key for knob in knobs(function)}
-    by_parameter = {name: name.rstrip("_") for name in parameters}
-    return partial(function, **{name: method[key] for name, key in by_parameter.items() if key in accepted})
+def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+    """The method of a complete, checked section, freshly initialised from torch's generator."""
+    found: Method = _kinds()[method["name"]].build(method, facts, new_network)
+    return found

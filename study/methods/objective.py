@@ -1,47 +1,90 @@
 """The objective of a contrastive method with a debiasing regulariser."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, Any
 
 from torch import Tensor
 
-from study.knobs import Range
+from study.knobs import Range, knobs
+from study.losses.catalogue import Loss
 from study.losses.similarity import gram
 
 
 @dataclass(frozen=True)
 class Weights:
-    """alpha: weight of the contrastive term; lambda: weight of the regulariser (FairKL paper Eq. 11)."""
+    """Weights of the two terms (FairKL paper Eq. 11).
+
+    Attributes:
+        alpha: of the contrastive (or classification) term.
+        lambda: of the regulariser.
+        alpha_squared: alpha acts squared where lambda is not 0, as in the paper's released code; to reproduce only.
+    """
 
     alpha: Annotated[float, Range(low=0.0)] = 1.0
     lambda_: Annotated[float, Range(low=0.0)] = 0.0
+    alpha_squared: bool = False
+
+    @classmethod
+    def of(cls, method: Mapping[str, Any]) -> "Weights":
+        """Those of a `method` section."""
+        given = {knob.key: method[knob.key] for knob in knobs(cls) if knob.key in method}
+        return cls(**{f"{key}_" if key == "lambda" else key: value for key, value in given.items()})
+
+    @property
+    def contrast(self) -> float:
+        """What the first term is multiplied by."""
+        return self.alpha**2 if self.alpha_squared and self.lambda_ else self.alpha
+
+
+@dataclass(frozen=True)
+class Term:
+    """A loss function with its hyperparameters; it takes from named tensors those that it has parameters for."""
+
+    function: Loss
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, function: Loss, method: Mapping[str, Any]) -> "Term":
+        """With the hyperparameters of a `method` section."""
+        accepted = {knob.key for knob in knobs(function)}
+        parameters = {name: name.rstrip("_") for name in inspect.signature(function).parameters}
+        return cls(function, {name: method[key] for name, key in parameters.items() if key in accepted & method.keys()})
+
+    @cached_property
+    def tensors(self) -> frozenset[str]:
+        """The named tensors that the function may be given."""
+        _, *others = inspect.signature(self.function).parameters
+        return frozenset(others) - {knob.key for knob in knobs(self.function)}
+
+    def __call__(self, first: Tensor, inputs: Mapping[str, Tensor | None]) -> Tensor:
+        given = {name: inputs[name] for name in self.tensors if inputs.get(name) is not None}
+        value: Tensor = self.function(first, **given, **self.options)
+        return value
 
 
 @dataclass(frozen=True)
 class Objective:
-    """alpha * loss + lambda * regulariser, alpha applied once (FairKL paper Eq. 11).
+    """alpha * loss + lambda * regulariser, alpha applied once (FairKL paper Eq. 11)."""
 
-    Attributes:
-        loss, regulariser: functions of (views, target=, bias=), their hyperparameters already given.
-    """
-
-    loss: Callable[..., Tensor]
-    regulariser: Callable[..., Tensor] | None
+    loss: Term
+    regulariser: Term | None
     weights: Weights
 
-    def __call__(self, embeddings: Tensor, features: Tensor, *, target: Tensor, bias: Tensor | None) -> Tensor:
+    def __call__(self, embeddings: Tensor, features: Tensor, inputs: Mapping[str, Tensor | None]) -> Tensor:
         """The value to minimise, a scalar.
 
         Args:
             embeddings: what the contrastive term sees, unit rows, (V, B, D).
             features: what the regulariser sees, the encoder's output of the first view, unit rows, (1, B, F); the same
                 tensor as `embeddings` where there is one view and no projection head.
-            target, bias: labels, (B,).
+            inputs: named tensors of the batch: `target`, `bias`, ...
         """
-        labels = {"target": target, "bias": bias}
         if self.regulariser is None or self.weights.lambda_ == 0.0:
-            return self.weights.alpha * self.loss(embeddings, **labels)
-        shared = {"similarity": gram(embeddings)} if features is embeddings else {}
-        contrast = self.loss(embeddings, **labels, **shared)
-        return self.weights.alpha * contrast + self.weights.lambda_ * self.regulariser(features, **labels, **shared)
+            return self.weights.contrast * self.loss(embeddings, inputs)
+        if features is embeddings:
+            inputs = {**inputs, "similarity": gram(embeddings)}
+        contrast = self.loss(embeddings, inputs)
+        return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, inputs)

@@ -38,5 +38,4 @@ def build(model: Mapping[str, Any], facts: Facts) -> Encoder:
 
 def network(model: Mapping[str, Any], facts: Facts) -> Network:
     """The encoder of a `model` section with its projection head."""
-    encoder = build(model, facts)
-    return Network(encoder, encoder.features, HeadOptions(**{key: model[key] for key in HEAD if key in model}))
+    return Network(build(model, facts), HeadOptions(**{key: model[key] for key in HEAD if key in model}))

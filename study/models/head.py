@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from torch import Tensor, nn
 
 from study.knobs import Range
+from study.models.encoder import Encoder
 
 Width = Annotated[int, Range(low=1)]
 
@@ -51,10 +52,10 @@ class Network(nn.Module):
         head: see `build`.
     """
 
-    def __init__(self, encoder: nn.Module, features: int, options: HeadOptions) -> None:
+    def __init__(self, encoder: Encoder, options: HeadOptions) -> None:
         super().__init__()
-        self.encoder, self.features = encoder, features
-        self.head = build(options, features)
+        self.encoder = encoder
+        self.head = build(options, encoder.features)
 
     @property
     def has_head(self) -> bool:

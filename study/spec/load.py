@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from study import data, methods, models
-from study.catalogue import modules
 from study.errors import UserError, nearest
 from study.knobs import knobs
 from study.spec.checks import Problems, check, one_of, section_model
@@ -86,23 +85,23 @@ def _check_section(section: str, values: Mapping[str, Any], at: Key, problems: P
         return check(section_model("train", knobs(TrainOptions)), values, at, problems)
     if section == "method":
         return _check_method(values, at, problems)
-    package = {"data": data, "model": models}[section]
-    named = section_model(section, (), name=(one_of(package.names()), ...))
+    names = {"data": data.names, "model": models.names, "method": methods.names}[section]()
+    named = section_model(section, (), name=(one_of(names), ...))
     if check(named, {key: values[key] for key in ("name",) if key in values}, at, problems) is None:
         return None
-    options = modules(package.__name__, "Options")[values["name"]].Options
-    return check(section_model(section, knobs(options), name=(str, ...)), values, at, problems)
+    if section == "method":
+        return _check_method(values, at, problems)
+    keys = data.data_knobs(values["name"]) if section == "data" else models.model_knobs(values["name"])
+    return check(section_model(section, keys, name=(str, ...)), values, at, problems)
 
 
 def _check_method(values: Mapping[str, Any], at: Key, problems: Problems) -> dict[str, Any] | None:
-    fixed = {
-        "name": (one_of(methods.names()), ...),
-        "regulariser": (one_of(methods.regulariser_names()), methods.NO_REGULARISER),
-    }
-    named = {key: values[key] for key in fixed if key in values}
-    if check(section_model("method", (), **fixed), named, at, problems) is None:
-        return None
-    complete = check(section_model("method", methods.method_knobs(values).values(), **fixed), values, at, problems)
+    keys = methods.method_knobs(values)
+    switches = [knob for knob in keys.values() if get_origin(knob.type) is Literal]
+    given = {knob.key: values[knob.key] for knob in switches if knob.key in values}
+    if check(section_model("method", switches), given, at, problems) is None:
+        return None  # which other keys there are depends on them
+    complete = check(section_model("method", keys.values(), name=(str, ...)), values, at, problems)
     if complete and "epsilon" in complete and complete["epsilon"] > 2.0 / complete["temperature"]:
         limit = 2.0 / complete["temperature"]
         problems.add(
@@ -193,7 +192,6 @@ def _check_metric(spec: StudySpec, problems: Problems) -> None:
     if spec.metric not in valid:
         note = "test splits choose nothing. " if spec.metric.startswith("test/") else ""
         problems.add(at, f"{spec.metric!r} given. {note}{nearest(spec.metric, valid)}Allowed: {', '.join(valid)}")
-    if facts.bias_classes is None and methods.needs_bias(spec.base["method"]):
-        problems.add(
-            ("method", "regulariser"), f"needs bias labels, which data.name {spec.base['data']['name']!r} lacks"
-        )
+    for key, why in methods.lacking(spec.base["method"], facts):
+        given, name = spec.base["method"][key], spec.base["data"]["name"]
+        problems.add(("method", key), f"{given!r} given, it {why}, which data.name {name!r} lacks")

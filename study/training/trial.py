@@ -10,9 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study import methods, models
-from study.data.dataset import Dataset, Split
-from study.training import metrics
+from study.data.dataset import Dataset
+from study.methods import UNKNOWN, Batch
+from study.training import checkpoint, metrics
+from study.training.bias import known_labels
 from study.training.config import TrainOptions, TrialConfig
+from study.training.resident import Resident
 
 EVALUATION_BATCH = 2048
 
@@ -22,10 +25,11 @@ class Diverged(Exception):
 
 
 class Trial:
-    """An encoder trained by a method, and a linear probe trained beside it on its detached features.
+    """Networks trained by a method, and a linear probe trained beside them on the encoder's detached features.
 
-    The probe's accuracy is what search and early stopping see. The same configuration and data give the same
-    metrics bit for bit on one CPU machine.
+    The accuracy of the probe, or of the method's own classifier where it has one, is what search and early stopping
+    see. The same configuration and data give the same metrics bit for bit on one CPU machine, stopped and resumed or
+    not.
 
     Args:
         config: what to train.
@@ -34,67 +38,78 @@ class Trial:
     """
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
-        self.config, self.facts = config, dataset.facts
+        self.config, self.dataset, self.facts = config, dataset, dataset.facts
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(config.train.threads)
         torch.manual_seed(config.train.seed)
-        self.encoder = models.build(config.model, dataset.facts).to(self.device)
-        self.probe = nn.Linear(self.encoder.features, dataset.facts.classes).to(self.device)
-        self._splits = {name: _Resident(split, self.device) for name, split in dataset.splits.items()}
+        self.method = methods.build(config.method, self.facts, lambda: models.network(config.model, self.facts))
+        encoders = self.method.encoders()
+        self.probes = nn.ModuleDict(
+            {name: nn.Linear(encoder.features, self.facts.classes) for name, encoder in encoders.items()}
+        )
+        for module in (self.method, self.probes):
+            module.to(self.device).to(memory_format=torch.channels_last)
+        self._splits = {name: Resident(split, self.facts, self.device) for name, split in dataset.splits.items()}
 
-    def run(self) -> Iterator[dict[str, float]]:
+    def run(self, resume: Path | None = None) -> Iterator[dict[str, float]]:
         """Train, giving the metrics of each epoch: `train/loss`, `val/*`, `time/epoch` in seconds.
+
+        Args:
+            resume: a file that is written after each epoch, before its metrics are given. Where it exists, training
+                goes on from it: what follows is bit for bit what would have followed without a stop.
 
         Raises:
             Diverged: the loss of an epoch is not finite.
         """
-        options, objective = self.config.train, methods.build(self.config.method)
-        optimizer = _optimizer(self.encoder, options)
-        probe_optimizer = torch.optim.Adam(self.probe.parameters(), lr=options.probe_learning_rate)
-        milestones = [max(1, round(share * options.epochs)) for share in options.lr_milestones]
-        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones)
+        options = self.config.train
+        labels = known_labels(self.config, self.dataset, self.device)
+        self.method.begin(labels)
+        optimizer, probe_optimizer = _optimizer(self.method, options), _probe_optimizer(self.probes, options)
+        schedule = _schedule(optimizer, options)
         order = torch.Generator().manual_seed(options.seed)
-        train = self._splits["train"]
-        for epoch in range(1, options.epochs + 1):
+        states = {"method": self.method, "probes": self.probes, "schedule": schedule}
+        states |= {"optimizer": optimizer, "probe_optimizer": probe_optimizer}
+        done = checkpoint.restore(resume, states, {"order": order}) if resume and resume.exists() else 0
+        for epoch in range(done + 1, options.epochs + 1):
             started = time.perf_counter()
-            self.encoder.train()
-            total = torch.zeros((), device=self.device)
-            for indices in torch.randperm(len(train), generator=order).to(self.device).split(options.batch_size):
-                images, target, bias = train.batch(indices)
-                features = functional.normalize(self.encoder(self._normalised(images)), dim=1)
-                views = features[None]
-                loss = objective(views, views, target=target, bias=bias)
-                probe_loss = functional.cross_entropy(self.probe(features.detach()), target)
+            self.method.begin_epoch(epoch, options.epochs)
+            self.method.train()
+            total, count = torch.zeros((), device=self.device), 0
+            for index in self._batches(order):
+                batch = Batch(self._views(index), labels.at(index), index)
+                loss, features = self.method(batch)
                 optimizer.zero_grad(set_to_none=True)
                 probe_optimizer.zero_grad(set_to_none=True)
-                (loss + probe_loss).backward()
+                (loss + self._probe_loss(features, index)).backward()
                 optimizer.step()
                 probe_optimizer.step()
-                total += loss.detach() * len(indices)
+                total += loss.detach() * len(index)
+                count += len(index)
             schedule.step()
-            mean_loss = float(total) / len(train)
+            mean_loss = float(total) / count
             if not math.isfinite(mean_loss):
                 raise Diverged(f"loss is {mean_loss} in epoch {epoch}")
-            yield {
-                "train/loss": mean_loss,
-                **self.evaluate("val"),
-                "time/epoch": time.perf_counter() - started,
-            }
+            values = {"train/loss": mean_loss, **self.evaluate("val")}
+            if resume:
+                checkpoint.keep(resume, epoch, states, {"order": order})
+            yield {**values, "time/epoch": time.perf_counter() - started}
 
     @torch.no_grad()
     def evaluate(self, split: str) -> dict[str, float]:
-        """The metrics of a split, `SPLIT/NAME`, with the encoder and probe as they are."""
-        self.encoder.eval()
+        """The metrics of a split, `SPLIT/NAME`, with the networks as they are."""
+        self.method.eval()
         data = self._splits[split]
-        parts = [
-            self.probe(functional.normalize(self.encoder(self._normalised(images)), dim=1)).argmax(1)
-            for images in data.inputs.split(EVALUATION_BATCH)
-        ]
-        values = metrics.compute(torch.cat(parts), data.target, data.bias, self.facts)
-        return {f"{split}/{name}": float(value) for name, value in values.items()}
+        values: dict[str, Tensor] = {}
+        for name, encoder in self.method.encoders().items():
+            parts = torch.arange(len(data), device=self.device).split(EVALUATION_BATCH)
+            logits = [self._logits(name, encoder(data.normalised(data.pixels(part)))) for part in parts]
+            found = metrics.compute(torch.cat(logits).argmax(1), data.target, data.bias, self.facts)
+            prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
+            values |= {f"{prefix}{metric}": value for metric, value in found.items()}
+        return dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
 
     def save(self, path: Path) -> None:
-        """Write encoder and probe, safetensors, in one step: a reader sees the whole file or none."""
+        """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
         from safetensors.torch import save_file
 
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,30 +123,53 @@ class Trial:
 
         self._modules().load_state_dict(load_file(path))
 
+    def _batches(self, order: torch.Generator) -> Iterator[Tensor]:
+        """Positions of the training samples in random order; a last batch of one sample is left out."""
+        size, train = self.config.train.batch_size, self._splits["train"]
+        for index in torch.randperm(len(train), generator=order).to(self.device).split(size):
+            if len(index) > 1:
+                yield index
+
+    def _views(self, index: Tensor) -> Tensor:
+        """The samples as the network sees them, (V, B, ...)."""
+        train = self._splits["train"]
+        pixels = train.pixels(index)
+        return train.normalised(pixels)[None]
+
+    def _probe_loss(self, features: dict[str, Tensor], index: Tensor) -> Tensor | float:
+        if self.method.classifies:
+            return 0.0
+        target = self._splits["train"].target[index]
+        parts = [
+            functional.cross_entropy(self._probe(name, part.detach()), target, ignore_index=UNKNOWN)
+            for name, part in features.items()
+        ]
+        return torch.stack(parts).sum()
+
+    def _logits(self, name: str, features: Tensor) -> Tensor:
+        if self.method.classifies and name == "encoder":
+            return self.method.logits(features)
+        return self._probe(name, features)
+
+    def _probe(self, name: str, features: Tensor) -> Tensor:
+        logits: Tensor = self.probes[name](functional.normalize(features, dim=1))
+        return logits
+
     def _modules(self) -> nn.ModuleDict:
-        return nn.ModuleDict({"encoder": self.encoder, "probe": self.probe})
-
-    def _normalised(self, images: Tensor) -> Tensor:
-        return images.float().div_(255.0).sub_(self.facts.mean).div_(self.facts.deviation)
+        return nn.ModuleDict({"method": self.method, "probes": self.probes})
 
 
-class _Resident:
-    """A split on the device, once; a batch is an indexing there."""
-
-    def __init__(self, split: Split, device: torch.device) -> None:
-        self.inputs = torch.tensor(split.inputs, device=device)
-        self.target = torch.tensor(split.target, device=device)
-        self.bias = None if split.bias is None else torch.tensor(split.bias, device=device)
-
-    def __len__(self) -> int:
-        return len(self.target)
-
-    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        return self.inputs[indices], self.target[indices], None if self.bias is None else self.bias[indices]
-
-
-def _optimizer(encoder: nn.Module, options: TrainOptions) -> torch.optim.Optimizer:
+def _optimizer(module: nn.Module, options: TrainOptions) -> torch.optim.Optimizer:
     rate, decay = options.learning_rate, options.weight_decay
     if options.optimizer == "sgd":
-        return torch.optim.SGD(encoder.parameters(), lr=rate, momentum=options.momentum, weight_decay=decay)
-    return torch.optim.Adam(encoder.parameters(), lr=rate, weight_decay=decay)
+        return torch.optim.SGD(module.parameters(), lr=rate, momentum=options.momentum, weight_decay=decay)
+    return torch.optim.Adam(module.parameters(), lr=rate, weight_decay=decay)
+
+
+def _probe_optimizer(module: nn.Module, options: TrainOptions) -> torch.optim.Optimizer:
+    return torch.optim.Adam(module.parameters(), lr=options.probe_learning_rate)
+
+
+def _schedule(optimizer: torch.optim.Optimizer, options: TrainOptions) -> torch.optim.lr_scheduler.LRScheduler:
+    milestones = [max(1, round(share * options.epochs)) for share in options.lr_milestones]
+    return torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones)

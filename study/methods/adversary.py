@@ -1,0 +1,83 @@
+"""A classifier of the bias that the encoder is trained against by gradient reversal (FSCL paper 4.5, its [38])."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.knobs import Knob, Range, knobs
+from study.methods.batch import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Where:
+    """adversary: `none`; `representation`: beside the method's own loss; `classifier`: see `Stage`."""
+
+    adversary: Literal["none", "representation", "classifier"] = "none"
+
+
+@dataclass(frozen=True)
+class AdversaryOptions:
+    """adversary_weight: of the reversed gradient; adversary_hidden: units of its one hidden layer."""
+
+    adversary_weight: Annotated[float, Range(low=0.0)] = 0.1
+    adversary_hidden: Annotated[int, Range(low=1)] = 128
+
+
+@dataclass(frozen=True)
+class Stage:
+    """classifier_epochs: the last epochs train the encoder on with cross entropy and the adversary (FSCL Table 6)."""
+
+    classifier_epochs: Annotated[int, Range(low=1)] = 10
+
+
+def adversary_knobs(method: Mapping[str, Any]) -> list[Knob]:
+    """The keys about an adversary of a `method` section."""
+    found = list(knobs(Where))
+    if method.get("adversary", "none") != "none":
+        found += knobs(AdversaryOptions)
+    if method.get("adversary") == "classifier":
+        found += knobs(Stage)
+    return found
+
+
+class Adversary(nn.Module):
+    """Predicts the bias from features; what it learns goes reversed into the features.
+
+    Args:
+        features: their width.
+        bias_classes: how many.
+    """
+
+    def __init__(self, features: int, bias_classes: int, options: AdversaryOptions) -> None:
+        super().__init__()
+        self.weight = options.adversary_weight
+        hidden = options.adversary_hidden
+        self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
+
+    def forward(self, features: Tensor, bias: Tensor) -> Tensor:
+        """Cross entropy of predicting `bias` (B,) from `features` (B, F), a scalar; `UNKNOWN` ones do not count.
+
+        The gradient into the features is reversed and multiplied by the weight; the adversary's own is not.
+        """
+        known = (bias != UNKNOWN).sum().clamp(min=1)
+        logits = self.layers(reversed_gradient(features, self.weight))
+        return functional.cross_entropy(logits, bias, ignore_index=UNKNOWN, reduction="sum") / known
+
+
+def reversed_gradient(features: Tensor, weight: float) -> Tensor:
+    """The features, bit for bit; their gradient times -weight."""
+    still = features.detach()
+    return still - weight * (features - still)
+
+
+def maybe_adversary(method: Mapping[str, Any], features: int, bias_classes: int | None) -> Adversary | None:
+    """The adversary that a `method` section asks for, if it does."""
+    if method.get("adversary", "none") == "none" or bias_classes is None:
+        return None
+    options = {knob.key: method[knob.key] for knob in knobs(AdversaryOptions) if knob.key in method}
+    with torch.random.fork_rng(devices=[]):  # the encoder starts as it would without an adversary
+        return Adversary(features, bias_classes, AdversaryOptions(**options))

@@ -1,0 +1,73 @@
+"""Where a method's knowledge of the bias comes from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from study.knobs import Knob, Range, knobs
+
+LABELS, SOME_LABELS, MODEL = "labels", "some_labels", "model"
+
+
+@dataclass(frozen=True)
+class LabelSource:
+    """bias_source: `labels`, or `some_labels`: the bias of a part of the samples only."""
+
+    bias_source: Literal["labels", "some_labels"] = "labels"
+
+
+@dataclass(frozen=True)
+class AnySource:
+    """bias_source: also `model`: features of a bias-capturing model instead of labels (FairKL paper B.2.4)."""
+
+    bias_source: Literal["labels", "some_labels", "model"] = "labels"
+
+
+@dataclass(frozen=True)
+class SomeLabels:
+    """Keys of `bias_source: some_labels` (FSCL paper Table 5).
+
+    Attributes:
+        known_bias: share of the training samples whose bias the method is told, drawn by the trial's seed.
+        unknown_bias: the others get `pseudo_labels` of a classifier trained on the known ones, or a loss without
+            bias, `sup_con`.
+    """
+
+    known_bias: Annotated[float, Range(above=0.0, high=1.0)] = 0.1
+    unknown_bias: Literal["pseudo_labels", "sup_con"] = "pseudo_labels"
+
+
+@dataclass(frozen=True)
+class BiasModel:
+    """Keys of `bias_source: model`: a BagNet trained first, once for a study, on the targets alone.
+
+    Attributes:
+        bias_field: its receptive field, pixels.
+    """
+
+    bias_field: Literal[9, 17, 33] = 9
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """bias_epochs, bias_learning_rate: of the network that stands in for labels, by Adam, in batches of 256."""
+
+    bias_epochs: Annotated[int, Range(low=1)] = 10
+    bias_learning_rate: Annotated[float, Range(above=0.0)] = 0.001
+
+
+def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
+    """The keys about the source of the bias of a `method` section.
+
+    Args:
+        takes_features: the functions can work with bias features; else labels are the only source.
+        takes_unknown: the method can do without the bias of some samples.
+    """
+    yield from knobs(AnySource if takes_features else LabelSource)
+    source = method.get("bias_source", LABELS)
+    if source == SOME_LABELS:
+        yield from (knob for knob in knobs(SomeLabels) if takes_unknown or knob.key == "known_bias")
+    if source == MODEL:
+        yield from knobs(BiasModel)
+    if source in (SOME_LABELS, MODEL) and method.get("unknown_bias") != "sup_con":
+        yield from knobs(Preparation)

@@ -1,0 +1,128 @@
+"""Cross entropies as methods: plain, bias-balanced, generalised; with a regulariser on the features or an adversary."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.knobs import Knob, knobs
+from study.losses.catalogue import classification_losses
+from study.losses.similarity import gram
+from study.methods.adversary import adversary_knobs, maybe_adversary
+from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.bias_source import source_knobs
+from study.methods.method import Method, NewNetwork
+from study.methods.needs import Needs
+from study.methods.objective import Weights
+from study.methods.regularised import NO_REGULARISER, regulariser, regulariser_knobs
+from study.models import Network
+
+PLAIN = "cross_entropy"
+BALANCED = "bias_balanced_cross_entropy"
+NAMES = [PLAIN, *classification_losses()]
+
+
+class Classifier(nn.Module):
+    """A linear classifier of features and the loss that trains it.
+
+    Args:
+        features: their width.
+        loss: `cross_entropy` or the name of a classification loss, with its hyperparameters in `method`.
+    """
+
+    def __init__(self, loss: str, features: int, facts: Facts, method: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        self.linear = nn.Linear(features, facts.classes)
+        self.balanced = loss == BALANCED
+        if loss != PLAIN:
+            function, given = classification_losses()[loss], method or {}
+            options = {knob.key: given[knob.key] for knob in knobs(function) if knob.key in given}
+            self.loss = partial(function, **options)
+        self.plain = loss == PLAIN
+        self.confusion: Tensor
+        self.register_buffer("confusion", torch.zeros(facts.bias_classes or 1, facts.classes))
+
+    def begin(self, train: Labels) -> None:
+        """Take the class shares per bias class of the training split (BiasBal)."""
+        if self.balanced and train.bias is not None:
+            counts = torch.zeros_like(self.confusion)
+            there = (train.bias != UNKNOWN) & (train.target != UNKNOWN)
+            pairs = (train.bias[there], train.target[there])
+            counts.index_put_(pairs, torch.ones_like(pairs[0], dtype=counts.dtype), accumulate=True)
+            self.confusion = counts / counts.sum(1, keepdim=True).clamp(min=1)
+
+    def forward(self, features: Tensor, labels: Labels) -> Tensor:
+        """The loss of classifying features (B, F), a scalar."""
+        logits = self.linear(features)
+        if self.plain:
+            return functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN)
+        extra = {"bias": labels.bias, "confusion": self.confusion} if self.balanced else {}
+        value: Tensor = self.loss(logits, target=labels.target, **extra)
+        return value
+
+
+class Classification(Method):
+    """A network and a linear classifier trained together.
+
+    Args:
+        method: a complete, checked `method` section.
+    """
+
+    def __init__(self, method: Mapping[str, Any], facts: Facts, network: Network) -> None:
+        super().__init__()
+        self.network = network
+        self.classifier = Classifier(method["name"], network.encoder.features, facts, method)
+        self.weights, self.regulariser = Weights.of(method), regulariser(method)
+        self.adversary = maybe_adversary(method, network.encoder.features, facts.bias_classes)
+
+    def begin(self, train: Labels) -> None:
+        self.classifier.begin(train)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        features, labels = self.network.encoder(batch.views[0]), batch.labels
+        value = self.weights.contrast * self.classifier(features, labels)
+        if self.regulariser is not None and self.weights.lambda_:
+            unit = functional.normalize(features, dim=1)[None]
+            bias = labels.bias if labels.bias_features is None else None
+            inputs = {"target": labels.target, "bias": bias, "bias_features": labels.bias_features}
+            value = value + self.weights.lambda_ * self.regulariser(unit, {**inputs, "similarity": gram(unit)})
+        if self.adversary is not None and labels.bias is not None:
+            value = value + self.adversary(features, labels.bias)
+        return value, {"encoder": features}
+
+    @property
+    def classifies(self) -> bool:
+        return True
+
+    def logits(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.classifier.linear(features)
+        return logits
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """The keys of a `method` section that names a cross entropy."""
+    if method["name"] != PLAIN:
+        yield from knobs(classification_losses()[method["name"]])
+    yield from regulariser_knobs(method)
+    yield from (knob for knob in adversary_knobs(method) if knob.key != "classifier_epochs")
+    if needs(method).bias or method.get("bias_source") == "model":
+        only_fair_kl = method["name"] != BALANCED and method.get("regulariser") == "fair_kl"
+        yield from source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """What data such a method needs."""
+    if method["name"] == BALANCED:
+        return Needs(bias="name")
+    if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
+        return Needs(bias="regulariser")
+    return Needs(bias="adversary" if method.get("adversary", "none") != "none" else None)
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+    """The method of a complete, checked `method` section."""
+    return Classification(method, facts, new_network())

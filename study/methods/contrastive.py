@@ -1,0 +1,120 @@
+"""Every contrastive loss as a method: alone, with a regulariser, a cross entropy, an adversary, or several of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.losses.catalogue import losses
+from study.losses.sup_con import sup_con
+from study.methods.adversary import maybe_adversary
+from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.classification import BALANCED, PLAIN, Classifier
+from study.methods.contrastive_keys import GIVEN, HALF_A_METHOD, keys, needs, required, view_count
+from study.methods.inputs import Inputs
+from study.methods.method import Method, NewNetwork
+from study.methods.objective import Objective, Term, Weights
+from study.methods.regularised import regulariser
+from study.models import Network
+
+__all__ = ["NAMES", "Contrastive", "build", "keys", "needs"]
+
+NAMES = [name for name in losses() if required(name) <= GIVEN and name not in HALF_A_METHOD]
+
+
+class Contrastive(Method):
+    """A contrastive loss and what is added to it.
+
+    Args:
+        method: a complete, checked `method` section.
+    """
+
+    def __init__(self, method: Mapping[str, Any], facts: Facts, network: Network) -> None:
+        super().__init__()
+        self.network = network
+        self.objective = Objective(Term.of(losses()[method["name"]], method), regulariser(method), Weights.of(method))
+        self.inputs = Inputs(method, facts.bias_classes)
+        positives = int(method.get("positives", 1))
+        self.pair_views = view_count(method)
+        self.views = self.pair_views + (positives if positives > 1 else 0)
+        self.ce_weight = float(method.get("ce_weight", 0.0))
+        self.stage_epochs = int(method.get("classifier_epochs", 0))
+        self.in_stage = False
+        classifies = method.get("cross_entropy", "none") != "none" or self.stage_epochs
+        self.classifier = self._classifier(method, facts) if classifies else None
+        self.adversary = maybe_adversary(method, network.encoder.features, facts.bias_classes)
+        self.elsewhere = Term.of(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
+
+    def begin(self, train: Labels) -> None:
+        self.inputs.begin(train)
+        if self.classifier is not None:
+            self.classifier.begin(train)
+
+    def begin_epoch(self, epoch: int, epochs: int) -> None:
+        self.in_stage = epoch > epochs - self.stage_epochs
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        features, embeddings = self._embed(batch.views)
+        if self.in_stage and self.classifier is not None:
+            value = self._with_adversary(self.classifier(features[0], batch.labels), features, batch.labels)
+            return value, {"encoder": features[0]}
+        value = self._contrast(features, embeddings, batch)
+        if self.ce_weight and self.classifier is not None:
+            value = value + self.ce_weight * self.classifier(features[0], batch.labels)
+        if not self.stage_epochs:
+            value = self._with_adversary(value, features, batch.labels)
+        return value, {"encoder": features[0]}
+
+    @property
+    def classifies(self) -> bool:
+        return self.classifier is not None and (self.in_stage or not self.stage_epochs)
+
+    def logits(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.classifier.linear(features)  # type: ignore[union-attr]
+        return logits
+
+    def _classifier(self, method: Mapping[str, Any], facts: Facts) -> Classifier:
+        loss = BALANCED if method.get("cross_entropy") == "bias_balanced" else PLAIN
+        return Classifier(loss, self.network.encoder.features, facts)
+
+    def _embed(self, views: Tensor) -> tuple[Tensor, Tensor]:
+        """Features (V, B, F) and unit embeddings (V, B, D)."""
+        shape = views.shape[:2]
+        features, embeddings = self.network(views.flatten(0, 1))
+        return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
+
+    def _contrast(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
+        pair = embeddings[: self.pair_views]
+        inputs = self.inputs(batch, features[: self.pair_views])
+        if self.views > self.pair_views:
+            inputs["extra_positives"] = embeddings[self.pair_views :]
+        one = len(features) == 1 and not self.network.has_head
+        first = pair if one else functional.normalize(features[:1], dim=2)
+        bias = batch.labels.bias
+        if self.elsewhere is None or bias is None:
+            return self.objective(pair, first, inputs)
+        return self._by_knowledge(pair, first, inputs, bias != UNKNOWN)
+
+    def _by_knowledge(self, pair: Tensor, first: Tensor, inputs: dict[str, Tensor | None], known: Tensor) -> Tensor:
+        """The objective on the samples whose bias is known, SupCon on the others (FSCL paper 4.6)."""
+        value, count = pair.new_zeros(()), int(known.sum())
+        told = {name: None if tensor is None else tensor[known] for name, tensor in inputs.items()}
+        if count > 1:
+            value = value + count * self.objective(pair[:, known], first[:, known], told)
+        if self.elsewhere is not None and len(known) - count > 1:
+            target = inputs["target"]
+            rest = self.elsewhere(pair[:, ~known], {"target": None if target is None else target[~known]})
+            value = value + (len(known) - count) * self.objective.weights.contrast * rest
+        return value / len(known)
+
+    def _with_adversary(self, value: Tensor, features: Tensor, labels: Labels) -> Tensor:
+        if self.adversary is None or labels.bias is None:
+            return value
+        return value + self.adversary(features.flatten(0, 1), labels.bias.repeat(len(features)))
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+    """The method of a complete, checked `method` section."""
+    return Contrastive(method, facts, new_network())

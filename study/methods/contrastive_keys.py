@@ -1,0 +1,143 @@
+"""The keys of a method that is a contrastive loss, and what data it needs."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from study.knobs import Knob, Range, knobs
+from study.losses.catalogue import losses, needs_two_views
+from study.methods.adversary import adversary_knobs
+from study.methods.bias_source import source_knobs
+from study.methods.needs import Needs
+from study.methods.regularised import NO_REGULARISER, regulariser_knobs
+
+GIVEN = {"target", "bias", "condition", "bias_features"}
+"""The tensors that a batch can give to a loss."""
+
+CLUSTERED = frozenset({"weakly_supervised_info_nce", "fair_info_nce"})
+"""Losses whose `bias` is a cluster of the continuous attribute (CCL-K's baselines)."""
+
+REPRESENTATION_AS_CONDITION = frozenset({"hard_negative_cclk"})
+"""Losses that condition on the representation itself (CCL-K section 3.4)."""
+
+HALF_A_METHOD = frozenset({"biased_triplet"})
+"""Losses that only a method with two encoders uses."""
+
+Count = Annotated[int, Range(low=1, high=16)]
+
+
+@dataclass(frozen=True)
+class Views:
+    """views: of each sample in a batch."""
+
+    views: Count = 1
+
+
+@dataclass(frozen=True)
+class MorePositives:
+    """positives: M of DCL: further views of each sample for its positive term; 1: the pair itself."""
+
+    positives: Count = 1
+
+
+@dataclass(frozen=True)
+class OptionalTarget:
+    """use_target: false: the loss without labels, on two views (FSCL-dagger, FSCL paper Eq. 26)."""
+
+    use_target: bool = True
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """clusters: of k-means on the continuous attribute, for a loss that needs classes of it."""
+
+    clusters: Annotated[int, Range(low=2)] = 10
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """cross_entropy: one that is added, on a linear classifier of the features (BiasCon + CE, BiasCon + BiasBal)."""
+
+    cross_entropy: Literal["none", "plain", "bias_balanced"] = "none"
+
+
+@dataclass(frozen=True)
+class CrossEntropyWeight:
+    """ce_weight: of the added cross entropy."""
+
+    ce_weight: Annotated[float, Range(low=0.0)] = 1.0
+
+
+def required(name: str) -> set[str]:
+    """The tensors that a loss cannot do without, its first argument aside."""
+    _, *others = inspect.signature(losses()[name]).parameters.values()
+    return {one.name for one in others if one.default is one.empty}
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """The keys of a `method` section that names a contrastive loss."""
+    name = method["name"]
+    parameters = inspect.signature(losses()[name]).parameters
+    yield from knobs(losses()[name])
+    if "extra_positives" in parameters:
+        yield from knobs(MorePositives)
+    if not needs_two_views(name):
+        yield from knobs(Views)
+        if name not in CLUSTERED and "target" not in required(name):
+            yield from knobs(OptionalTarget)
+    if name in CLUSTERED:
+        yield from knobs(Clusters)
+    yield from regulariser_knobs(method)
+    yield from knobs(CrossEntropy)
+    if method.get("cross_entropy", "none") != "none":
+        yield from knobs(CrossEntropyWeight)
+    yield from adversary_knobs(method)
+    if uses_bias(method):
+        yield from source_knobs(method, _takes_features(method), takes_unknown="bias" in required(name))
+
+
+def uses_bias(method: Mapping[str, Any]) -> bool:
+    """Whether such a method asks for the bias of the samples, from labels or from a model."""
+    return _loss_uses_bias(method["name"]) or bool(_added_that_use_bias(method))
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """What data such a method needs."""
+    name, from_model = method["name"], method.get("bias_source") == "model"
+    keys_for_bias = [key for key in _added_that_use_bias(method) if key != "regulariser" or not from_model]
+    if _loss_uses_bias(name) and not from_model:
+        keys_for_bias.append("name")
+    conditioned = "condition" in inspect.signature(losses()[name]).parameters
+    pairs = "name" if needs_two_views(name) else None if method.get("use_target", True) else "use_target"
+    return Needs(
+        bias=keys_for_bias[0] if keys_for_bias else None,
+        condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
+        views=pairs or ("views" if method.get("views", 1) > 1 else None),
+    )
+
+
+def view_count(method: Mapping[str, Any]) -> int:
+    """How many views of a sample the loss itself takes, without those that are M's of DCL."""
+    return 2 if needs_two_views(method["name"]) else int(method.get("views", 1))
+
+
+def _loss_uses_bias(name: str) -> bool:
+    return name not in CLUSTERED and bool(required(name) & {"bias", "bias_features"})
+
+
+def _added_that_use_bias(method: Mapping[str, Any]) -> list[str]:
+    """The keys whose value asks for the bias besides the loss."""
+    asked = {
+        "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
+        "adversary": method.get("adversary", "none") != "none",
+        "cross_entropy": method.get("cross_entropy") == "bias_balanced",
+    }
+    return [key for key, asks in asked.items() if asks]
+
+
+def _takes_features(method: Mapping[str, Any]) -> bool:
+    """Whether all of it that uses the bias can use the features of a bias-capturing model."""
+    by_loss = "bias" not in required(method["name"])
+    added = _added_that_use_bias(method)
+    return by_loss and set(added) <= {"regulariser"} and method.get("regulariser") != "end"

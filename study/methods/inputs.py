@@ -1,0 +1,52 @@
+"""The named tensors that a contrastive loss may ask for, made from a batch's labels and the network's features."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.methods.batch import Batch, Labels
+from study.methods.contrastive_keys import REPRESENTATION_AS_CONDITION, required
+
+
+class Inputs(nn.Module):
+    """Gives a loss its tensors.
+
+    Args:
+        method: a complete, checked `method` section.
+        bias_classes: of the data set, if it has bias labels.
+    """
+
+    def __init__(self, method: Mapping[str, Any], bias_classes: int | None) -> None:
+        super().__init__()
+        self.on_representation = method["name"] in REPRESENTATION_AS_CONDITION
+        self.asks_features = "bias_features" in required(method["name"])
+        self.bias_classes = bias_classes or 1
+        self.clusters = int(method.get("clusters", 0))
+        self.use_target = bool(method.get("use_target", True))
+        self.register_buffer("cluster_of", torch.zeros(0, dtype=torch.long))
+
+    def begin(self, train: Labels) -> None:
+        """Find the clusters of the whole training split, where they are asked for."""
+        if self.clusters and train.condition is not None:
+            from sklearn.cluster import KMeans
+
+            fitted = KMeans(self.clusters, n_init=1, random_state=0).fit(train.condition.cpu().numpy())
+            self.cluster_of = torch.as_tensor(fitted.labels_, dtype=torch.long, device=train.target.device)
+
+    def forward(self, batch: Batch, features: Tensor) -> dict[str, Tensor | None]:
+        """The tensors by name; `features` are the encoder's, (V, B, F)."""
+        labels = batch.labels
+        inputs = {
+            "target": labels.target if self.use_target else None,
+            "bias": labels.bias if labels.bias_features is None else None,
+            "bias_features": labels.bias_features,
+            "condition": features if self.on_representation else labels.condition,
+        }
+        if len(self.cluster_of):
+            inputs["bias"] = self.cluster_of[batch.index]
+        if self.asks_features and labels.bias_features is None and labels.bias is not None:
+            inputs["bias_features"] = functional.one_hot(labels.bias, self.bias_classes).float()
+        return inputs

@@ -1,0 +1,52 @@
+"""What every method is: networks, and the loss that trains them."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from study.methods.batch import Batch, Labels
+from study.models import Encoder, Network
+
+NewNetwork = Callable[[], Network]
+"""Gives the trial's network, initialised anew at each call."""
+
+
+class Method(nn.Module):
+    """A module whose `forward` gives the value to minimise for one batch; one optimizer trains all its parameters.
+
+    State that must survive a stop is in buffers.
+
+    Attributes:
+        network: what a trial is about: its encoder is probed, evaluated and kept.
+        views: how many views of each sample a batch must hold.
+    """
+
+    network: Network
+    views: int = 1
+
+    def begin(self, train: Labels) -> None:
+        """Called once before the first epoch with the labels of the whole training split."""
+
+    def begin_epoch(self, epoch: int, epochs: int) -> None:
+        """Called before each epoch, the first is 1, `epochs` is the last."""
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss, a scalar, and for each of `encoders()` its features of the first view, (B, F)."""
+        raise NotImplementedError
+
+    def encoders(self) -> dict[str, Encoder]:
+        """The encoders that are probed, by name: `encoder` is what the method is for."""
+        return {"encoder": self.network.encoder}
+
+    @property
+    def classifies(self) -> bool:
+        """Whether `logits` are the method's own at this epoch; else a probe is trained."""
+        return False
+
+    def logits(self, features: Tensor) -> Tensor:
+        """The method's own classification of the encoder's features (B, F): (B, classes)."""
+        raise NotImplementedError
+
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """Scalars about the method's inner workings, measured on one batch an epoch."""
+        return {}

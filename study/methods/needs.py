@@ -1,0 +1,35 @@
+"""What a method needs of the data and of a batch; asked before anything starts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from study.data.dataset import Facts
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a method cannot do without.
+
+    Attributes:
+        bias: the key that asks for bias labels, None: they are not needed.
+        condition: the key that asks for a continuous attribute or, in its place, bias labels.
+        views: the key that asks for several views of a sample, which must differ.
+        only_tables, only_binary: it works on rows of numbers, on two classes, alone.
+    """
+
+    bias: str | None = None
+    condition: str | None = None
+    views: str | None = None
+    only_tables: bool = False
+    only_binary: bool = False
+
+    def lacking(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        """The keys whose wish a data set cannot fulfil, and why."""
+        if self.bias and facts.bias_classes is None:
+            yield self.bias, "needs bias labels"
+        if self.condition and facts.condition is None and facts.bias_classes is None:
+            yield self.condition, "needs a continuous attribute or bias labels"
+        if self.only_tables and not facts.is_table:
+            yield "name", "needs a table"
+        if self.only_binary and facts.classes != 2:
+            yield "name", f"needs two classes, not {facts.classes}"
