@@ -24,6 +24,11 @@ class Labels:
     condition: Tensor | None = None
     bias_features: Tensor | None = None
 
+    def named(self) -> dict[str, Tensor | None]:
+        """What a function of labels may ask for by name: the bias is either classes or features."""
+        bias = self.bias if self.bias_features is None else None
+        return {"target": self.target, "bias": bias, "bias_features": self.bias_features}
+
     def at(self, index: Tensor) -> "Labels":
         """Those of the samples at these positions."""
         tensors = (self.target, self.bias, self.condition, self.bias_features)

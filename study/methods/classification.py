@@ -11,7 +11,6 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs
 from study.losses.catalogue import classification_losses
-from study.losses.similarity import gram
 from study.methods.adversary import adversary_knobs, maybe_adversary
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.bias_source import source_knobs
@@ -87,9 +86,7 @@ class Classification(Method):
         value = self.weights.contrast * self.classifier(features, labels)
         if self.regulariser is not None and self.weights.lambda_:
             unit = functional.normalize(features, dim=1)[None]
-            bias = labels.bias if labels.bias_features is None else None
-            inputs = {"target": labels.target, "bias": bias, "bias_features": labels.bias_features}
-            value = value + self.weights.lambda_ * self.regulariser(unit, {**inputs, "similarity": gram(unit)})
+            value = value + self.weights.lambda_ * self.regulariser(unit, labels.named())
         if self.adversary is not None and labels.bias is not None:
             value = value + self.adversary(features, labels.bias)
         return value, {"encoder": features}

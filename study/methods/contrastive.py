@@ -94,18 +94,17 @@ class Contrastive(Method):
         first = pair if one else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:
-            return self.objective(pair, first, inputs)
-        return self._by_knowledge(pair, first, inputs, bias != UNKNOWN)
+            return self.objective(pair, first, inputs, batch.labels.named())
+        return self._by_knowledge(pair, first, batch.labels, bias != UNKNOWN)
 
-    def _by_knowledge(self, pair: Tensor, first: Tensor, inputs: dict[str, Tensor | None], known: Tensor) -> Tensor:
+    def _by_knowledge(self, pair: Tensor, first: Tensor, labels: Labels, known: Tensor) -> Tensor:
         """The objective on the samples whose bias is known, SupCon on the others (FSCL paper 4.6)."""
         value, count = pair.new_zeros(()), int(known.sum())
-        told = {name: None if tensor is None else tensor[known] for name, tensor in inputs.items()}
         if count > 1:
-            value = value + count * self.objective(pair[:, known], first[:, known], told)
+            told = labels.at(known).named()
+            value = value + count * self.objective(pair[:, known], first[:, known], told, told)
         if self.elsewhere is not None and len(known) - count > 1:
-            target = inputs["target"]
-            rest = self.elsewhere(pair[:, ~known], {"target": None if target is None else target[~known]})
+            rest = self.elsewhere(pair[:, ~known], {"target": labels.target[~known]})
             value = value + (len(known) - count) * self.objective.weights.contrast * rest
         return value / len(known)
 

@@ -33,18 +33,17 @@ class Inputs(nn.Module):
         if self.clusters and train.condition is not None:
             from sklearn.cluster import KMeans
 
-            fitted = KMeans(self.clusters, n_init=1, random_state=0).fit(train.condition.cpu().numpy())
+            fitted = KMeans(min(self.clusters, len(train.condition)), n_init=1, random_state=0).fit(
+                train.condition.cpu().numpy()
+            )
             self.cluster_of = torch.as_tensor(fitted.labels_, dtype=torch.long, device=train.target.device)
 
     def forward(self, batch: Batch, features: Tensor) -> dict[str, Tensor | None]:
         """The tensors by name; `features` are the encoder's, (V, B, F)."""
         labels = batch.labels
-        inputs = {
-            "target": labels.target if self.use_target else None,
-            "bias": labels.bias if labels.bias_features is None else None,
-            "bias_features": labels.bias_features,
-            "condition": features if self.on_representation else labels.condition,
-        }
+        inputs = labels.named() | {"condition": features if self.on_representation else labels.condition}
+        if not self.use_target:
+            inputs["target"] = None
         if len(self.cluster_of):
             inputs["bias"] = self.cluster_of[batch.index]
         if self.asks_features and labels.bias_features is None and labels.bias is not None:

@@ -12,6 +12,8 @@ from study.knobs import Range, knobs
 from study.losses.catalogue import Loss
 from study.losses.similarity import gram
 
+Named = Mapping[str, Tensor | None]
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -59,7 +61,7 @@ class Term:
         _, *others = inspect.signature(self.function).parameters
         return frozenset(others) - {knob.key for knob in knobs(self.function)}
 
-    def __call__(self, first: Tensor, inputs: Mapping[str, Tensor | None]) -> Tensor:
+    def __call__(self, first: Tensor, inputs: Named) -> Tensor:
         given = {name: inputs[name] for name in self.tensors if inputs.get(name) is not None}
         value: Tensor = self.function(first, **given, **self.options)
         return value
@@ -73,18 +75,20 @@ class Objective:
     regulariser: Term | None
     weights: Weights
 
-    def __call__(self, embeddings: Tensor, features: Tensor, inputs: Mapping[str, Tensor | None]) -> Tensor:
+    def __call__(self, embeddings: Tensor, features: Tensor, inputs: Named, labels: Named) -> Tensor:
         """The value to minimise, a scalar.
 
         Args:
             embeddings: what the contrastive term sees, unit rows, (V, B, D).
             features: what the regulariser sees, the encoder's output of the first view, unit rows, (1, B, F); the same
                 tensor as `embeddings` where there is one view and no projection head.
-            inputs: named tensors of the batch: `target`, `bias`, ...
+            inputs: what the loss may ask for by name: `target`, `bias`, ...
+            labels: the same for the regulariser.
         """
         if self.regulariser is None or self.weights.lambda_ == 0.0:
             return self.weights.contrast * self.loss(embeddings, inputs)
         if features is embeddings:
-            inputs = {**inputs, "similarity": gram(embeddings)}
+            shared = {"similarity": gram(embeddings)}
+            inputs, labels = {**inputs, **shared}, {**labels, **shared}
         contrast = self.loss(embeddings, inputs)
-        return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, inputs)
+        return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, labels)

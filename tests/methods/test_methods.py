@@ -1,142 +1,207 @@
-"""Methods by name: their keys, their bias labels and the objective that they build."""
+"""Methods by name: their keys, what they need of the data, and that each trains a network."""
 
 import pytest
 import torch
 from helpers import quickstart
-from torch import Tensor
+from tiny_methods import FACTS, batch_for, build, section
 from torch.nn import functional
 
 from study import methods
+from study.data import Facts
 from study.errors import UserError
-from study.losses.catalogue import losses, regularisers
-from study.methods.objective import Objective, Weights
+from study.losses.catalogue import classification_losses, losses, needs_two_views
+from study.methods.adversary import reversed_gradient
+from study.methods.batch import UNKNOWN, Batch, Labels
 
-EPS = {"name": "eps_sup_info_nce", "temperature": 0.2, "base_temperature": None, "epsilon": 0.3, "alpha": 0.25}
-
-
-def section(**given: object) -> dict[str, object]:
-    """A complete method section."""
-    found = EPS | given
-    return {key: knob.default for key, knob in methods.method_knobs(found).items()} | found
+CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
+PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))
 
 
-def batch() -> tuple[Tensor, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    rows = functional.normalize(torch.randn(12, 6, generator=generator), dim=1)
-    return rows, torch.arange(12) % 3, torch.arange(12) % 2
+def test_every_loss_is_a_method_but_the_two_halves_of_wcl() -> None:
+    assert set(losses()) - set(methods.names()) == {"biased_triplet", "difficulty_weighted_info_nce"}
+    assert {"cross_entropy", *classification_losses()} <= set(methods.names())
 
 
-class Counted:
-    """A loss of a fixed value that counts its calls and keeps what it was called with."""
-
-    def __init__(self, value: float) -> None:
-        self.value, self.calls, self.views = value, 0, torch.empty(0)
-
-    def __call__(self, views: Tensor, *, target: Tensor, bias: Tensor | None) -> Tensor:
-        self.calls, self.views = self.calls + 1, views
-        return torch.tensor(self.value)
-
-
-def weighed(alpha: float, lambda_: float) -> tuple[float, Counted, Counted]:
-    rows, target, bias = batch()
-    loss, regulariser = Counted(3.0), Counted(7.0)
-    objective = Objective(loss, regulariser, Weights(alpha, lambda_))
-    return float(objective(rows[None], rows[None], target=target, bias=bias)), loss, regulariser
+@pytest.mark.parametrize("regulariser", ["none", "end", "fair_kl"])
+@pytest.mark.parametrize("name", [*CONTRASTIVE, "cross_entropy", *classification_losses()])
+def test_every_method_trains_every_weight_of_its_network(name: str, regulariser: str) -> None:
+    given = {"regulariser": regulariser} | ({"lambda": 1.0} if regulariser != "none" else {})
+    method = build(name, head="mlp" if name in CONTRASTIVE else "none", **given)
+    batch = batch_for(method)
+    loss, features = method(batch)
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert features["encoder"].shape == (12, 6)
+    for parameter in method.parameters():
+        assert parameter.grad is not None
+        assert torch.isfinite(parameter.grad).all()
 
 
-def test_alpha_acts_once_and_lambda_weighs_the_regulariser() -> None:
-    assert weighed(0.5, 2.0)[0] == 0.5 * 3.0 + 2.0 * 7.0
-    assert weighed(0.03, 1.0)[0] == pytest.approx(0.03 * 3.0 + 7.0)
+@pytest.mark.parametrize("name", [name for name in CONTRASTIVE if not needs_two_views(name)])
+def test_two_samples_give_a_finite_loss(name: str) -> None:
+    """The last batch of an epoch may be that small."""
+    method = build(name, regulariser="fair_kl", **{"lambda": 1.0})
+    assert torch.isfinite(method(batch_for(method, 2))[0])
 
 
-def test_lambda_zero_skips_the_regulariser() -> None:
-    value, loss, regulariser = weighed(1.0, 0.0)
-    assert (value, loss.calls, regulariser.calls) == (3.0, 1, 0)
+def test_the_loss_sees_the_head_and_a_regulariser_the_features() -> None:
+    method = build("sup_con", head="mlp", regulariser="fair_kl", **{"lambda": 2.0, "alpha": 0.5})
+    batch = batch_for(method)
+    features, embeddings = method.network(batch.views[0])
+    loss = losses()["sup_con"](functional.normalize(embeddings, dim=1)[None], target=batch.labels.target)
+    from study.losses.catalogue import regularisers
+
+    unit = functional.normalize(features, dim=1)[None]
+    debias = regularisers()["fair_kl"](unit, target=batch.labels.target, bias=batch.labels.bias)
+    torch.testing.assert_close(method(batch)[0], 0.5 * loss + 2.0 * debias)
 
 
-def test_alpha_zero_leaves_the_regulariser_alone() -> None:
-    assert weighed(0.0, 1.0)[0] == 7.0
+def test_fscl_dagger_is_the_loss_of_two_views_without_the_target() -> None:
+    method = build("fair_sup_con", views=2, use_target=False)
+    batch = batch_for(method)
+    views = functional.normalize(method.network(batch.views.flatten(0, 1))[1], dim=1).unflatten(0, (2, 12))
+    torch.testing.assert_close(method(batch)[0], losses()["fair_sup_con"](views, bias=batch.labels.bias))
 
 
-def test_the_loss_sees_embeddings_and_the_regulariser_features() -> None:
-    rows, target, bias = batch()
-    loss, regulariser = Counted(0.0), Counted(0.0)
-    features = rows[:, :3]
-    Objective(loss, regulariser, Weights(1.0, 1.0))(rows[None], features[None], target=target, bias=bias)
-    assert loss.views.shape == (1, 12, 6)
-    assert torch.equal(regulariser.views, features[None])
+def test_more_positives_of_dcl_are_further_views() -> None:
+    method = build("debiased_info_nce", positives=3)
+    assert method.views == 5
+    batch = batch_for(method)
+    views = functional.normalize(method.network(batch.views.flatten(0, 1))[1], dim=1).unflatten(0, (5, 12))
+    expected = losses()["debiased_info_nce"](views[:2], extra_positives=views[2:])
+    torch.testing.assert_close(method(batch)[0], expected)
 
 
-def test_a_built_objective_is_the_weighted_sum_of_its_functions() -> None:
-    rows, target, bias = batch()
-    value = methods.build(section(regulariser="fair_kl", **{"lambda": 2.0}))(
-        rows[None], rows[None], target=target, bias=bias
+def test_a_bias_balanced_cross_entropy_is_added_with_its_weight() -> None:
+    alone = build("bias_con")
+    both = build("bias_con", cross_entropy="bias_balanced", ce_weight=0.5)
+    batch = batch_for(both)
+    both.network.load_state_dict(alone.network.state_dict())
+    counts = torch.zeros(2, 3)
+    for target, bias in zip(batch.labels.target, batch.labels.bias, strict=True):
+        counts[bias, target] += 1
+    entropy = classification_losses()["bias_balanced_cross_entropy"](
+        both.logits(both.network.encoder(batch.views[0])),
+        target=batch.labels.target,
+        bias=batch.labels.bias,
+        confusion=counts / counts.sum(1, keepdim=True),
     )
-    loss = losses()["eps_sup_info_nce"](rows[None], target=target, temperature=0.2, epsilon=0.3)
-    debias = regularisers()["fair_kl"](rows[None], target=target, bias=bias)
-    assert value == 0.25 * loss + 2.0 * debias
+    torch.testing.assert_close(both(batch)[0], alone(batch)[0] + 0.5 * entropy)
+    assert both.classifies
+    assert not alone.classifies
 
 
-def test_one_matrix_of_similarities_serves_both_terms() -> None:
-    """Where loss and regulariser see the same rows: the value of two matrices."""
-    rows, target, bias = batch()
-    objective, views = methods.build(section(regulariser="fair_kl", **{"lambda": 2.0})), rows[None]
-    apart = objective(views, rows[None], target=target, bias=bias)
-    torch.testing.assert_close(objective(views, views, target=target, bias=bias), apart)
+def test_the_reversed_gradient() -> None:
+    features = torch.randn(4, 3, requires_grad=True)
+    passed = reversed_gradient(features, 0.3)
+    assert torch.equal(passed, features)
+    passed.sum().backward()
+    torch.testing.assert_close(features.grad, torch.full((4, 3), -0.3))
 
 
-def test_only_what_one_view_and_labels_suffice_for_is_a_method() -> None:
-    assert {"eps_sup_info_nce", "sup_con", "fair_sup_con", "bias_con"} <= set(methods.names())
-    assert not {"info_nce", "fair_cclk", "soft_con", "difficulty_weighted_info_nce"} & set(methods.names())
+@pytest.mark.parametrize("name", ["sup_con", "cross_entropy"])
+def test_an_adversary_learns_the_bias_and_the_encoder_unlearns_it(name: str) -> None:
+    plain, against = build(name), build(name, adversary="representation", adversary_weight=0.7)
+    batch = batch_for(against)
+    for one, other in zip(plain.network.parameters(), against.network.parameters(), strict=True):
+        assert torch.equal(one, other)
+    plain(batch)[0].backward()
+    against(batch)[0].backward()
+    features = against.network.encoder(batch.views[0])
+    entropy = functional.cross_entropy(against.adversary.layers(features), batch.labels.bias)
+    weight = next(against.network.encoder.parameters())
+    (gradient,) = torch.autograd.grad(entropy, weight)
+    torch.testing.assert_close(weight.grad, next(plain.network.encoder.parameters()).grad - 0.7 * gradient)
+    assert all(one.grad.abs().sum() > 0 for one in against.adversary.parameters())
 
 
-@pytest.mark.parametrize("size", [12, 1])
-@pytest.mark.parametrize("regulariser", ["end", "fair_kl"])
-@pytest.mark.parametrize("name", methods.names())
-def test_every_method_gives_a_finite_value_and_gradient(name: str, regulariser: str, size: int) -> None:
-    """Also for the last batch of an epoch, which may hold one sample."""
-    given = {"name": name, "regulariser": regulariser, "lambda": 1.0}
-    complete = {key: knob.default for key, knob in methods.method_knobs(given).items()} | given
-    rows, target, bias = (part[:size] for part in batch())
-    views = rows[None].requires_grad_()
-    value = methods.build(complete)(views, views, target=target, bias=bias)
-    value.backward()
-    assert torch.isfinite(value)
-    assert views.grad is not None
-    assert torch.isfinite(views.grad).all()
+def test_an_adversary_of_the_classifier_stage_acts_in_the_last_epochs() -> None:
+    method = build("sup_con", adversary="classifier", classifier_epochs=2)
+    batch = batch_for(method)
+    method.begin_epoch(3, 5)
+    assert not method.classifies
+    plain = build("sup_con")
+    assert method(batch)[0] == plain(batch)[0]
+    method.begin_epoch(4, 5)
+    assert method.classifies
+    features = method.network.encoder(batch.views[0])
+    entropy = functional.cross_entropy(method.logits(features), batch.labels.target)
+    adversary = functional.cross_entropy(method.adversary.layers(features), batch.labels.bias)
+    torch.testing.assert_close(method(batch)[0], entropy + adversary)
 
 
-def test_without_a_regulariser_the_objective_is_the_weighted_loss() -> None:
-    rows, target, _ = batch()
-    value = methods.build(section(regulariser="none"))(rows[None], rows[None], target=target, bias=None)
-    assert value == 0.25 * losses()["eps_sup_info_nce"](rows[None], target=target, temperature=0.2, epsilon=0.3)
+def test_where_the_bias_is_unknown_the_loss_is_sup_con() -> None:
+    method = build("fair_sup_con", bias_source="some_labels", unknown_bias="sup_con")
+    whole = batch_for(method)
+    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
+    value = method(Batch(whole.views, Labels(whole.labels.target, some), whole.index))[0]
+    rows = functional.normalize(method.network.encoder(whole.views[0]), dim=1)[None]
+    target = whole.labels.target
+    told = losses()["fair_sup_con"](rows[:, :5], target=target[:5], bias=some[:5])
+    rest = losses()["sup_con"](rows[:, 5:], target=target[5:], temperature=0.1)
+    torch.testing.assert_close(value, (5 * told + 7 * rest) / 12)
 
 
-def test_the_keys_of_a_method_are_those_of_its_functions_and_weights() -> None:
+def test_the_condition_of_hard_negatives_is_the_representation() -> None:
+    method = build("hard_negative_cclk", head="mlp")
+    batch = batch_for(method)
+    features, embeddings = (part.unflatten(0, (2, 12)) for part in method.network(batch.views.flatten(0, 1)))
+    expected = losses()["hard_negative_cclk"](functional.normalize(embeddings, dim=2), condition=features)
+    torch.testing.assert_close(method(batch)[0], expected)
+
+
+def test_clusters_of_the_condition_stand_in_for_classes() -> None:
+    method = build("fair_info_nce", clusters=2)
+    batch = batch_for(method)
+    near = torch.cdist(batch.labels.condition, batch.labels.condition)
+    ids = method.inputs.cluster_of
+    assert ids.unique().tolist() == [0, 1]
+    same = ids[:, None] == ids[None]
+    assert near[same].mean() < near[~same].mean()
+    views = functional.normalize(method.network(batch.views.flatten(0, 1))[1], dim=1).unflatten(0, (2, 12))
+    torch.testing.assert_close(method(batch)[0], losses()["fair_info_nce"](views, bias=ids))
+
+
+def test_soft_con_with_labels_is_bias_con_up_to_its_mean() -> None:
+    """One-hot bias features: weight 1 for another bias, 0 for the same."""
+    method = build("soft_con")
+    batch = batch_for(method)
+    rows = functional.normalize(method.network.encoder(batch.views[0]), dim=1)[None]
+    expected = losses()["bias_con"](rows, target=batch.labels.target, bias=batch.labels.bias)
+    torch.testing.assert_close(method(batch)[0], expected)
+
+
+def test_the_keys_of_a_method_are_those_that_have_an_effect() -> None:
     alone = methods.method_knobs({"name": "eps_sup_info_nce"})
-    both = methods.method_knobs({"name": "eps_sup_info_nce", "regulariser": "fair_kl"})
-    assert {"alpha", "temperature", "base_temperature", "epsilon"} <= set(alone)
-    assert not {"lambda", "variant", "tau_plus"} & set(alone)
-    assert {*alone, "lambda", "variant"} <= set(both)
-    assert {"alpha": 1.0, "temperature": 0.1, "epsilon": 0.0}.items() <= {
-        k: v.default for k, v in alone.items()
-    }.items()
+    assert {"alpha", "temperature", "epsilon", "views", "use_target", "regulariser", "adversary"} <= set(alone)
+    off = {"lambda", "variant", "tau_plus", "ce_weight", "adversary_weight", "known_bias", "bias_source", "positives"}
+    assert not off & set(alone)
+    given = {"regulariser": "fair_kl", "adversary": "classifier", "cross_entropy": "plain", "bias_source": "labels"}
+    every = methods.method_knobs({"name": "eps_sup_info_nce", **given})
+    assert {*alone, "lambda", "variant", "ce_weight", "adversary_weight", "classifier_epochs"} <= set(every)
+    some = methods.method_knobs({"name": "fair_sup_con", "bias_source": "some_labels"})
+    assert {"known_bias", "unknown_bias", "bias_epochs"} <= set(some)
 
 
-def test_who_needs_bias_labels() -> None:
-    assert not methods.needs_bias({"name": "eps_sup_info_nce"})
-    assert not methods.needs_bias({"name": "eps_sup_info_nce", "regulariser": "none"})
-    assert methods.needs_bias({"name": "eps_sup_info_nce", "regulariser": "fair_kl"})
+def lacking(name: str, facts: Facts = PLAIN, **given: object) -> list[str]:
+    return [key for key, _ in methods.lacking(section(name, **given), facts)]
 
 
-def test_names() -> None:
-    assert {"eps_sup_info_nce"} <= set(methods.names())
-    assert methods.regulariser_names()[0] == "none"
-    assert "fair_kl" in methods.regulariser_names()
-    assert not set(methods.names()) & set(methods.regulariser_names())
+def test_what_a_method_needs_is_said_by_the_key_that_asks_for_it() -> None:
+    assert lacking("eps_sup_info_nce") == []
+    assert lacking("eps_sup_info_nce", regulariser="fair_kl") == ["regulariser"]
+    assert lacking("eps_sup_info_nce", regulariser="fair_kl", bias_source="model") == []
+    assert lacking("cross_entropy", regulariser="fair_kl", bias_source="model") == []
+    assert lacking("cross_entropy", adversary="representation") == ["adversary"]
+    assert lacking("sup_con", cross_entropy="bias_balanced") == ["cross_entropy"]
+    assert lacking("soft_con") == lacking("fair_sup_con") == lacking("bias_con") == ["name"]
+    assert lacking("soft_con", bias_source="model") == []
+    assert lacking("fair_cclk") == lacking("fair_info_nce") == ["name"]
+    assert lacking("fair_cclk", Facts(3, None, (5,), condition=2)) == lacking("hard_negative_cclk") == []
+    assert lacking("fair_sup_con", FACTS) == []
 
 
-@pytest.mark.parametrize("key", ["tau_plus", "lambda_", "target", "bias", "views", "kernel"])
+@pytest.mark.parametrize("key", ["tau_plus", "lambda_", "target", "bias", "kernel", "ce_weight"])
 def test_what_is_no_key_of_a_method_is_refused(key: str) -> None:
-    with pytest.raises(UserError, match=rf"method\.{key}: unknown key\. .*Allowed here: name, regulariser, alpha"):
+    with pytest.raises(UserError, match=rf"method\.{key}: unknown key\. .*Allowed here: name, "):
         quickstart(f"method.{key}=1")
