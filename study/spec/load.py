@@ -83,8 +83,6 @@ def _check_section(section: str, values: Mapping[str, Any], at: Key, problems: P
     """One of the four trial sections against the catalogue entry that it names."""
     if section == "train":
         return check(section_model("train", knobs(TrainOptions)), values, at, problems)
-    if section == "method":
-        return _check_method(values, at, problems)
     names = {"data": data.names, "model": models.names, "method": methods.names}[section]()
     named = section_model(section, (), name=(one_of(names), ...))
     if check(named, {key: values[key] for key in ("name",) if key in values}, at, problems) is None:

@@ -39,7 +39,7 @@ def test_the_quickstart_is_what_its_issue_asks_for() -> None:
 def test_every_default_is_filled_in() -> None:
     base = quickstart().base
     assert base["data"] == {"name": "biased_digits", "rho": 0.95, "seed": 0}
-    assert base["model"] == {"name": "small_conv_net", "width": 16}
+    assert {"name": "small_conv_net", "width": 16, "head": "none"}.items() <= base["model"].items()
     assert base["train"]["threads"] == 1
     assert base["train"]["lr_milestones"] == []
     assert base["method"]["alpha"] == 1.0

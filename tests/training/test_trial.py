@@ -4,8 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,35 @@ def test_milestones_lower_the_learning_rate(dataset: Dataset) -> None:
     assert plain[1]["train/loss"] != stepped[1]["train/loss"]
 
 
+def timeless(epochs: Iterable[dict[str, float]]) -> list[dict[str, float]]:
+    return [{name: value for name, value in one.items() if name != "time/epoch"} for one in epochs]
+
+
+@pytest.mark.parametrize("stop", [1, 2])
+def test_a_trial_stopped_and_resumed_gives_the_bits_of_one_that_was_not(
+    dataset: Dataset, tmp_path: Path, stop: int
+) -> None:
+    three = config("train.epochs=3", "train.lr_milestones=[0.5]", "model.head=mlp", "model.head_norm=hidden")
+    file = tmp_path / "trial" / "state.pt"
+    whole = Trial(three, dataset, "cpu")
+    expected = timeless(whole.run())
+    first = list(islice(Trial(three, dataset, "cpu").run(file), stop))
+    assert [path.name for path in file.parent.iterdir()] == ["state.pt"]
+    torch.rand(5)
+    again = Trial(three, dataset, "cpu")
+    assert timeless([*first, *again.run(file)]) == expected
+    assert again.evaluate("test") == whole.evaluate("test")
+
+
+def test_a_finished_trial_resumed_gives_nothing_more(dataset: Dataset, tmp_path: Path) -> None:
+    file = tmp_path / "state.pt"
+    done = Trial(config(), dataset, "cpu")
+    list(done.run(file))
+    again = Trial(config(), dataset, "cpu")
+    assert list(again.run(file)) == []
+    assert again.evaluate("test") == done.evaluate("test")
+
+
 def test_training_learns(dataset: Dataset) -> None:
     losses = [one["train/loss"] for one in Trial(config("train.epochs=4"), dataset, "cpu").run()]
     assert all(later < earlier for earlier, later in pairwise(losses))
@@ -166,7 +196,8 @@ def few(dataset: Dataset, count: int) -> Dataset:
 def test_the_last_partial_batch_is_kept(dataset: Dataset) -> None:
     one = Trial(config("train.batch_size=64", "train.epochs=1"), few(dataset, 96), "cpu")
     steps = []
-    handle = one.encoder.register_forward_hook(lambda *called: steps.append((one.encoder.training, len(called[2]))))
+    encoder = one.method.network.encoder
+    handle = encoder.register_forward_hook(lambda *called: steps.append((encoder.training, len(called[2]))))
     list(one.run())
     handle.remove()
     assert [count for training, count in steps if training] == [64, 32]
@@ -183,7 +214,7 @@ def test_the_encoder_does_not_hear_the_probe(dataset: Dataset) -> None:
     for rate in (0.01, 0.5):
         trial = Trial(config(f"train.probe_learning_rate={rate}", "train.epochs=1"), dataset, "cpu")
         list(trial.run())
-        weights.append([value.clone() for value in trial.encoder.state_dict().values()])
+        weights.append([value.clone() for value in trial.method.network.encoder.state_dict().values()])
     assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
 
 
