@@ -10,10 +10,8 @@ import numpy as np
 
 from study.data import colour_bias
 from study.data.dataset import Dataset, Facts, Split
+from study.data.source import Source
 from study.knobs import Range
-
-UNBIASED = 0.1
-"""rho of the validation and test splits: every colour as frequent as the class's own."""
 
 SHARES = {"train": 0.6, "val": 0.2, "test": 0.2}
 
@@ -31,6 +29,11 @@ def describe(options: Options) -> Facts:
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8))
 
 
+def sources(options: Options) -> tuple[Source, ...]:
+    """None: the digits come with scikit-learn."""
+    return ()
+
+
 def load(options: Options) -> Dataset:
     """Split by class, then colour each split: training with `rho`, validation and test unbiased."""
     from sklearn.datasets import load_digits
@@ -41,7 +44,7 @@ def load(options: Options) -> Dataset:
     generator = np.random.default_rng(options.seed)
     splits = {}
     for name, members in _split(target, generator).items():
-        rho = options.rho if name == "train" else UNBIASED
+        rho = options.rho if name == "train" else colour_bias.UNBIASED
         colours = colour_bias.assign(target[members], rho, generator)
         splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours)
     return Dataset(describe(options), splits)

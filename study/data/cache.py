@@ -1,45 +1,124 @@
-"""Prepared data sets on disk: per split one memory-mapped array file, beside its labels."""
+"""Prepared data sets on disk: per split one memory-mapped array file, beside its labels.
 
+An entry is a folder whose name is a hash of everything that its arrays depend on. It appears in one step, built by one
+process while others wait, and is built again if a file of it is missing or cut short.
+"""
+
+import fcntl
 import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from study.data.dataset import Dataset, Facts, Split
-from study.data.source import root
+from study.data.checks import check
+from study.data.dataset import Dataset, Facts, Split, fingerprint
+from study.data.source import Source, roots, writable
+from study.errors import UserError
+
+FORMAT = 1
+"""Of an entry's files."""
+
+FOLDER, INDEX = "prepared", "entry.json"
 
 
-def cached(name: str, key: Mapping[str, Any], facts: Facts, build: Callable[[], Mapping[str, Split]]) -> Dataset:
-    """The data set built once for this key, then mapped from disk.
+def cached(
+    name: str,
+    key: Mapping[str, Any],
+    facts: Facts,
+    build: Callable[[], Mapping[str, Split]],
+    sources: Sequence[Source] = (),
+) -> Dataset:
+    """The data set built once for this key and these files, then mapped from disk.
 
     Args:
         name: of the data set, for the folder's name.
-        key: everything that the arrays depend on, plain values: options, source files' checksums or sizes and times,
-            a version of the code that builds them.
-        build: makes the splits.
+        key: everything else that the arrays depend on, plain values: options, a version of the code that builds them.
+        facts: what the arrays must be, checked when they are built.
+        build: makes the splits. Arrays too big for memory it may put into `scratch`.
+        sources: the files that it reads; their content is part of the key.
+
+    Raises:
+        UserError: a source is not there, the arrays are not as `facts` says, or no folder can be written.
     """
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
-    folder = root() / "prepared" / f"{name}-{digest}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    shape = (facts.classes, facts.bias_classes, facts.shape, facts.condition, facts.splits)
+    stamps = {source.path: source.stamp() for source in sources}
+    text = json.dumps([FORMAT, dict(key), shape, stamps], sort_keys=True)
+    entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    for folder in roots():
+        if found := _read(folder / FOLDER / entry, facts):
+            return found
+    place = writable(FOLDER) / entry
+    with _alone(place):
+        if not (found := _read(place, facts)):  # another process may have built it while this one waited
+            splits = build()
+            check(name, facts, splits, ", ".join(str(source.find()) for source in sources))
+            _write(place, splits, key)
+            found = _read(place, facts)
+        if not found:
+            raise UserError(f"{place}: cannot be read after it was written. Check the disk, or set STUDY_DATA")
+        return found
+
+
+def scratch(shape: tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+    """An array on disk, not in memory, for a build to fill: gone when it is no longer used."""
+    with tempfile.TemporaryFile(dir=writable(FOLDER)) as file:
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """While this holds, no other process builds the same entry."""
+    with place.with_name(f".{place.name}.lock").open("w") as file:
         try:
-            for split_name, split in build().items():
-                np.save(part / f"{split_name}.npy", split.inputs)
-                labels = {"target": split.target, "bias": split.bias, "condition": split.condition}
-                np.savez(part / f"{split_name}.labels.npz", **{k: v for k, v in labels.items() if v is not None})
-            part.replace(folder)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-    return Dataset(facts, {split: _read(folder, split) for split in facts.splits})
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            problem = f"{place.parent}: cannot be locked: {error.strerror}. Set STUDY_DATA to a disk that can"
+            raise UserError(problem) from None
+        yield
 
 
-def _read(folder: Path, split: str) -> Split:
-    labels = np.load(folder / f"{split}.labels.npz", allow_pickle=False)
-    inputs = np.load(folder / f"{split}.npy", mmap_mode="r", allow_pickle=False)
-    return Split(inputs, **{name: labels[name] for name in labels.files})
+def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> None:
+    needed, free = sum(split.inputs.nbytes for split in splits.values()), shutil.disk_usage(place.parent).free
+    if needed > free:
+        problem = f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free"
+        raise UserError(f"{place.parent}: {problem}. Make room, or set STUDY_DATA to a larger disk")
+    part = place.with_name(f".{place.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    part.mkdir()
+    try:
+        for name, split in splits.items():
+            np.save(part / f"{name}.npy", split.inputs, allow_pickle=False)
+            labels: dict[str, Any] = {"target": split.target, "bias": split.bias, "condition": split.condition}
+            np.savez(part / f"{name}.labels.npz", **{k: v for k, v in labels.items() if v is not None})
+        sizes = {file.name: file.stat().st_size for file in sorted(part.iterdir())}
+        index = {"fingerprint": fingerprint(splits), "bytes": sizes, "key": dict(key)}
+        (part / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
+        shutil.rmtree(place, ignore_errors=True)  # a damaged one
+        part.replace(place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _read(folder: Path, facts: Facts) -> Dataset | None:
+    """The entry, or None: it is not there or damaged, which its files' sizes tell."""
+    try:
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        if any((folder / file).stat().st_size != size for file, size in index["bytes"].items()):
+            return None
+        splits = {split: _split(folder, split) for split in facts.splits}
+        return Dataset(facts, splits, index["fingerprint"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _split(folder: Path, name: str) -> Split:
+    with np.load(folder / f"{name}.labels.npz", allow_pickle=False) as labels:
+        inputs = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        return Split(inputs, **{label: labels[label] for label in labels.files})

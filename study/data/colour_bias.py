@@ -1,5 +1,7 @@
 """The colour bias of Biased-MNIST (FairKL paper section 4.2; construction as in its released data set)."""
 
+from typing import Any, Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,12 @@ COLOURS = np.array(
     dtype=np.uint8,
 )
 """Background colour of each bias class; class `c`'s own colour has index `c`."""
+
+UNBIASED = 0.1
+"""rho of an unbiased split: every colour as frequent as the class's own."""
+
+CHUNK = 4096
+"""Images painted at a time."""
 
 
 def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -41,16 +49,37 @@ def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator
     return colours
 
 
-def paint(strokes: NDArray[np.float32], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """White strokes on coloured ground.
+def palette(class_nine: Literal["green", "grey"] = "green") -> NDArray[np.uint8]:
+    """The ten colours, (10, 3); grey is class 9's in the ReBias data set and the BiasCon code, green in FairKL's."""
+    colours = COLOURS.copy()
+    if class_nine == "grey":
+        colours[9] = (128, 128, 128)
+    return colours
+
+
+def paint(
+    strokes: NDArray[Any],
+    colours: NDArray[np.int64],
+    palette: NDArray[np.uint8] = COLOURS,
+    foreground: bool = False,
+) -> NDArray[np.uint8]:
+    """White strokes on coloured ground, or coloured strokes on black ground.
 
     Args:
-        strokes: how much of each pixel the stroke covers, 0 to 1, shape (N, H, W).
+        strokes: how much of each pixel the stroke covers, 0 to 1 or a truth value, shape (N, H, W).
         colours: colour index of each sample, (N,).
+        palette: colour of each index, (10, 3).
+        foreground: colour the strokes.
 
     Returns:
         Images, uint8, (N, 3, H, W).
     """
-    ground = COLOURS[colours].astype(np.float32)[:, :, None, None]
-    cover = strokes[:, None]
-    return np.rint(255.0 * cover + ground * (1.0 - cover)).astype(np.uint8)
+    count, height, width = strokes.shape
+    painted = np.empty((count, 3, height, width), np.uint8)
+    for start in range(0, count, CHUNK):
+        part = slice(start, start + CHUNK)
+        cover = strokes[part, None].astype(np.float32)
+        colour = palette[colours[part]].astype(np.float32)[:, :, None, None]
+        blend = colour * cover if foreground else 255.0 * cover + colour * (1.0 - cover)
+        painted[part] = np.rint(blend)
+    return painted

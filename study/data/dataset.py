@@ -21,6 +21,8 @@ class Facts:
         mean, deviation: of the pixels scaled to [0, 1], as the protocol normalises them: one number or one per channel.
             A table's columns are stored as they are used.
         splits: names of the splits; `train` and `val` are always among them.
+        title: what tables and reports call the data; empty: its name.
+        unlabelled: whether `train` has samples without a class (target -1), which no classifier may be trained on.
     """
 
     classes: int
@@ -30,6 +32,8 @@ class Facts:
     mean: float | tuple[float, ...] = 0.5
     deviation: float | tuple[float, ...] = 0.5
     splits: tuple[str, ...] = ("train", "val", "test")
+    title: str = ""
+    unlabelled: bool = False
 
     @property
     def is_table(self) -> bool:
@@ -59,19 +63,31 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory, or mapped into it."""
+    """A data set in memory, or mapped into it.
+
+    Attributes:
+        facts: what it has.
+        splits: by name, those of `facts.splits`.
+        stored_fingerprint: the fingerprint of just these splits, where it is known from when they were prepared.
+    """
 
     facts: Facts
     splits: Mapping[str, Split]
+    stored_fingerprint: str | None = None
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of every array: two data sets with one fingerprint are the same data."""
-        digest = hashlib.sha256()
-        for name, split in sorted(self.splits.items()):
-            digest.update(name.encode())
-            for array in (split.inputs, split.target, split.bias, split.condition):
-                if array is not None:
-                    digest.update(str((array.dtype, array.shape)).encode())
-                    digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()[:16]
+        return self.stored_fingerprint or fingerprint(self.splits)
+
+
+def fingerprint(splits: Mapping[str, Split]) -> str:
+    """A hash of every array of these splits, in hexadecimal."""
+    digest = hashlib.sha256()
+    for name, split in sorted(splits.items()):
+        digest.update(name.encode())
+        for array in (split.inputs, split.target, split.bias, split.condition):
+            if array is not None:
+                digest.update(str((array.dtype, array.shape)).encode())
+                digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]

@@ -1,15 +1,44 @@
 """Where the files of a data set lie, and where they come from."""
 
+import hashlib
 import os
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from study.errors import UserError
 
+SAMPLES, SAMPLE = 32, 1 << 20
+"""A file of more than this many pieces of this many bytes is stamped by a sample of so many."""
+
 
 def root() -> Path:
     """The folder of all data sets: `STUDY_DATA`, or `~/.cache/study`."""
     return Path(os.environ.get("STUDY_DATA") or "~/.cache/study").expanduser()
+
+
+def roots() -> list[Path]:
+    """Where files are looked for: `root()`, then `~/.cache/study`, which is written to where `root()` cannot be."""
+    return list(dict.fromkeys([root(), Path("~/.cache/study").expanduser()]))
+
+
+def writable(folder: str = "") -> Path:
+    """This folder, made in the first of the roots that can be written.
+
+    Raises:
+        UserError: in none of them; says why and what to do.
+    """
+    reasons = []
+    for parent in roots():
+        place = parent / folder
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=place):
+                return place
+        except OSError as error:
+            reasons.append(f"{place}: {error.strerror}")
+    raise UserError(f"no folder for data can be written ({'; '.join(reasons)}). Set STUDY_DATA to one that can")
 
 
 @dataclass(frozen=True)
@@ -18,15 +47,18 @@ class Source:
 
     Attributes:
         path: under `root()`, as `MNIST/raw/train-images-idx3-ubyte.gz`.
-        url: where `study data prepare` gets it; None: only the user can, as its terms ask.
-        sha256: of the file; None where no official one is known.
+        url: where `study data prepare` gets it (or its archive); None: only the user can, as its terms ask.
+        sha256, md5: of the file (or archive); None where no official one is known.
         note: for the user: where to get it and in which form, in a sentence.
+        archive: under `root()`: a .tar, .tar.gz or .zip; unpacked into its own folder it gives `path`.
     """
 
     path: str
     url: str | None = None
     sha256: str | None = None
     note: str = ""
+    md5: str | None = None
+    archive: str | None = None
 
     def find(self) -> Path:
         """Where it is.
@@ -34,7 +66,66 @@ class Source:
         Raises:
             UserError: it is not there.
         """
-        place = root() / self.path
-        if not place.exists():
-            raise UserError(f"{place}: not found. {self.note}".rstrip())
-        return place
+        found = self.there()
+        if found is None:
+            raise UserError(self.missing())
+        return found
+
+    def there(self) -> Path | None:
+        """Where it is, or None."""
+        return _first(self.path)
+
+    def archive_there(self) -> Path | None:
+        """Where its archive is, or None."""
+        return _first(self.archive) if self.archive else None
+
+    def missing(self) -> str:
+        """What to tell a user who does not have it."""
+        ways = []
+        if self.url:
+            ways = [
+                "`study data prepare` downloads it",
+                f"without a network, put the file of {self.url} at {root() / (self.archive or self.path)}",
+            ]
+        elif self.archive:
+            ways = [f"put its archive at {root() / self.archive}"]
+        if self.archive:
+            ways.append("`study data prepare` unpacks it")
+        told = "; ".join(ways)
+        return " ".join(part for part in (f"{root() / self.path}: not found.", told and f"{told}.", self.note) if part)
+
+    def stamp(self) -> str:
+        """A hash that changes when the content does, by which prepared data is kept.
+
+        Of the content itself, of a big file of a sample of it; of a folder, of the names and sizes of what is in it.
+        Times do not enter: a copy is the same data.
+        """
+        place = self.find()
+        digest = hashlib.sha256()
+        if place.is_dir():
+            for name, size in sorted(_listing(place)):
+                digest.update(f"{name}\0{size}\n".encode(errors="surrogateescape"))
+        else:
+            _sample(place, digest.update)
+        return digest.hexdigest()[:16]
+
+
+def _first(path: str) -> Path | None:
+    return next((parent / path for parent in roots() if (parent / path).exists()), None)
+
+
+def _listing(folder: Path) -> Iterator[tuple[str, int]]:
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            place = Path(parent, name)
+            yield place.relative_to(folder).as_posix(), place.stat().st_size
+
+
+def _sample(place: Path, update: Callable[[bytes], None]) -> None:
+    size = place.stat().st_size
+    update(str(size).encode())
+    step = max(SAMPLE, (size - SAMPLE) // (SAMPLES - 1)) if size > SAMPLES * SAMPLE else SAMPLE
+    with place.open("rb") as file:
+        for start in range(0, size, step):
+            file.seek(start)
+            update(file.read(SAMPLE))

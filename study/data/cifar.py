@@ -1,0 +1,82 @@
+"""CIFAR-10 and CIFAR-100 as they are distributed, and the JPEG copy of CIFAR-10."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data.images import decode, files
+from study.data.safe_pickle import read_pickle
+from study.data.source import Source
+from study.errors import UserError
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+"""Of CIFAR-10, in the order of its labels."""
+
+SHAPE = (3, 32, 32)
+MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
+"""What the DCL and HCL code normalises CIFAR-10, CIFAR-100 and STL-10 with."""
+
+CIFAR10 = Source(
+    "cifar-10-batches-py",
+    "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+    md5="c58f30108f718f92721af3b95e74349a",
+    archive="cifar-10-python.tar.gz",
+)
+CIFAR100 = Source(
+    "cifar-100-python",
+    "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
+    md5="eb9058c3a382ffc7106e4002c42a8d85",
+    archive="cifar-100-python.tar.gz",
+)
+JPEG = (
+    Source("cifar10-jpeg/train.tar.gz", note="An archive of train/CLASS/*.jpg."),
+    Source("cifar10-jpeg/test.tar.gz", note="An archive of test/CLASS/*.jpg."),
+)
+
+Arrays = tuple[NDArray[np.uint8], NDArray[np.int64]]
+"""Images (N, 3, 32, 32) and classes (N,)."""
+
+
+def read_batches(folder: Path, names: Sequence[str], labels: bytes, classes: int) -> Arrays:
+    """Some batch files of the official Python version, one after the other.
+
+    Raises:
+        UserError: a file is missing, damaged, or has a label out of range.
+    """
+    parts = [_batch(folder / name, labels, classes) for name in names]
+    return np.concatenate([images for images, _ in parts]), np.concatenate([target for _, target in parts])
+
+
+def _batch(path: Path, labels: bytes, classes: int) -> Arrays:
+    if not path.exists():
+        raise UserError(f"{path}: not found; {path.parent} is not complete. Remove it and unpack the archive again")
+    content = read_pickle(path)
+    images, target = content.get(b"data"), content.get(labels)
+    if not isinstance(images, np.ndarray) or not isinstance(target, list):
+        raise UserError(f"{path}: holds no {'data' if target else labels.decode()}; it is not a batch of this data set")
+    target = np.asarray(target, np.int64)
+    if images.dtype != np.uint8 or images.shape != (len(target), int(np.prod(SHAPE))):
+        raise UserError(f"{path}: images are {images.dtype} {images.shape}, uint8 ({len(target)}, 3072) is needed")
+    if len(target) and not 0 <= target.min() <= target.max() < classes:
+        raise UserError(f"{path}: labels from {target.min()} to {target.max()}, allowed is 0 to {classes - 1}")
+    return images.reshape(-1, *SHAPE), target
+
+
+def read_jpeg(archive: Path) -> Arrays:
+    """The images of one archive, members `SPLIT/CLASS/NAME.jpg`, in the archive's order.
+
+    Raises:
+        UserError: the archive or an image is damaged, or a folder is no class.
+    """
+    images, target = [], []
+    for name, data in files(archive):
+        folder = Path(name).parent.name
+        if folder not in CLASSES:
+            raise UserError(f"{archive}: {name} is in folder {folder!r}, allowed are {', '.join(CLASSES)}")
+        images.append(decode(data, f"{archive}: {name}", SHAPE))
+        target.append(CLASSES.index(folder))
+    if not images:
+        raise UserError(f"{archive}: holds no images. Get it again")
+    return np.stack(images), np.asarray(target, np.int64)

@@ -1,0 +1,69 @@
+"""cifar10: 60,000 photographs of ten classes, the official files or a lossy copy, then called CIFAR-10 (JPEG, q75)."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
+
+from study.data import cifar, holdout
+from study.data.cache import cached
+from study.data.dataset import Dataset, Facts, Split
+from study.data.source import Source
+from study.knobs import Range
+
+VERSION = 1
+
+Kind = Literal["auto", "official", "jpeg"]
+"""Type of the key `source`: `auto` is the official files, or the JPEG copy where only that is there."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section.
+
+    Attributes:
+        source: official: `cifar-10-batches-py` (checksummed); jpeg: `cifar10-jpeg/*.tar.gz`, other pixels and order;
+            auto: the official files, or the JPEG copy where only that is there.
+        val_share: of the 50,000 training images that is held out, by class.
+        split_seed: of that choice.
+    """
+
+    source: Kind = "auto"
+    val_share: holdout.Share = 0.1
+    split_seed: Annotated[int, Range(low=0)] = 0
+
+
+def is_jpeg(source: Kind) -> bool:
+    """Whether this means the JPEG copy, here and now."""
+    official = cifar.CIFAR10.there() or cifar.CIFAR10.archive_there()
+    return source == "jpeg" or (source == "auto" and not official and all(one.there() for one in cifar.JPEG))
+
+
+def describe(options: Options) -> Facts:
+    """Ten classes, no bias labels."""
+    title = "CIFAR-10 (JPEG, q75)" if is_jpeg(options.source) else "CIFAR-10"
+    return Facts(10, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title)
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """The official folder, or the two archives of the JPEG copy."""
+    return cifar.JPEG if is_jpeg(options.source) else (cifar.CIFAR10,)
+
+
+def read(kind: Kind) -> dict[str, cifar.Arrays]:
+    """Images and classes of `train` and `test`."""
+    if is_jpeg(kind):
+        return {name: cifar.read_jpeg(one.find()) for name, one in zip(("train", "test"), cifar.JPEG, strict=True)}
+    folder = cifar.CIFAR10.find()
+    names = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
+    return {split: cifar.read_batches(folder, batches, b"labels", 10) for split, batches in names.items()}
+
+
+def load(options: Options) -> Dataset:
+    """Read the files, then cut the validation split off."""
+    key = asdict(options) | {"source": is_jpeg(options.source), "version": VERSION}
+    return cached("cifar10", key, describe(options), lambda: _build(options), sources(options))
+
+
+def _build(options: Options) -> dict[str, Split]:
+    whole = {name: Split(*arrays) for name, arrays in read(options.source).items()}
+    train, val = holdout.cut(whole["train"], options.val_share, "stratified", options.split_seed)
+    return {"train": train, "val": val, "test": whole["test"]}

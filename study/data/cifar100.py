@@ -1,0 +1,43 @@
+"""cifar100: 60,000 photographs of a hundred classes."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+from study.data import cifar, holdout
+from study.data.cache import cached
+from study.data.dataset import Dataset, Facts, Split
+from study.data.source import Source
+from study.knobs import Range
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """val_share: of the 50,000 training images that is held out, by class; split_seed: of that choice."""
+
+    val_share: holdout.Share = 0.1
+    split_seed: Annotated[int, Range(low=0)] = 0
+
+
+def describe(options: Options) -> Facts:
+    """A hundred classes (CIFAR's fine labels), no bias labels."""
+    return Facts(100, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title="CIFAR-100")
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """The official folder."""
+    return (cifar.CIFAR100,)
+
+
+def load(options: Options) -> Dataset:
+    """Read the two files, then cut the validation split off."""
+    key = asdict(options) | {"version": VERSION}
+    return cached("cifar100", key, describe(options), lambda: _build(options), sources(options))
+
+
+def _build(options: Options) -> dict[str, Split]:
+    folder = cifar.CIFAR100.find()
+    whole = {name: Split(*cifar.read_batches(folder, [name], b"fine_labels", 100)) for name in ("train", "test")}
+    train, val = holdout.cut(whole["train"], options.val_share, "stratified", options.split_seed)
+    return {"train": train, "val": val, "test": whole["test"]}

@@ -1,0 +1,85 @@
+"""color_mnist: MNIST digits, black on a ground of a colour drawn at random, which the representation should forget.
+
+The data of the CCL-K paper's fair experiments (section 4.2, appendix F.4) as its released code makes them: the colour
+is a palette colour with noise, whatever the digit, and is the continuous attribute `condition`.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data import holdout, mnist
+from study.data.cache import cached
+from study.data.dataset import Dataset, Facts, Split
+from study.data.source import Source
+from study.knobs import Range
+
+VERSION = 1
+
+PALETTE = np.array(
+    [
+        (31, 119, 180),
+        (255, 127, 14),
+        (44, 160, 44),
+        (214, 39, 40),
+        (148, 103, 189),
+        (140, 86, 75),
+        (227, 119, 194),
+        (127, 127, 127),
+        (188, 189, 34),
+        (23, 190, 207),
+    ],
+    dtype=np.int64,
+)
+"""Colours that the noise is added to, of 0 to 255; a sample's bias class is its index here."""
+
+NOISE = 40.0
+"""Standard deviation of the noise on each channel, of 0 to 255."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """seed: of the colours and the validation split; val_share: of the training digits that is held out."""
+
+    seed: Annotated[int, Range(low=0)] = 0
+    val_share: holdout.Share = 0.1
+
+
+def describe(options: Options) -> Facts:
+    """Ten digits; the colour scaled to [0, 1] as the condition. Pixels are not normalised, as in the protocol."""
+    return Facts(
+        classes=10, bias_classes=10, shape=(3, 28, 28), condition=3, mean=0.0, deviation=1.0, title="ColorMNIST"
+    )
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """MNIST's four files."""
+    return mnist.sources()
+
+
+def load(options: Options) -> Dataset:
+    """Colour both files' digits, then cut the validation split off by digit and palette colour."""
+    key = asdict(options) | {"version": VERSION}
+    return cached("color_mnist", key, describe(options), lambda: _build(options), sources(options))
+
+
+def _build(options: Options) -> dict[str, Split]:
+    whole = {
+        name: _coloured(*mnist.read(name), np.random.default_rng((options.seed, stream)))
+        for stream, name in enumerate(("train", "test"), start=1)
+    }
+    train, val = holdout.cut(whole["train"], options.val_share, "stratified", options.seed)
+    return {"train": train, "val": val, "test": whole["test"]}
+
+
+def _coloured(images: NDArray[np.uint8], target: NDArray[np.int64], generator: np.random.Generator) -> Split:
+    bias = generator.integers(len(PALETTE), size=len(target))
+    noise = np.trunc(generator.normal(scale=NOISE, size=(len(target), 3))).astype(np.int64)
+    colour = np.clip(PALETTE[bias] + noise, 0, 255).astype(np.float32)
+    ground = 255 - images
+    painted = np.empty((len(target), 3, *images.shape[1:]), np.uint8)
+    for channel in range(3):
+        painted[:, channel] = ground * (colour[:, channel] / 255)[:, None, None]
+    return Split(painted, target, bias, colour / 255)

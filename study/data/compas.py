@@ -1,0 +1,96 @@
+"""compas: whether a defendant is arrested again within two years; sensitive attribute: race.
+
+ProPublica's table identifies people. Only the columns below are ever read from it: no name, date of birth or case.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
+
+import pandas as pd
+
+from study.data import tables
+from study.data.cache import cached
+from study.data.dataset import Dataset, Facts
+from study.data.source import Source
+from study.knobs import Range
+
+VERSION = 1
+
+NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
+RACES = {
+    "two": ("African-American", "Caucasian"),
+    "all": ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"),
+}
+CHARGES, SEXES, OUTCOMES = ("F", "M"), ("Female", "Male"), ("0", "1")
+FILTER = ("days_b_screening_arrest", "is_recid", "c_charge_degree", "score_text")
+COLUMNS = (*dict.fromkeys([*NUMBERS, "sex", "race", *FILTER, "two_year_recid"]),)
+
+SOURCES = (
+    Source(
+        "compas/compas-scores-two-years.csv",
+        "https://raw.githubusercontent.com/propublica/compas-analysis/bafff5da3f2e45eca6c2d5055faad269defd135a/"
+        "compas-scores-two-years.csv",
+        note="From ProPublica's repository propublica/compas-analysis.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section.
+
+    Attributes:
+        split_seed: of the 70/15/15 splits (WCL paper section 6.2).
+        filtered: keep only the rows that ProPublica's analysis keeps (6,172 of 7,214).
+        races: two: African-American and Caucasian defendants; all: the six values of the table.
+        sensitive_input: whether race is among the inputs.
+    """
+
+    split_seed: Annotated[int, Range(low=0)] = 0
+    filtered: bool = True
+    races: Literal["two", "all"] = "two"
+    sensitive_input: bool = True
+
+
+def describe(options: Options) -> Facts:
+    """Two classes, a bias class per race, a row of one-hot and standardised numbers."""
+    width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
+    return Facts(classes=2, bias_classes=len(RACES[options.races]), shape=(width,), title="COMPAS")
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """ProPublica's table."""
+    return SOURCES
+
+
+def load(options: Options) -> Dataset:
+    """Choose the rows, encode, split."""
+    key = asdict(options) | {"version": VERSION}
+    return cached("compas", key, describe(options), lambda: tables.split(_rows(options), options.split_seed), SOURCES)
+
+
+def _categories(options: Options) -> dict[str, tuple[str, ...]]:
+    races = {"race": RACES[options.races]} if options.sensitive_input else {}
+    return {"sex": SEXES, "c_charge_degree": CHARGES, **races}
+
+
+def _rows(options: Options) -> tables.Rows:
+    path = SOURCES[0].find()
+    frame = tables.read_csv(path, COLUMNS)
+    if options.filtered:
+        frame = pd.DataFrame(frame[_kept(frame)])
+    if options.races == "two":
+        frame = pd.DataFrame(frame[frame["race"].isin(RACES["two"])])
+    return tables.Rows(
+        tables.numbers(frame, NUMBERS, path),
+        tables.one_hot(frame, _categories(options), path),
+        tables.codes(frame, "two_year_recid", OUTCOMES, path),
+        tables.codes(frame, "race", RACES[options.races], path),
+    )
+
+
+def _kept(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """The rows of ProPublica's analysis: arrest near the screening, a known outcome, charge and score."""
+    days = pd.to_numeric(frame["days_b_screening_arrest"], errors="coerce")
+    known = (frame["is_recid"] != "-1") & (frame["c_charge_degree"] != "O") & (frame["score_text"] != "N/A")
+    return days.between(-30, 30) & known

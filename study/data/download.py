@@ -1,0 +1,150 @@
+"""Getting a source onto disk: downloading with resume and checksum, unpacking. Only `study data prepare` does this."""
+
+import gzip
+import hashlib
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from study.data.source import Source, root, writable
+from study.errors import UserError
+
+CHUNK, TIMEOUT, TRIES = 1 << 18, 30.0, 3
+"""Bytes at a time; seconds without an answer; attempts, each going on where the last stopped."""
+
+Progress = Callable[[str, int, int | None], None]
+"""Told the file's name, its bytes so far, and how many it has in all, if that is known."""
+
+
+def silent(name: str, done: int, total: int | None) -> None:
+    """No progress."""
+
+
+def obtain(source: Source, progress: Progress = silent) -> Path:
+    """The source, downloaded and unpacked if it is not there yet.
+
+    Raises:
+        UserError: it cannot be downloaded, or not by us, or what came is not the file; says where to put it by hand.
+    """
+    if found := source.there():
+        return found
+    archive = source.archive_there()
+    if archive is None:
+        if source.url is None:
+            raise UserError(source.missing())
+        path = source.archive or source.path
+        archive = writable(Path(path).parent.as_posix()) / Path(path).name
+        download(source, archive, progress)
+    else:
+        verify(source, archive)
+    return unpack(archive, source.path) if source.archive else archive
+
+
+def download(source: Source, place: Path, progress: Progress = silent) -> None:
+    """Fetch `source.url` to this place: into PLACE.part, resumed if that is there, checked, then renamed.
+
+    Raises:
+        UserError: no connection, or the checksum is another.
+    """
+    part = place.with_name(f"{place.name}.part")
+    for attempt in range(1, TRIES + 1):
+        try:
+            _fetch(source.url or "", part, place.name, progress)
+            break
+        except urllib.error.HTTPError as error:
+            raise _failed(source, place, f"{error.code} {error.reason}") from None
+        except (OSError, EOFError) as error:  # URLError is an OSError
+            if attempt == TRIES:
+                raise _failed(source, place, str(getattr(error, "reason", error))) from None
+    verify(source, part, remove=True)
+    part.replace(place)
+
+
+def verify(source: Source, place: Path, remove: bool = False) -> None:
+    """Compare with the published checksum, where there is one.
+
+    Raises:
+        UserError: it differs.
+    """
+    for name, expected in (("sha256", source.sha256), ("md5", source.md5)):
+        if expected is None:
+            continue
+        with place.open("rb") as file:
+            found = hashlib.file_digest(file, name).hexdigest()
+        if found != expected:
+            if remove:
+                place.unlink()
+            done = "It was removed; try again" if remove else "Remove it, then run `study data prepare` again"
+            raise UserError(f"{place}: {name} is {found}, {expected} was published: not the file, or damaged. {done}")
+
+
+def unpack(archive: Path, path: str) -> Path:
+    """Unpack an archive beside itself, as `path` of the data folder; nothing is written outside of it.
+
+    A .tar (.tar.gz, .tgz) or .zip whose own top folder has the last name of `path` becomes that; a .gz is one file.
+
+    Raises:
+        UserError: the archive is cut short, unsafe, or does not hold `path`.
+    """
+    goal = writable(Path(path).parent.as_posix()) / Path(path).name
+    part = goal.with_name(f".{goal.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        _extract(archive, part, goal.name)
+        inner = part / goal.name
+        if not inner.exists():
+            held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])
+            raise UserError(f"{archive}: holds {held or 'nothing'}, {goal.name} is needed")
+        inner.replace(goal)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{archive}: cannot be unpacked: {error}. Remove it and get it again") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return goal
+
+
+def _extract(archive: Path, folder: Path, name: str) -> None:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(folder)  # drops absolute and parent paths itself
+    elif archive.name.endswith((".tar", ".tar.gz", ".tgz")):
+        with tarfile.open(archive) as packed_tar:
+            packed_tar.extractall(folder, filter="data")
+    else:
+        with gzip.open(archive) as packed_file, (folder / name).open("wb") as file:
+            shutil.copyfileobj(packed_file, file)
+
+
+def _fetch(url: str, part: Path, name: str, progress: Progress) -> None:
+    """Add what is missing to the part file, from its end on where the server can."""
+    done = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        answer = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if error.code != 416 or not done:
+            raise
+        part.unlink()  # longer than the file, or whole: begin again
+        answer = urllib.request.urlopen(url, timeout=TIMEOUT)
+    with answer:
+        done = done if answer.status == 206 else 0
+        length = answer.headers.get("Content-Length")
+        total = done + int(length) if length else None
+        with part.open("ab" if done else "wb") as file:
+            while chunk := answer.read(CHUNK):
+                file.write(chunk)
+                done += len(chunk)
+                progress(name, done, total)
+    if total is not None and done < total:
+        raise EOFError(f"the connection ended after {done} of {total} bytes")
+
+
+def _failed(source: Source, place: Path, reason: str) -> UserError:
+    by_hand = f"Try again, or put that file at {root() / (source.archive or source.path)} yourself"
+    return UserError(f"{source.url}: cannot be downloaded to {place}: {reason}. {by_hand}. {source.note}".rstrip())

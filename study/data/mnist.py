@@ -1,0 +1,48 @@
+"""The digits of MNIST, which several data sets colour: where they are and how they are read."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data.idx import read_idx
+from study.data.source import Source
+from study.errors import UserError
+
+FOLDER, MIRROR = "MNIST/raw", "https://ossci-datasets.s3.amazonaws.com/mnist"
+
+CHECKSUMS = {
+    "train-images-idx3-ubyte": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+"""sha256 of the gzipped files, which torchvision's md5 sums agree with."""
+
+PREFIX = {"train": "train", "test": "t10k"}
+
+
+def sources() -> tuple[Source, ...]:
+    """The four files, gzipped, or as torchvision unpacks them where only those are there."""
+    found = []
+    for name, checksum in CHECKSUMS.items():
+        packed = Source(f"{FOLDER}/{name}.gz", f"{MIRROR}/{name}.gz", checksum)
+        plain = Source(f"{FOLDER}/{name}")
+        found.append(plain if packed.there() is None and plain.there() else packed)
+    return tuple(found)
+
+
+def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Images (N, 28, 28), 0 is ground and 255 stroke, and digits (N,) of `train` or `test`.
+
+    Raises:
+        UserError: a file is not there, damaged, or does not fit the other.
+    """
+    paths = [source.find() for source in sources() if f"/{PREFIX[split]}-" in source.path]
+    images, labels = read_idx(paths[0], 3), read_idx(paths[1], 1)
+    if len(images) != len(labels):
+        raise UserError(f"{paths[1]}: has {len(labels)} labels for the {len(images)} images of {paths[0].name}")
+    if images.shape[1:] != (28, 28):
+        raise UserError(f"{paths[0]}: images of {images.shape[1]} x {images.shape[2]} pixels, 28 x 28 are needed")
+    if len(labels) and labels.max() > 9:
+        position = int(labels.argmax())
+        raise UserError(f"{paths[1]}: label {position} is {labels[position]}, allowed is 0 to 9")
+    return images, labels.astype(np.int64)

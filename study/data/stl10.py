@@ -1,0 +1,106 @@
+"""stl10: 13,000 photographs of ten classes, 96 x 96, and 100,000 unlabelled ones for self-supervised methods."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data import cifar, holdout
+from study.data.cache import cached, scratch
+from study.data.dataset import Dataset, Facts, Split
+from study.data.source import Source
+from study.errors import UserError
+from study.knobs import Range
+
+VERSION = 1
+
+SHAPE = (3, 96, 96)
+
+FOLDER = Source(
+    "stl10_binary",
+    "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
+    md5="91f7769df0f17e558f3565bffb0c7dfb",
+    archive="stl10_binary.tar.gz",
+)
+
+CHUNK = 2000
+"""Images copied at a time: the unlabelled file has 2.8 GB."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section.
+
+    Attributes:
+        unlabelled: add the unlabelled images to the training split, with target -1.
+        val_share: of the 5,000 labelled training images that is held out, by class.
+        split_seed: of that choice.
+    """
+
+    unlabelled: bool = False
+    val_share: holdout.Share = 0.1
+    split_seed: Annotated[int, Range(low=0)] = 0
+
+
+def describe(options: Options) -> Facts:
+    """Ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
+    shown = {"mean": cifar.MEAN, "deviation": cifar.DEVIATION, "title": "STL-10"}
+    return Facts(10, None, SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """The official folder."""
+    return (FOLDER,)
+
+
+def load(options: Options) -> Dataset:
+    """Read the files, cut the validation split off, then add the unlabelled images."""
+    key = asdict(options) | {"version": VERSION}
+    return cached("stl10", key, describe(options), lambda: _build(options), sources(options))
+
+
+def _build(options: Options) -> dict[str, Split]:
+    folder = FOLDER.find()
+    whole = Split(np.array(_images(folder / "train_X.bin")), _labels(folder / "train_y.bin", folder / "train_X.bin"))
+    train, val = holdout.cut(whole, options.val_share, "stratified", options.split_seed)
+    if options.unlabelled:
+        train = _extended(train, _images(folder / "unlabeled_X.bin"))
+    test = Split(np.array(_images(folder / "test_X.bin")), _labels(folder / "test_y.bin", folder / "test_X.bin"))
+    return {"train": train, "val": val, "test": test}
+
+
+def _extended(train: Split, more: NDArray[np.uint8]) -> Split:
+    """With these images of no class behind its own; on disk, for memory might not hold them."""
+    inputs = scratch((len(train) + len(more), *SHAPE))
+    inputs[: len(train)] = train.inputs
+    for start in range(0, len(more), CHUNK):
+        part = more[start : start + CHUNK]
+        inputs[len(train) + start : len(train) + start + len(part)] = part
+    return Split(inputs, np.concatenate([train.target, np.full(len(more), -1, np.int64)]))
+
+
+def _images(path: Path) -> NDArray[np.uint8]:
+    """The images of a file, (N, 3, 96, 96), mapped from disk: there each channel lies column by column."""
+    size, image = _size(path), int(np.prod(SHAPE))
+    if size == 0 or size % image:
+        raise UserError(f"{path}: {size} bytes are not a whole number of images of {image}: cut short. Get it again")
+    return np.memmap(path, np.uint8, "r").reshape(-1, *SHAPE).transpose(0, 1, 3, 2)
+
+
+def _labels(path: Path, images: Path) -> NDArray[np.int64]:
+    """Classes 0 to 9 of a file that counts from 1."""
+    count = _size(images) // int(np.prod(SHAPE))
+    if _size(path) != count:
+        raise UserError(f"{path}: has {_size(path)} labels for the {count} images of {images.name}. Get both again")
+    labels = np.fromfile(path, np.uint8).astype(np.int64)
+    if not 1 <= labels.min() <= labels.max() <= 10:
+        raise UserError(f"{path}: labels from {labels.min()} to {labels.max()}, allowed is 1 to 10")
+    return labels - 1
+
+
+def _size(path: Path) -> int:
+    if not path.exists():
+        raise UserError(f"{path}: not found; {path.parent} is not complete. Remove it and unpack the archive again")
+    return path.stat().st_size

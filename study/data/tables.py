@@ -1,0 +1,103 @@
+"""Tables of people as numbers: one-hot categories, numbers standardised over the training rows, seeded splits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from study.data.dataset import Split
+from study.errors import UserError
+
+SHARES = (0.70, 0.15, 0.15)
+"""Of train, val and test, as the WCL paper (section 6.2) splits."""
+
+Categories = Mapping[str, Sequence[str]]
+"""Column names and the values that each may have, in the order of the one-hot columns."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table before it is split: `numbers` (N, K), `one_hot` (N, F - K), classes `target` and `bias` (N,)."""
+
+    numbers: NDArray[np.float64]
+    one_hot: NDArray[np.float64]
+    target: NDArray[np.int64]
+    bias: NDArray[np.int64]
+
+
+def read_csv(path: Path, columns: Sequence[str], **reading: Any) -> pd.DataFrame:
+    """These columns of a file, as text, without the spaces around.
+
+    Args:
+        reading: further arguments of `pandas.read_csv`.
+
+    Raises:
+        UserError: the file is no table, lacks a column, or ends within a row.
+    """
+    try:
+        frame = pd.read_csv(path, usecols=list(columns), dtype=str, keep_default_na=False, na_values=[], **reading)
+    except (ValueError, OSError) as error:  # pandas' parser errors are ValueErrors
+        raise UserError(f"{path}: cannot be read: {error}. Get it again") from None
+    frame = frame[list(columns)]
+    if frame.empty:
+        raise UserError(f"{path}: holds no rows. Get it again")
+    short = frame.isna().any(axis=1)
+    if short.any():
+        raise UserError(f"{path}: row {int(short.argmax()) + 1} ends early: cut short. Get it again")
+    return frame.apply(lambda column: column.str.strip())
+
+
+def numbers(frame: pd.DataFrame, columns: Sequence[str], path: Path) -> NDArray[np.float64]:
+    """These columns as numbers, (N, K).
+
+    Raises:
+        UserError: a value is none.
+    """
+    parsed = frame[list(columns)].apply(pd.to_numeric, errors="coerce")
+    for column in columns:
+        if parsed[column].isna().any():
+            row = int(parsed[column].isna().argmax())
+            raise UserError(f"{path}: {column} of row {row + 1} is {frame[column].iloc[row]!r}, a number is needed")
+    return parsed.to_numpy(np.float64)
+
+
+def codes(frame: pd.DataFrame, column: str, values: Sequence[str], path: Path) -> NDArray[np.int64]:
+    """The index of each row's value in `values`, (N,).
+
+    Raises:
+        UserError: a value is not among them.
+    """
+    found = pd.Categorical(frame[column], categories=list(values)).codes.astype(np.int64)
+    if (found < 0).any():
+        row = int((found < 0).argmax())
+        allowed = ", ".join(values)
+        raise UserError(f"{path}: {column} of row {row + 1} is {frame[column].iloc[row]!r}, allowed is {allowed}")
+    return found
+
+
+def one_hot(frame: pd.DataFrame, categories: Categories, path: Path) -> NDArray[np.float64]:
+    """All one-hot columns side by side."""
+    parts = [np.eye(len(values))[codes(frame, column, values, path)] for column, values in categories.items()]
+    return np.concatenate(parts, axis=1)
+
+
+def split(rows: Rows, seed: int) -> dict[str, Split]:
+    """Random splits; the numbers get mean 0 and deviation 1 over the training rows.
+
+    Raises:
+        UserError: too few rows.
+    """
+    order = np.random.default_rng(seed).permutation(len(rows.target))
+    first, second = (round(len(order) * share) for share in np.cumsum(SHARES)[:2])
+    members = {"train": order[:first], "val": order[first:second], "test": order[second:]}
+    if not all(len(chosen) for chosen in members.values()):
+        raise UserError(f"{len(order)} rows are too few for splits of 70, 15 and 15%. Is the file complete?")
+    shown = rows.numbers[members["train"]]
+    deviation = shown.std(axis=0)
+    scaled = (rows.numbers - shown.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    inputs = np.concatenate([scaled, rows.one_hot], axis=1).astype(np.float32)
+    return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
