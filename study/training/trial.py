@@ -87,11 +87,13 @@ class Trial:
         self.encoder.eval()
         data = self._splits[split]
         parts = [
-            self.probe(functional.normalize(self.encoder(self._normalised(images)), dim=1)).argmax(1)
+            self.probe(functional.normalize(self.encoder(self._normalised(images)), dim=1))
             for images in data.inputs.split(EVALUATION_BATCH)
         ]
-        values = metrics.compute(torch.cat(parts), data.target, data.bias, self.facts)
-        return {f"{split}/{name}": float(value) for name, value in values.items()}
+        scores = torch.cat(parts)
+        values = metrics.compute(scores, scores.argmax(1), data.target, data.bias, self.facts)
+        fetched = torch.stack(list(values.values())).tolist()
+        return {f"{split}/{name}": value for name, value in zip(values, fetched, strict=True)}
 
     def save(self, path: Path) -> None:
         """Write encoder and probe, safetensors, in one step: a reader sees the whole file or none."""
