@@ -102,8 +102,8 @@ class Trial:
         values: dict[str, Tensor] = {}
         for name, encoder in self.method.encoders().items():
             parts = torch.arange(len(data), device=self.device).split(EVALUATION_BATCH)
-            logits = [self._logits(name, encoder(data.normalised(data.pixels(part)))) for part in parts]
-            found = metrics.compute(torch.cat(logits).argmax(1), data.target, data.bias, self.facts)
+            scores = torch.cat([self._logits(name, encoder(data.normalised(data.pixels(part)))) for part in parts])
+            found = metrics.compute(scores, scores.argmax(1), data.target, data.bias, self.facts)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             values |= {f"{prefix}{metric}": value for metric, value in found.items()}
         return dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))

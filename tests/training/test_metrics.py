@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fairlearn.metrics import MetricFrame, demographic_parity_difference, equal_opportunity_difference
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, recall_score, roc_auc_score, top_k_accuracy_score
 
 from study.data import Facts
 from study.training import metrics
@@ -26,7 +28,12 @@ def facts(classes: int, groups: int | None) -> Facts:
 
 def computed(prediction: list[int], target: list[int], bias: list[int] | None, of: Facts) -> dict[str, float]:
     tensors = [None if values is None else torch.tensor(values) for values in (prediction, target, bias)]
-    return {name: float(value) for name, value in metrics.compute(*tensors, of).items()}
+    return {name: float(value) for name, value in metrics.compute(None, *tensors, of).items()}
+
+
+def scored(scores: torch.Tensor, target: list[int], of: Facts) -> dict[str, float]:
+    found = metrics.compute(scores, scores.argmax(1), torch.tensor(target), None, of)
+    return {name: float(value) for name, value in found.items()}
 
 
 def test_each_metric_by_hand() -> None:
@@ -35,22 +42,74 @@ def test_each_metric_by_hand() -> None:
     bias = [0, 0, 1, 1, 1, 1, 0, 0]
     assert computed(prediction, target, bias, facts(2, 2)) == {
         "accuracy": 6 / 8,
+        "balanced_accuracy": 6 / 8,
         "worst_class_accuracy": 3 / 4,
+        "unbiased_accuracy": 6 / 8,
+        "group_0_0_accuracy": 1.0,
+        "group_0_1_accuracy": 0.5,
+        "group_1_0_accuracy": 0.5,
+        "group_1_1_accuracy": 1.0,
         "aligned_accuracy": 1.0,
         "conflicting_accuracy": 0.5,
         "worst_group_accuracy": 0.5,
         # class 0: groups (1, 0) and (1/2, 1/2); class 1: (1/2, 1/2) and (0, 1): every difference is 1/2
         "equalized_odds": 0.5,
+        "equal_opportunity": 0.5,
+        # output 1: one of the four of bias class 0, three of the four of bias class 1
+        "demographic_parity": 0.5,
+        "accuracy_parity": 0.0,
     }
 
 
-def test_without_bias_labels_there_is_accuracy_alone() -> None:
-    assert computed([0, 1, 1], [0, 1, 0], None, facts(2, None)) == {"accuracy": 2 / 3, "worst_class_accuracy": 0.5}
-    assert metrics.available(facts(2, None)) == ["accuracy", "worst_class_accuracy"]
+def test_without_bias_labels_there_is_no_metric_of_groups() -> None:
+    of = facts(2, None)
+    assert computed([0, 1, 1], [0, 1, 0], None, of) == {
+        "accuracy": 2 / 3,
+        "balanced_accuracy": 0.75,
+        "worst_class_accuracy": 0.5,
+    }
+    assert metrics.available(of) == ["accuracy", "balanced_accuracy", "worst_class_accuracy", "auc"]
+
+
+def test_what_a_data_set_can_have() -> None:
+    assert "top5_accuracy" in metrics.available(facts(6, None))
+    assert "top5_accuracy" not in metrics.available(facts(5, None))
+    assert not {"aligned_accuracy", "conflicting_accuracy", "auc", "equal_opportunity"} & set(
+        metrics.available(facts(3, 2))
+    )
+    named = [name for name in metrics.available(facts(8, 2)) if name.startswith("group_")]
+    assert named == [f"group_{y}_{s}_accuracy" for y in range(8) for s in range(2)]
+    assert not [name for name in metrics.available(facts(17, 1)) if name.startswith("group_")]
 
 
 def test_which_direction_is_better() -> None:
-    assert {name for name, metric in metrics.METRICS.items() if metric.mode == "min"} == {"equalized_odds"}
+    assert {name for name, metric in metrics.METRICS.items() if metric.mode == "min"} == {
+        "equalized_odds",
+        "equal_opportunity",
+        "demographic_parity",
+        "accuracy_parity",
+    }
+
+
+def test_samples_without_a_label_count_nowhere() -> None:
+    of = facts(2, 2)
+    with_them = computed([0, 1, 1, 0, 1], [0, 1, 0, -1, -1], [0, 1, 1, 0, 1], of)
+    assert with_them == pytest.approx(computed([0, 1, 1], [0, 1, 0], [0, 1, 1], of), nan_ok=True)
+    scores = torch.tensor([[2.0, 1.0], [0.0, 3.0], [1.0, 1.5], [9.0, -9.0]])
+    assert scored(scores, [0, 1, 0, -1], facts(2, None)) == scored(scores[:3], [0, 1, 0], facts(2, None))
+
+
+def test_samples_of_unknown_bias_are_in_no_group() -> None:
+    found = computed([0, 1, 1, 0], [0, 1, 0, 1], [0, 1, -1, -1], facts(2, 2))
+    assert found["accuracy"] == 0.5
+    assert found["worst_group_accuracy"] == found["unbiased_accuracy"] == found["aligned_accuracy"] == 1.0
+
+
+def test_a_split_without_any_label_has_no_metric() -> None:
+    found = metrics.compute(
+        torch.rand(3, 6), *(torch.tensor(one) for one in ([0, 1, 2], [-1] * 3, [0] * 3)), facts(6, 2)
+    )
+    assert all(np.isnan(float(value)) for value in found.values())
 
 
 def test_classes_and_groups_that_the_split_lacks_do_not_count() -> None:
@@ -129,13 +188,19 @@ def oracle(prediction: list[int], target: list[int], bias: list[int], of: Facts)
         for output in range(of.classes)
     ]
     by_class = [share(None, [one for one in samples if one[1] == y]) for y in range(of.classes)]
-    return {
+    by_cell = [sum(p == y for p, y, _ in cell) / len(cell) for cell in cells.values() if cell]
+    found = {
         "accuracy": share(None, samples),
         "worst_class_accuracy": min(value for value in by_class if value is not None),
+        "worst_group_accuracy": min(by_cell),
+        "unbiased_accuracy": sum(by_cell) / len(by_cell),
+        "equalized_odds": sum(gaps) / len(gaps) if gaps else None,
+    }
+    if of.classes != of.bias_classes:
+        return found
+    return found | {
         "aligned_accuracy": share(None, [one for one in samples if one[1] == one[2]]),
         "conflicting_accuracy": share(None, [one for one in samples if one[1] != one[2]]),
-        "worst_group_accuracy": min(sum(p == y for p, y, _ in cell) / len(cell) for cell in cells.values() if cell),
-        "equalized_odds": sum(gaps) / len(gaps) if gaps else None,
     }
 
 
@@ -153,3 +218,42 @@ def test_every_metric_is_what_counting_gives(drawn: tuple[list[int], list[int], 
     found = computed(*drawn)
     for name, value in oracle(*drawn).items():
         assert found[name] == pytest.approx(np.nan if value is None else value, nan_ok=True), name
+
+
+@given(predictions())
+def test_gaps_and_balance_are_those_of_fairlearn_and_scikit_learn(
+    drawn: tuple[list[int], list[int], list[int], Facts],
+) -> None:
+    prediction, target, bias, of = drawn
+    found = computed(*drawn)
+    seen = sorted(set(target))
+    assert found["balanced_accuracy"] == pytest.approx(recall_score(target, prediction, labels=seen, average="macro"))
+    if len(set(bias)) < 2:
+        assert np.isnan(found["demographic_parity"])
+        assert np.isnan(found["accuracy_parity"])
+        return
+    frame = MetricFrame(metrics=accuracy_score, y_true=target, y_pred=prediction, sensitive_features=bias)
+    assert found["accuracy_parity"] == pytest.approx(frame.difference())
+    rates = [
+        demographic_parity_difference(target, np.equal(prediction, output).astype(int), sensitive_features=bias)
+        for output in range(of.classes)
+    ]
+    assert found["demographic_parity"] == pytest.approx(max(rates))
+    if of.classes == 2 and len({b for y, b in zip(target, bias, strict=True) if y == 1}) == len(set(bias)):
+        gap = equal_opportunity_difference(target, prediction, sensitive_features=bias)
+        assert found["equal_opportunity"] == pytest.approx(gap)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=2, max_size=30))
+def test_the_area_under_the_curve_is_that_of_scikit_learn(samples: list[tuple[int, int]]) -> None:
+    target, score = (list(part) for part in zip(*samples, strict=True))
+    scores = torch.stack([torch.zeros(len(score)), torch.tensor(score).float()], 1)
+    expected = roc_auc_score(target, score) if len(set(target)) == 2 else np.nan
+    assert scored(scores, target, facts(2, None))["auc"] == pytest.approx(expected, nan_ok=True)
+
+
+def test_the_five_highest_scores_are_those_of_scikit_learn() -> None:
+    scores = torch.randn(200, 9, generator=torch.Generator().manual_seed(0))
+    target = torch.arange(200) % 9
+    expected = top_k_accuracy_score(target.numpy(), scores.numpy(), k=5)
+    assert scored(scores, target.tolist(), facts(9, None))["top5_accuracy"] == pytest.approx(expected)

@@ -1,0 +1,140 @@
+"""What every classifier of features must do, and each against an independent implementation."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from torch import Tensor
+from torch.nn.functional import cross_entropy, normalize
+
+from study.errors import UserError
+from study.knobs import Range
+from study.training import probes
+from study.training.probes import knn, lbfgs, mlp
+
+CLASSES = 3
+
+
+def clusters(seed: int, count: int = 240, features: int = 8, spread: float = 2.0) -> tuple[Tensor, Tensor]:
+    """Correlated features in three overlapping clusters."""
+    generator = torch.Generator().manual_seed(seed)
+    target = torch.arange(count) % CLASSES
+    centres = torch.randn(CLASSES, features, generator=torch.Generator().manual_seed(99))
+    mixing = torch.randn(features, features, generator=torch.Generator().manual_seed(98))
+    return (centres[target] + spread * torch.randn(count, features, generator=generator)) @ mixing, target
+
+
+@pytest.fixture(params=probes.names())
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_the_catalogue_lists_the_classifiers_and_their_options() -> None:
+    assert probes.names() == ["knn", "lbfgs", "mlp"]
+    (l2, _) = probes.probe_knobs("lbfgs")
+    assert (l2.key, l2.default, l2.type.__metadata__) == ("l2", 1e-6, (Range(low=0.0),))
+
+
+def test_it_learns_and_says_so_on_other_samples(name: str) -> None:
+    classify = probes.fit(name, *clusters(0, spread=0.3), CLASSES, 0)
+    features, target = clusters(1, count=90, spread=0.3)
+    scores = classify(features)
+    assert scores.shape == (90, CLASSES)
+    assert scores.isfinite().all()
+    assert (scores.argmax(1) == target).double().mean() > 0.9
+
+
+def test_samples_without_a_class_are_left_out(name: str) -> None:
+    features, target = clusters(0)
+    unlabelled = torch.where(torch.arange(len(target)) % 2 == 0, target, -1)
+    some = probes.fit(name, features, unlabelled, CLASSES, 0)(features)
+    assert torch.equal(some, probes.fit(name, features[::2], target[::2], CLASSES, 0)(features))
+    with pytest.raises(UserError, match="none of 240 samples has a class"):
+        probes.fit(name, features, torch.full_like(target, -1), CLASSES, 0)
+
+
+def test_the_same_seed_gives_the_same_bits_and_no_other_generator_is_touched(name: str) -> None:
+    features, target = clusters(0)
+    state = torch.random.get_rng_state()
+    first = probes.fit(name, features, target, CLASSES, 3)(features)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    torch.rand(5)
+    assert torch.equal(probes.fit(name, features, target, CLASSES, 3)(features), first)
+
+
+def test_a_class_that_no_sample_has_and_a_constant_feature_do_no_harm(name: str) -> None:
+    features, target = clusters(0)
+    features[:, 2] = 5.0
+    scores = probes.fit(name, features, target, CLASSES + 1, 0)(features)
+    assert scores.isfinite().all()
+    assert (scores.argmax(1) < CLASSES).all()
+
+
+def test_features_may_come_with_a_graph_or_without_gradients(name: str) -> None:
+    features, target = clusters(0)
+    plain = probes.fit(name, features, target, CLASSES, 0)(features)
+    assert not plain.requires_grad
+    with torch.no_grad():
+        assert torch.equal(probes.fit(name, features.requires_grad_(), target, CLASSES, 0)(features.detach()), plain)
+
+
+@pytest.mark.parametrize("l2", [1e-6, 1e-3, 0.1])
+def test_lbfgs_finds_the_optimum_that_scikit_learn_finds(l2: float) -> None:
+    features, target = clusters(0, spread=2.0)
+    classify = lbfgs.fit(features, target, CLASSES, 0, lbfgs.Options(l2=l2))
+    # scikit-learn minimises C * sum of cross entropies + ||W||^2 / 2
+    peer = LogisticRegression(C=1 / (2 * l2 * len(target)), tol=1e-10, max_iter=20_000)
+    peer.fit(features.double().numpy(), target.numpy())
+    expected = peer.predict_proba(features.double().numpy())
+    np.testing.assert_allclose(classify(features).softmax(1).numpy(), expected, atol=2e-3)
+
+
+def test_lbfgs_is_at_a_point_where_the_objective_is_flat() -> None:
+    features, target = clusters(2, spread=2.0)
+    classify = lbfgs.fit(features, target, CLASSES, 0)
+    bias = classify(torch.zeros(1, 8))[0]
+    weight = (classify(torch.eye(8)) - bias).T.clone().requires_grad_()
+    (cross_entropy(features @ weight.T + bias, target) + 1e-6 * weight.square().sum()).backward()
+    assert weight.grad.abs().max() < 1e-4
+
+
+def test_knn_votes_as_scikit_learn_does_and_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, target = clusters(0, spread=1.5)
+    queries, _ = clusters(1, count=31, spread=1.5)
+
+    def weigh(distances: np.ndarray) -> np.ndarray:
+        return np.exp((1 - distances) / 0.1)
+
+    peer = KNeighborsClassifier(n_neighbors=20, metric="cosine", weights=weigh, algorithm="brute")
+    expected = peer.fit(features.numpy(), target.numpy()).predict_proba(queries.numpy())
+    options = knn.Options(neighbours=20, temperature=0.1)
+    whole = knn.fit(features, target, CLASSES, 0, options)(queries)
+    np.testing.assert_allclose(whole.numpy(), expected, atol=1e-5)
+    monkeypatch.setattr(knn, "CHUNK", 7 * len(features))
+    torch.testing.assert_close(knn.fit(features, target, CLASSES, 0, options)(queries), whole)
+
+
+def test_knn_with_few_samples_and_a_tiny_temperature() -> None:
+    features, target = clusters(0, count=6)
+    scores = knn.fit(features, target, CLASSES, 0, knn.Options(temperature=1e-3))(features)
+    assert torch.equal(scores.argmax(1), target)
+    torch.testing.assert_close(scores.sum(1), torch.ones(6))
+
+
+def test_mlp_learns_what_no_linear_classifier_can() -> None:
+    generator = torch.Generator().manual_seed(0)
+    features = normalize(torch.randn(800, 2, generator=generator))
+    target = (features[:, 0] * features[:, 1] > 0).long()
+    hit = {
+        name: (probes.fit(name, features, target, 2, 0, options)(features).argmax(1) == target).double().mean()
+        for name, options in (("lbfgs", {}), ("mlp", {"learning_rate": 0.01, "batch_size": 64}))
+    }
+    assert hit["lbfgs"] < 0.7
+    assert hit["mlp"] > 0.9
+
+
+def test_mlp_depends_on_its_seed() -> None:
+    features, target = clusters(0)
+    one, other = (mlp.fit(features, target, CLASSES, seed)(features) for seed in (0, 1))
+    assert not torch.equal(one, other)
