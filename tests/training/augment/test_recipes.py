@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
 
@@ -82,6 +83,11 @@ class TestContract:
     def test_one_sample_is_a_batch(self, name: str, shape: tuple[int, ...]) -> None:
         assert augment.build(name, shape, OPTIONS)(samples(shape, 1), generator()).isfinite().all()
 
+    def test_nothing_waits_for_the_device(self, name: str, shape: tuple[int, ...]) -> None:
+        augmentation = augment.build(name, shape, OPTIONS)
+        with FakeTensorMode():  # tensors without values: reading one, or a shape that hangs on one, is an error
+            assert augmentation(torch.rand(24, *shape), generator()).shape == (24, *shape)
+
     def test_autocast_does_not_lower_the_precision(self, name: str, shape: tuple[int, ...]) -> None:
         augmentation = augment.build(name, shape, OPTIONS)
         with torch.autocast("cpu", torch.bfloat16):
@@ -100,7 +106,7 @@ def test_the_crop_is_as_large_and_at_least_as_wide_as_asked(name: str) -> None:
 
 
 def test_each_recipe_keeps_the_area_of_its_protocol() -> None:
-    ramp = torch.linspace(0, 1, 32).expand(4000, 1, 32, 32)
+    ramp = torch.linspace(0, 1, 32).expand(2000, 1, 32, 32)
     options = replace(OPTIONS, jitter=0.0)
     spans = {}
     for name in ("crop_flip", "simclr", "simclr_blur"):

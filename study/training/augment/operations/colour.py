@@ -42,9 +42,9 @@ class ColourJitter:
         order = uniform(generator, 3, batch).argsort(0)
         # Samples are shuffled, so that the hue's place in the order is random though it goes by place in the batch.
         shuffled = uniform(generator, batch).argsort()
-        changed = images[shuffled]
+        changed = images.index_select(0, shuffled)
         jitter(changed, factors, shift, order)
-        return torch.empty_like(changed).index_copy_(0, shuffled, changed)
+        return changed.index_select(0, shuffled.argsort())
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import affine_grid, grid_sample
+from torch.nn.functional import grid_sample
 
 from study.training.augment.operations import uniform
 
@@ -23,8 +23,10 @@ class Rotation:
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     """Images (B, C, H, W) turned counter-clockwise by `degrees` (B,), the nearest pixel taken."""
     height, width = images.shape[2:]
-    angle = degrees * (math.pi / 180.0)
-    cosine, sine, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
-    rows = (cosine, -sine * (height / width), zero, sine * (width / height), cosine, zero)
-    grid = affine_grid(torch.stack(rows, 1).view(-1, 2, 3), list(images.shape), align_corners=False)
+    angle = (degrees * (math.pi / 180.0))[:, None, None]
+    across = torch.arange(width, device=images.device, dtype=images.dtype) - (width - 1) / 2
+    down = (torch.arange(height, device=images.device, dtype=images.dtype) - (height - 1) / 2)[:, None]
+    column = angle.cos() * across - angle.sin() * down
+    row = angle.sin() * across + angle.cos() * down
+    grid = torch.stack((column.mul_(2 / width), row.mul_(2 / height)), 3)
     return grid_sample(images, grid, mode="nearest", padding_mode="zeros", align_corners=False)
