@@ -18,6 +18,13 @@ class TrainOptions:
         optimizer: adam or sgd (with `momentum`), of the encoder; `weight_decay` is its L2 penalty.
         lr_milestones: shares of the epochs after which the learning rate is multiplied by 0.1.
         probe_learning_rate: of the linear probe, trained beside the encoder by Adam on detached features.
+        augmentation: how views are made, by name, see `study.training.augment`; `none`: samples as they are.
+        crop_scale: least share of the area that a random crop keeps; None: that of the augmentation's protocol.
+        crop_size: side in pixels of the views of an augmentation that crops; None: that of the data set's images.
+        jitter: the strength of the protocol's colour jitter is multiplied by it; 0: no jitter.
+        corruption: probability of replacing a value of a table's row, with `corrupt_columns`.
+        noise: standard deviation of the noise on a table's standardised columns, with `noise`.
+        evaluation_size: side in pixels that images are resized to when they are evaluated; None: their own.
         seed: of initialisation and batch order.
         threads: CPU threads of the trial; results are bit for bit the same only for the same number.
     """
@@ -30,6 +37,13 @@ class TrainOptions:
     weight_decay: Annotated[float, Range(low=0.0)] = 0.0
     lr_milestones: tuple[Annotated[float, Range(above=0.0, below=1.0)], ...] = ()
     probe_learning_rate: Annotated[float, Range(above=0.0)] = 0.01
+    augmentation: str = "none"
+    crop_scale: Annotated[float, Range(above=0.0, high=1.0)] | None = None
+    crop_size: Annotated[int, Range(low=1)] | None = None
+    jitter: Annotated[float, Range(low=0.0, high=2.5)] = 1.0
+    corruption: Annotated[float, Range(low=0.0, high=1.0)] = 0.3
+    noise: Annotated[float, Range(low=0.0)] = 0.1
+    evaluation_size: Annotated[int, Range(low=1)] | None = None
     seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0
     threads: Annotated[int, Range(low=1, high=1024)] = 1
 

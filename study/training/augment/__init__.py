@@ -1,0 +1,92 @@
+"""Augmentations by name: each is one module with `suits(facts)`, `IS_RANDOM` and `operations(options)`.
+
+Batched on the device of the data: every sample has random parameters of its own, drawn from a generator on that device,
+and nothing is read back from there. PyTorch alone, no further library.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from study import catalogue
+from study.data.dataset import Facts
+from study.errors import UserError, nearest
+from study.training.config import TrainOptions
+
+Augmentation = Callable[[Tensor, torch.Generator], Tensor]
+
+__all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "output_shape", "suits"]
+
+
+def names() -> list[str]:
+    """Every augmentation that `train.augmentation` may name."""
+    return list(catalogue.modules(__name__, "operations"))
+
+
+def is_random(name: str) -> bool:
+    """Whether two views of a sample differ."""
+    random: bool = _find(name).IS_RANDOM
+    return random
+
+
+def suits(name: str, facts: Facts) -> str | None:
+    """Why an augmentation cannot be used with a data set; None if it can."""
+    reason: str | None = _find(name).suits(facts)
+    return None if reason is None else f"{name!r} {reason}"
+
+
+def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentation:
+    """The augmentation of samples of a shape.
+
+    It takes a batch, images (B, C, H, W) float32 in [0, 1] or rows (B, F) float32, and a generator on the same device,
+    and gives one view of each sample, float32, images in [0, 1]. The batch itself is not changed; without a random
+    augmentation it is given back as it is. The same generator state gives the same views.
+
+    Raises:
+        UserError: there is no augmentation of this name, or it cannot be applied to this shape.
+    """
+    reason = suits(name, Facts(classes=2, bias_classes=None, shape=shape))
+    if reason is not None:
+        raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(_suitable(shape))}")
+    operations = tuple(_find(name).operations(options))
+
+    @torch.no_grad()
+    def augmentation(batch: Tensor, generator: torch.Generator) -> Tensor:
+        with torch.autocast(batch.device.type, enabled=False):
+            for operation in operations:
+                batch = operation(batch, generator)
+        return batch
+
+    return augmentation
+
+
+def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
+    """The shape of a view of a sample of this shape."""
+    return tuple(build(name, shape, options)(torch.zeros(2, *shape), torch.Generator()).shape[1:])
+
+
+def evaluation_resize(images: Tensor, size: int | None) -> Tensor:
+    """Images (B, C, H, W) as an evaluation sees them: resized to `size` x `size`, or as they are if that is None.
+
+    Bilinear with antialiasing, as torchvision's `Resize`. Rows of tables are given back as they are.
+    """
+    if size is None or images.dim() != 4 or tuple(images.shape[2:]) == (size, size):
+        return images
+    return interpolate(images, (size, size), mode="bilinear", antialias=True)
+
+
+def _find(name: str) -> Any:
+    found = catalogue.modules(__name__, "operations")
+    if name not in found:
+        raise UserError(
+            f"train.augmentation: {name!r} given. {nearest(name, found)}Allowed: {', '.join(found)}",
+        )
+    return found[name]
+
+
+def _suitable(shape: tuple[int, ...]) -> list[str]:
+    facts = Facts(classes=2, bias_classes=None, shape=shape)
+    return [name for name in names() if suits(name, facts) is None]

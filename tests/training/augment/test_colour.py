@@ -1,0 +1,120 @@
+"""Colour changes, against torchvision on each image by itself."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+from torchvision.transforms.v2 import functional as oracle
+
+from study.training.augment.operations.colour import ColourJitter, Greyscale, blend, jitter, luminance, shift_hue
+
+Change = Callable[[Tensor, float], Tensor]
+CHANGES: list[Change] = [oracle.adjust_brightness, oracle.adjust_contrast, oracle.adjust_saturation]
+ORDERS = list(itertools.permutations(range(3)))
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def pictures(batch: int, channels: int = 3) -> Tensor:
+    """Random images with the pixels that hues are hard for: grey, black, white, two equal channels."""
+    images = torch.rand(batch, channels, 8, 9, generator=generator())
+    images[:, :, 0] = images[:, :1, 0]
+    images[:, :, 1, :3], images[:, :, 1, 3:6] = 0.0, 1.0
+    images[:, : channels - 1, 2] = images[:, :1, 2]
+    images[:, channels // 3 :, 3] = images[:, channels // 3 : channels // 3 + 1, 3]
+    return images
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_luminance_is_torchvisions_grey(channels: int) -> None:
+    images = pictures(4, channels)
+    assert_close(luminance(images), oracle.rgb_to_grayscale(images))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_brightness_contrast_and_saturation_are_torchvisions(kind: int, channels: int) -> None:
+    images, factors = pictures(16, channels), torch.linspace(0, 2, 16)
+    theirs = [CHANGES[kind](image, float(factor)) for image, factor in zip(images, factors, strict=True)]
+    blend(images, torch.full((16,), kind), factors)
+    assert_close(images, torch.stack(theirs), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_hue_is_torchvisions(channels: int) -> None:
+    images, shifts = pictures(21, channels), torch.linspace(-0.5, 0.5, 21)
+    theirs = [oracle.adjust_hue(image, float(shift)) for image, shift in zip(images, shifts, strict=True)]
+    shift_hue(images, shifts)
+    assert_close(images, torch.stack(theirs), atol=3e-6, rtol=0)
+
+
+def test_every_sample_has_its_changes_in_its_own_order() -> None:
+    batch = 4 * len(ORDERS)
+    images, draw = pictures(batch), generator(1)
+    factors = torch.rand(3, batch, generator=draw) + 0.5
+    shift = torch.rand(batch, generator=draw) - 0.5
+    order = torch.tensor(ORDERS * 4).T
+    theirs = []
+    for sample, image in enumerate(images):
+        changes = [(CHANGES[kind], float(factors[kind, sample])) for kind in order[:, sample].tolist()]
+        changes.insert(sample // len(ORDERS), (oracle.adjust_hue, float(shift[sample])))
+        for change, amount in changes:
+            image = change(image, amount)
+        theirs.append(image)
+    jitter(images, factors, shift, order)
+    assert_close(images, torch.stack(theirs), atol=1e-5, rtol=0)
+
+
+def test_jitter_changes_the_share_of_samples_asked_for_each_differently() -> None:
+    images = torch.full((4000, 3, 2, 2), 0.5) * torch.tensor([1.0, 0.6, 0.2]).view(3, 1, 1)
+    views = ColourJitter()(images, generator())
+    colours = views[:, :, 0, 0]
+    changed = (colours - images[:, :, 0, 0]).abs().amax(1) > 1e-6
+    assert abs(changed.float().mean() - 0.8) < 0.02
+    assert len(colours[changed].unique(dim=0)) > 0.99 * changed.sum()
+
+
+def test_brightness_is_uniform_within_its_strength() -> None:
+    views = ColourJitter(strength=0.4, hue=0.0, probability=1.0)(torch.full((4000, 1, 1, 1), 0.5), generator())
+    factors = views.flatten() / 0.5  # contrast and saturation leave an even grey as it is
+    assert_close(
+        factors.quantile(torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0])),
+        torch.tensor([0.6, 0.8, 1.0, 1.2, 1.4]),
+        atol=0.03,
+        rtol=0,
+    )
+
+
+def test_the_place_of_the_hue_does_not_go_by_place_in_the_batch() -> None:
+    """The same image all over the batch: its changed versions must not fall into quarters."""
+    images = torch.tensor([0.9, 0.5, 0.1]).view(1, 3, 1, 1).expand(4000, 3, 1, 1)
+    strong = ColourJitter(strength=0.9, hue=0.5, probability=1.0)(images, generator())
+    quarters = strong.mean((1, 2, 3)).view(4, 1000).mean(1)
+    assert (quarters - quarters.mean()).abs().max() < 0.02
+
+
+def test_no_strength_changes_nothing() -> None:
+    images = pictures(16)
+    assert_close(ColourJitter(strength=0.0, hue=0.0)(images, generator()), images, atol=1e-6, rtol=0)
+
+
+def test_grey_takes_a_fifth_and_leaves_the_rest() -> None:
+    images = pictures(4000)
+    views = Greyscale()(images, generator())
+    grey = (views == views[:, :1]).all(1).flatten(1).all(1)
+    assert abs(grey.float().mean() - 0.2) < 0.02
+    assert torch.equal(views[~grey], images[~grey])
+    assert_close(views[grey], oracle.rgb_to_grayscale(images[grey], 3))
+
+
+@pytest.mark.parametrize("operation", [ColourJitter(), Greyscale(probability=1.0)])
+def test_the_images_given_are_not_changed(operation: Callable[[Tensor, torch.Generator], Tensor]) -> None:
+    images = pictures(8)
+    before = images.clone()
+    operation(images, generator())
+    assert torch.equal(images, before)
