@@ -1,0 +1,90 @@
+"""The clock of a trial: times add up, and it costs nothing worth mentioning."""
+
+import time
+import timeit
+from pathlib import Path
+
+import pytest
+import torch
+
+from study.training.clock import PHASES, Clock, peak_memory
+
+CPU = torch.device("cpu")
+STATUS = Path("/proc/self/status")
+
+
+def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
+    clock = Clock(CPU)
+    for _ in range(3):
+        with clock.phase("data"):
+            time.sleep(0.01)
+        with clock.phase("training"):
+            time.sleep(0.02)
+    with clock.phase("evaluation"):
+        time.sleep(0.05)
+    found = clock.epoch(images=90)
+    assert 0.03 <= found["time/data"] < found["time/training"]
+    assert found["time/training"] >= 0.06
+    assert found["time/evaluation"] >= 0.05
+    assert sum(found[f"time/{name}"] for name in PHASES) <= found["time/epoch"]
+    assert found["speed/images_per_second"] == pytest.approx(90 / (found["time/data"] + found["time/training"]))
+
+
+def test_an_epoch_starts_from_nothing() -> None:
+    clock = Clock(CPU)
+    with clock.phase("training"):
+        time.sleep(0.05)
+    first, second = clock.epoch(10), clock.epoch(10)
+    assert second["time/training"] == 0.0
+    assert second["time/epoch"] < first["time/epoch"]
+
+
+def test_a_phase_that_fails_is_timed_and_the_error_goes_on() -> None:
+    clock = Clock(CPU)
+
+    def fail() -> None:
+        with clock.phase("training"):
+            time.sleep(0.01)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert clock.epoch(1)["time/training"] >= 0.01
+
+
+def test_there_are_no_other_phases() -> None:
+    with pytest.raises(KeyError):
+        Clock(CPU).phase("lunch")
+
+
+def test_a_phase_costs_less_than_two_microseconds() -> None:
+    phase = Clock(CPU).phase
+
+    def one() -> None:
+        with phase("data"):
+            pass
+
+    assert min(timeit.repeat(one, number=10_000, repeat=10)) / 10_000 < 2e-6
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="the peak is read from Linux's files")
+def test_the_peak_of_memory_is_in_mib() -> None:
+    (kib,) = (int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+    # Linux adds to it what the parent held when it started this process
+    assert 0.98 * kib / 1024 < peak_memory(CPU) < 50 * kib / 1024
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_a_phase_is_the_time_of_the_device() -> None:
+    device = torch.device("cuda")
+    matrix = torch.rand(4096, 4096, device=device)
+    clock = Clock(device)
+    for _ in range(2):
+        started = time.perf_counter()
+        with clock.phase("training"):
+            for _ in range(50):
+                matrix @ matrix
+        launched = time.perf_counter() - started
+        found = clock.epoch(1)
+        assert launched < found["time/training"] <= found["time/epoch"]
+    assert found["memory/peak_mib"] >= 128
