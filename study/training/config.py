@@ -15,8 +15,12 @@ class TrainOptions:
 
     Attributes:
         epochs, batch_size: passes over the training split; samples per step, the last partial batch kept.
-        optimizer: adam or sgd (with `momentum`), of the encoder; `weight_decay` is its L2 penalty.
-        lr_milestones: shares of the epochs after which the learning rate is multiplied by 0.1.
+        optimizer: adam, sgd or lars (both with `momentum`), of the encoder; `weight_decay` is its L2 penalty.
+        learning_rate: its largest value; `schedule` says what becomes of it, epoch by epoch: `constant`; `steps`:
+            multiplied by `lr_decay` after each of `lr_milestones` (shares of the epochs; none: constant); `cosine`:
+            down to `lr_floor`, a share of it, which is reached at the end of the last epoch.
+        warmup_epochs: the rate is never above a line that rises to `learning_rate` in so many epochs.
+        clip_norm: a longer gradient (2-norm over all parameters) is scaled down to this length; None: never.
         probe_learning_rate: of the linear probe, trained beside the encoder by Adam on detached features.
         augmentation: how views are made, by name, see `study.training.augment`; `none`: samples as they are.
         crop_scale: least share of the area that a random crop keeps; None: that of the augmentation's protocol.
@@ -31,11 +35,16 @@ class TrainOptions:
 
     epochs: Annotated[int, Range(low=1)] = 80
     batch_size: Annotated[int, Range(low=2)] = 256
-    optimizer: Literal["adam", "sgd"] = "adam"
+    optimizer: Literal["adam", "sgd", "lars"] = "adam"
     learning_rate: Annotated[float, Range(above=0.0)] = 0.001
     momentum: Annotated[float, Range(low=0.0, below=1.0)] = 0.9
     weight_decay: Annotated[float, Range(low=0.0)] = 0.0
+    schedule: Literal["constant", "steps", "cosine"] = "steps"
     lr_milestones: tuple[Annotated[float, Range(above=0.0, below=1.0)], ...] = ()
+    lr_decay: Annotated[float, Range(above=0.0, high=1.0)] = 0.1
+    lr_floor: Annotated[float, Range(low=0.0, high=1.0)] = 0.0
+    warmup_epochs: Annotated[int, Range(low=0)] = 0
+    clip_norm: Annotated[float, Range(above=0.0)] | None = None
     probe_learning_rate: Annotated[float, Range(above=0.0)] = 0.01
     augmentation: str = "none"
     crop_scale: Annotated[float, Range(above=0.0, high=1.0)] | None = None
