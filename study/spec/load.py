@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_origin
 
@@ -13,9 +14,10 @@ from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
 from study.spec.schema import Layout, Search
 from study.spec.study_spec import StudySpec
-from study.training import metrics
+from study.training import augment, checks, metrics
 from study.training.config import SECTIONS, TrainOptions
 
+TRAIN = list(knobs(TrainOptions))
 NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -82,7 +84,8 @@ def resolve(document: Document) -> StudySpec:
 def _check_section(section: str, values: Mapping[str, Any], at: Key, problems: Problems) -> dict[str, Any] | None:
     """One of the four trial sections against the catalogue entry that it names."""
     if section == "train":
-        return check(section_model("train", knobs(TrainOptions)), values, at, problems)
+        keys = [replace(one, type=one_of(augment.names())) if one.key == "augmentation" else one for one in TRAIN]
+        return check(section_model("train", keys), values, at, problems)
     names = {"data": data.names, "model": models.names, "method": methods.names}[section]()
     named = section_model(section, (), name=(one_of(names), ...))
     if check(named, {key: values[key] for key in ("name",) if key in values}, at, problems) is None:
@@ -190,6 +193,5 @@ def _check_metric(spec: StudySpec, problems: Problems) -> None:
     if spec.metric not in valid:
         note = "test splits choose nothing. " if spec.metric.startswith("test/") else ""
         problems.add(at, f"{spec.metric!r} given. {note}{nearest(spec.metric, valid)}Allowed: {', '.join(valid)}")
-    for key, why in methods.lacking(spec.base["method"], facts):
-        given, name = spec.base["method"][key], spec.base["data"]["name"]
-        problems.add(("method", key), f"{given!r} given, it {why}, which data.name {name!r} lacks")
+    for at, why in checks.problems(spec.base, facts):
+        problems.add(at, why)

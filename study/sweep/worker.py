@@ -26,7 +26,7 @@ def run_job(config: Mapping[str, Any], *, base: Mapping[str, Any], dataset: Data
     trial = Trial(TrialConfig.from_document(base, params), dataset)
     if job["kind"] == "test":
         trial.load(Path(job["model"]))
-        tune.report({"metrics": trial.evaluate("test")})
+        tune.report({"metrics": trial.evaluate("test", final=True)})
         return
     tune.report({"node": f"{socket.gethostname()}:{os.getpid()}"})
     try:

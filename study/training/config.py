@@ -29,6 +29,12 @@ class TrainOptions:
         corruption: probability of replacing a value of a table's row, with `corrupt_columns`.
         noise: standard deviation of the noise on a table's standardised columns, with `noise`.
         evaluation_size: side in pixels that images are resized to when they are evaluated; None: their own.
+        drop_last: leave out a last batch that is not full (one of a single sample is always left out).
+        precision: of the networks; losses and metrics are computed in float32 at least.
+        compile: by torch.compile; the first steps take longer.
+        final: what else is measured in the last epoch and on the test split: classifiers of the features (`knn`,
+            `lbfgs`: logistic regression, `mlp`), `ridge`: how well the continuous attribute can be read off them,
+            `representation`: similarities within and between groups, alignment, uniformity.
         seed: of initialisation and batch order.
         threads: CPU threads of the trial; results are bit for bit the same only for the same number.
     """
@@ -53,6 +59,10 @@ class TrainOptions:
     corruption: Annotated[float, Range(low=0.0, high=1.0)] = 0.3
     noise: Annotated[float, Range(low=0.0)] = 0.1
     evaluation_size: Annotated[int, Range(low=1)] | None = None
+    drop_last: bool = False
+    precision: Literal["float32", "bfloat16"] = "float32"
+    compile: bool = False
+    final: tuple[Literal["knn", "lbfgs", "mlp", "representation", "ridge"], ...] = ()
     seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0
     threads: Annotated[int, Range(low=1, high=1024)] = 1
 
@@ -70,12 +80,13 @@ class TrialConfig:
     def from_document(cls, document: Mapping[str, Any], params: Mapping[str, Any] | None = None) -> "TrialConfig":
         """From nested sections, as a study file or `to_document` has them, with dotted keys set in them."""
         sections = with_params(document, params or {})
-        train = sections["train"] | {"lr_milestones": tuple(sections["train"].get("lr_milestones", ()))}
+        given = sections["train"].items()
+        train: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given}
         return cls(sections["data"], sections["model"], sections["method"], TrainOptions(**train))
 
     def to_document(self) -> dict[str, Any]:
         """As nested dictionaries of plain values."""
-        train = asdict(self.train) | {"lr_milestones": list(self.train.lr_milestones)}
+        train = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self.train).items()}
         return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
 
 

@@ -1,8 +1,9 @@
 """The training loop of one trial, top to bottom."""
 
 import math
-import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -12,12 +13,13 @@ from torch.nn import functional
 from study import methods, models
 from study.data.dataset import Dataset
 from study.methods import UNKNOWN, Batch
-from study.training import checkpoint, metrics
+from study.training import augment, checkpoint
 from study.training.bias import known_labels
-from study.training.config import TrainOptions, TrialConfig
+from study.training.clock import Clock
+from study.training.config import TrialConfig
+from study.training.evaluation import Evaluation
+from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
-
-EVALUATION_BATCH = 2048
 
 
 class Diverged(Exception):
@@ -38,21 +40,23 @@ class Trial:
     """
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
-        self.config, self.dataset, self.facts = config, dataset, dataset.facts
+        self.config, self.dataset, self.options = config, dataset, config.train
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.set_num_threads(config.train.threads)
-        torch.manual_seed(config.train.seed)
-        self.method = methods.build(config.method, self.facts, lambda: models.network(config.model, self.facts))
-        encoders = self.method.encoders()
-        self.probes = nn.ModuleDict(
-            {name: nn.Linear(encoder.features, self.facts.classes) for name, encoder in encoders.items()}
-        )
+        torch.set_num_threads(self.options.threads)
+        torch.manual_seed(self.options.seed)
+        facts, name = dataset.facts, self.options.augmentation
+        seen = replace(facts, shape=augment.output_shape(name, facts.shape, self.options))
+        self.method = methods.build(config.method, facts, lambda: models.network(config.model, seen))
+        encoders = self.method.encoders().items()
+        self.probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
         for module in (self.method, self.probes):
             module.to(self.device).to(memory_format=torch.channels_last)
-        self._splits = {name: Resident(split, self.facts, self.device) for name, split in dataset.splits.items()}
+        self._splits = {name: Resident(split, facts, self.device) for name, split in dataset.splits.items()}
+        self._augmentation = augment.build(name, facts.shape, self.options)
+        self.evaluation = Evaluation(self.method, self.probes, self._splits, facts, self.options)
 
     def run(self, resume: Path | None = None) -> Iterator[dict[str, float]]:
-        """Train, giving the metrics of each epoch: `train/loss`, `val/*`, `time/epoch` in seconds.
+        """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
 
         Args:
             resume: a file that is written after each epoch, before its metrics are given. Where it exists, training
@@ -61,52 +65,53 @@ class Trial:
         Raises:
             Diverged: the loss of an epoch is not finite.
         """
-        options = self.config.train
+        options, method = self.options, self.method
         labels = known_labels(self.config, self.dataset, self.device)
-        self.method.begin(labels)
-        optimizer, probe_optimizer = _optimizer(self.method, options), _probe_optimizer(self.probes, options)
-        schedule = _schedule(optimizer, options)
+        method.begin(labels)
+        forward = torch.compile(method) if options.compile else method
+        main, beside = optimizer(method.parameters(), options), self._probe_optimizer()
+        rates = schedule(main, options)
+        states = {"method": method, "probes": self.probes, "optimizer": main, "probe_optimizer": beside, "rates": rates}
         order = torch.Generator().manual_seed(options.seed)
-        states = {"method": self.method, "probes": self.probes, "schedule": schedule}
-        states |= {"optimizer": optimizer, "probe_optimizer": probe_optimizer}
-        done = checkpoint.restore(resume, states, {"order": order}) if resume and resume.exists() else 0
+        chance = torch.Generator(self.device).manual_seed(options.seed)
+        generators = {"order": order, "chance": chance}
+        done = checkpoint.restore(resume, states, generators) if resume and resume.exists() else 0
+        clock = Clock(self.device)
         for epoch in range(done + 1, options.epochs + 1):
-            started = time.perf_counter()
-            self.method.begin_epoch(epoch, options.epochs)
-            self.method.train()
+            method.begin_epoch(epoch, options.epochs)
+            method.train()
             total, count = torch.zeros((), device=self.device), 0
             for index in self._batches(order):
-                batch = Batch(self._views(index), labels.at(index), index)
-                loss, features = self.method(batch)
-                optimizer.zero_grad(set_to_none=True)
-                probe_optimizer.zero_grad(set_to_none=True)
-                (loss + self._probe_loss(features, index)).backward()
-                optimizer.step()
-                probe_optimizer.step()
-                total += loss.detach() * len(index)
-                count += len(index)
-            schedule.step()
-            mean_loss = float(total) / count
-            if not math.isfinite(mean_loss):
-                raise Diverged(f"loss is {mean_loss} in epoch {epoch}")
-            values = {"train/loss": mean_loss, **self.evaluate("val")}
+                with clock.phase("data"):
+                    batch = Batch(self._views(index, chance), labels.at(index), index)
+                with clock.phase("training"):
+                    with self._precision():
+                        loss, features = forward(batch)
+                        probe_loss = self._probe_loss(features, index)
+                    main.zero_grad(set_to_none=True)
+                    beside.zero_grad(set_to_none=True)
+                    (loss + probe_loss).backward()
+                    if options.clip_norm is not None:
+                        nn.utils.clip_grad_norm_(method.parameters(), options.clip_norm)
+                    main.step()
+                    beside.step()
+                    total += loss.detach() * len(index)
+                    count += len(index)
+            rates.step()
+            with clock.phase("evaluation"):
+                values = {"train/loss": float(total) / count}
+                if not math.isfinite(values["train/loss"]):
+                    raise Diverged(f"loss is {values['train/loss']} in epoch {epoch}")
+                values |= self.evaluate("val", final=epoch == options.epochs)
+                values |= self._diagnosis(batch)
             if resume:
-                checkpoint.keep(resume, epoch, states, {"order": order})
-            yield {**values, "time/epoch": time.perf_counter() - started}
+                checkpoint.keep(resume, epoch, states, generators)
+            yield values | clock.epoch(images=count)
 
-    @torch.no_grad()
-    def evaluate(self, split: str) -> dict[str, float]:
-        """The metrics of a split, `SPLIT/NAME`, with the networks as they are."""
-        self.method.eval()
-        data = self._splits[split]
-        values: dict[str, Tensor] = {}
-        for name, encoder in self.method.encoders().items():
-            parts = torch.arange(len(data), device=self.device).split(EVALUATION_BATCH)
-            scores = torch.cat([self._logits(name, encoder(data.normalised(data.pixels(part)))) for part in parts])
-            found = metrics.compute(scores, scores.argmax(1), data.target, data.bias, self.facts)
-            prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
-            values |= {f"{prefix}{metric}": value for metric, value in found.items()}
-        return dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
+    def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
+        """The metrics of a split, `SPLIT/NAME`, with the networks as they are; with `final` all of `train.final`."""
+        with self._precision():
+            return self.evaluation(split, final)
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
@@ -121,55 +126,48 @@ class Trial:
         """Take the weights that `save` wrote for this configuration."""
         from safetensors.torch import load_file
 
+        self.method.begin(known_labels(self.config, self.dataset, self.device))
+        self.method.begin_epoch(self.options.epochs, self.options.epochs)
         self._modules().load_state_dict(load_file(path))
 
     def _batches(self, order: torch.Generator) -> Iterator[Tensor]:
         """Positions of the training samples in random order; a last batch of one sample is left out."""
-        size, train = self.config.train.batch_size, self._splits["train"]
+        size, train = self.options.batch_size, self._splits["train"]
+        least = size if self.options.drop_last else 2
         for index in torch.randperm(len(train), generator=order).to(self.device).split(size):
-            if len(index) > 1:
+            if len(index) >= min(least, len(train)):
                 yield index
 
-    def _views(self, index: Tensor) -> Tensor:
+    def _views(self, index: Tensor, chance: torch.Generator) -> Tensor:
         """The samples as the network sees them, (V, B, ...)."""
         train = self._splits["train"]
         pixels = train.pixels(index)
-        return train.normalised(pixels)[None]
+        if self.method.views == 1:
+            return train.normalised(self._augmentation(pixels, chance))[None]
+        return torch.stack([train.normalised(self._augmentation(pixels, chance)) for _ in range(self.method.views)])
 
     def _probe_loss(self, features: dict[str, Tensor], index: Tensor) -> Tensor | float:
-        if self.method.classifies:
-            return 0.0
+        """Of the probes that are looked at, on features that pass no gradient on."""
         target = self._splits["train"].target[index]
         parts = [
-            functional.cross_entropy(self._probe(name, part.detach()), target, ignore_index=UNKNOWN)
+            functional.cross_entropy(self.evaluation.online_scores(name, part.detach()), target, ignore_index=UNKNOWN)
             for name, part in features.items()
+            if name != "encoder" or not self.method.classifies
         ]
-        return torch.stack(parts).sum()
+        return torch.stack(parts).sum() if parts else 0.0
 
-    def _logits(self, name: str, features: Tensor) -> Tensor:
-        if self.method.classifies and name == "encoder":
-            return self.method.logits(features)
-        return self._probe(name, features)
+    @torch.no_grad()
+    def _diagnosis(self, batch: Batch) -> dict[str, float]:
+        """The method's own figures on the epoch's last batch, `train/NAME`."""
+        return {f"train/{name}": float(value) for name, value in self.method.diagnose(batch).items()}
 
-    def _probe(self, name: str, features: Tensor) -> Tensor:
-        logits: Tensor = self.probes[name](functional.normalize(features, dim=1))
-        return logits
+    def _precision(self) -> AbstractContextManager[object]:
+        if self.options.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
+
+    def _probe_optimizer(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self.probes.parameters(), lr=self.options.probe_learning_rate)
 
     def _modules(self) -> nn.ModuleDict:
         return nn.ModuleDict({"method": self.method, "probes": self.probes})
-
-
-def _optimizer(module: nn.Module, options: TrainOptions) -> torch.optim.Optimizer:
-    rate, decay = options.learning_rate, options.weight_decay
-    if options.optimizer == "sgd":
-        return torch.optim.SGD(module.parameters(), lr=rate, momentum=options.momentum, weight_decay=decay)
-    return torch.optim.Adam(module.parameters(), lr=rate, weight_decay=decay)
-
-
-def _probe_optimizer(module: nn.Module, options: TrainOptions) -> torch.optim.Optimizer:
-    return torch.optim.Adam(module.parameters(), lr=options.probe_learning_rate)
-
-
-def _schedule(optimizer: torch.optim.Optimizer, options: TrainOptions) -> torch.optim.lr_scheduler.LRScheduler:
-    milestones = [max(1, round(share * options.epochs)) for share in options.lr_milestones]
-    return torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones)

@@ -103,7 +103,10 @@ def _course(command: Command) -> list[dict[str, Any]]:
             "params": trial.params,
             "seed": trial.seed,
             "state": trial.state,
-            "reports": [{k: v for k, v in report.items() if k != "time/epoch"} for report in trial.reports],
+            "reports": [
+                {k: v for k, v in report.items() if not k.startswith(("time/", "speed/", "memory/"))}
+                for report in trial.reports
+            ],
             "tested": trial.tested,
         }
         for trial in record.trials.values()

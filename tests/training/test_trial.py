@@ -19,6 +19,7 @@ from study.data import Dataset, Split
 from study.training import Diverged, Trial, TrialConfig
 from study.training.metrics import available
 
+COST = ("time/", "speed/", "memory/")
 METHOD = ("method.lambda=1.0", "method.epsilon=0.25")
 
 
@@ -33,8 +34,7 @@ def dataset() -> Dataset:
 
 def metrics(trial: Trial) -> list[dict[str, float]]:
     """What the trial gives, without the time that it took; and the test split at its end."""
-    epochs = [{name: value for name, value in one.items() if name != "time/epoch"} for one in trial.run()]
-    return [*epochs, trial.evaluate("test")]
+    return [*timeless(trial.run()), trial.evaluate("test")]
 
 
 FRESH = """
@@ -58,7 +58,7 @@ from study import data, losses, methods, models
 from study.training import Trial, TrialConfig
 config = TrialConfig.from_document(json.loads(sys.argv[1]))
 trial = Trial(config, data.load(config.data), "cpu")
-epochs = [{k: v.hex() for k, v in one.items() if k != "time/epoch"} for one in trial.run()]
+epochs = [{k: v.hex() for k, v in one.items() if k[:4] not in ("time", "spee", "memo")} for one in trial.run()]
 print(json.dumps({"epochs": epochs, "test": {k: v.hex() for k, v in trial.evaluate("test").items()},
                   "found": sorted(BANNED & set(sys.modules))}))
 """
@@ -82,7 +82,9 @@ def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
     names = available(dataset.facts)
     assert {"accuracy", "top5_accuracy", "worst_group_accuracy", "equalized_odds"} <= set(names)
     for one in epochs:
-        assert set(one) == {"train/loss", "time/epoch", *(f"val/{name}" for name in names)}
+        timed = {name for name in one if name.startswith(COST)}
+        assert {"time/epoch", "time/data", "speed/images_per_second", "memory/peak_mib"} <= timed
+        assert set(one) - timed == {"train/loss", *(f"val/{name}" for name in names)}
         assert all(type(value) is float for value in one.values())
 
 
@@ -123,7 +125,7 @@ def test_milestones_lower_the_learning_rate(dataset: Dataset) -> None:
 
 
 def timeless(epochs: Iterable[dict[str, float]]) -> list[dict[str, float]]:
-    return [{name: value for name, value in one.items() if name != "time/epoch"} for one in epochs]
+    return [{name: value for name, value in one.items() if not name.startswith(COST)} for one in epochs]
 
 
 @pytest.mark.parametrize("stop", [1, 2])

@@ -1,0 +1,108 @@
+"""What a trial's networks are worth on a split: online for every epoch, and the final word."""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.methods import Method
+from study.training import metrics, probes, representation
+from study.training.augment import evaluation_resize
+from study.training.config import TrainOptions
+from study.training.probes import ridge
+from study.training.resident import Resident
+
+BATCH = 2048
+
+
+class Evaluation:
+    """Evaluates networks on splits.
+
+    Args:
+        method: its encoders are evaluated, with its own classifier where it has one.
+        online: the linear probe of each encoder, trained beside it.
+        splits: of the data, on the device.
+    """
+
+    def __init__(
+        self, method: Method, online: nn.ModuleDict, splits: Mapping[str, Resident], facts: Facts, options: TrainOptions
+    ) -> None:
+        self._method, self._online, self._splits = method, online, splits
+        self._facts, self._options = facts, options
+
+    @torch.no_grad()
+    def __call__(self, split: str, final: bool = False) -> dict[str, float]:
+        """The metrics of a split, `SPLIT/NAME`; of a further encoder `SPLIT/ENCODER_NAME`.
+
+        Args:
+            final: also what `train.final` names, as `SPLIT/knn_accuracy`.
+        """
+        self._method.eval()
+        values: dict[str, Tensor] = {}
+        for name in self._method.encoders():
+            prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
+            features = self.features(split, name)
+            found = self._metrics(split, torch.cat([self._scores(name, part) for part in features.split(BATCH)]))
+            if final and self._options.final:
+                found |= self._final(split, name, features)
+            values |= {f"{prefix}{metric}": value for metric, value in found.items()}
+        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
+
+    @torch.no_grad()
+    def features(self, split: str, encoder: str = "encoder") -> Tensor:
+        """The encoder's features of a whole split, (N, F) float32, not normalised."""
+        data, module = self._splits[split], self._method.encoders()[encoder]
+        parts = torch.arange(len(data), device=data.target.device).split(BATCH)
+        size = self._options.evaluation_size
+        return torch.cat(
+            [module(data.normalised(evaluation_resize(data.pixels(part), size))).float() for part in parts]
+        )
+
+    def online_scores(self, encoder: str, features: Tensor) -> Tensor:
+        """The linear probe's scores of features (B, F): (B, classes)."""
+        scores: Tensor = self._online[encoder](functional.normalize(features, dim=1))
+        return scores
+
+    def _scores(self, encoder: str, features: Tensor) -> Tensor:
+        if encoder == "encoder" and self._method.classifies:
+            return self._method.logits(features)
+        return self.online_scores(encoder, features)
+
+    def _metrics(self, split: str, scores: Tensor) -> dict[str, Tensor]:
+        data = self._splits[split]
+        return metrics.compute(scores, scores.argmax(1), data.target, data.bias, self._facts)
+
+    def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = {}
+        train = self.features("train", encoder)
+        for name in self._options.final:
+            found |= _FURTHER.get(name, _by_probe(name))(self, split, train, features)
+        return found
+
+    def _attribute(self, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
+        given, asked = self._splits["train"].condition, self._splits[split].condition
+        if given is None or asked is None:
+            return {}
+        return {"condition_mse": ridge.mean_squared_error(ridge.fit(train, given), features, asked)}
+
+    def _representation(self, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
+        data = self._splits[split]
+        return representation.measures(functional.normalize(features, dim=1), data.target, data.bias, self._facts)
+
+    def probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
+        """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""
+        target, seed = self._splits["train"].target, self._options.seed
+        scores = probes.fit(name, train, target, self._facts.classes, seed)(features)
+        return {f"{name}_{metric}": value for metric, value in self._metrics(split, scores).items()}
+
+
+Final = Callable[[Evaluation, str, Tensor, Tensor], dict[str, Tensor]]
+
+
+def _by_probe(name: str) -> Final:
+    return lambda evaluation, split, train, features: evaluation.probed(name, split, train, features)
+
+
+_FURTHER: dict[str, Final] = {"ridge": Evaluation._attribute, "representation": Evaluation._representation}
