@@ -26,6 +26,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+data_app = typer.Typer(help="The data sets: what there is, and getting one onto disk.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")]
@@ -180,6 +183,29 @@ def train(
 
     parsed = final.parse_seeds(seeds)
     _show(running.train(Home.locate(), load_study(spec, assignments or ()), parsed, name, _view(quiet)))
+
+
+@data_app.command("list")
+def list_data(as_json: Json = False) -> None:
+    """List the data sets and whether their files are there. Example: study data list --json"""
+    from study import data_commands
+
+    rows = data_commands.overview()
+    _print_json(rows) if as_json else print(data_commands.table(rows))
+
+
+@data_app.command("prepare")
+def prepare_data(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; see study data list.")],
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Download, check and build a data set. Example: study data prepare biased_mnist --set rho=0.997"""
+    from study import data_commands
+
+    with data_commands.download_bars() as progress:
+        document = data_commands.prepare(name, assignments or (), progress)
+    _print_json(document) if as_json else print(data_commands.text(document))
 
 
 @app.command()

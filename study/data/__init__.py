@@ -1,6 +1,8 @@
 """Data sets by name: each is one module with a dataclass `Options`, `describe(options)` and `load(options)`.
 
-`describe` says what the data set has without reading it; `load` gives it as arrays.
+`describe` says what the data set has without reading it; `load` gives it as arrays, from `cache.cached` where reading
+takes time. `sources(options)`, or a tuple `SOURCES`, says which files it needs. The first line of its docstring,
+`NAME: what it is`, is what `study data list` prints.
 """
 
 from collections.abc import Mapping
@@ -8,9 +10,22 @@ from typing import Any
 
 from study import catalogue
 from study.data.dataset import Dataset, Facts, Split
+from study.data.source import Source, root
 from study.knobs import Knob, knobs
 
-__all__ = ["Dataset", "Facts", "Split", "data_knobs", "describe", "load", "names"]
+__all__ = [
+    "Dataset",
+    "Facts",
+    "Source",
+    "Split",
+    "data_knobs",
+    "describe",
+    "load",
+    "module",
+    "names",
+    "root",
+    "sources",
+]
 
 
 def names() -> list[str]:
@@ -23,18 +38,31 @@ def data_knobs(name: str) -> list[Knob]:
     return list(knobs(catalogue.modules("study.data", "Options")[name].Options))
 
 
+def module(name: str) -> Any:
+    """The module of a data set."""
+    return catalogue.modules("study.data", "Options")[name]
+
+
 def describe(data: Mapping[str, Any]) -> Facts:
     """What the data set of a `data` section has."""
-    module, options = _find(data)
-    return module.describe(options)
+    found, options = _find(data)
+    facts: Facts = found.describe(options)
+    return facts
+
+
+def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
+    """The files that the data set of a `data` section is made from."""
+    found, options = _find(data)
+    return tuple(found.sources(options) if hasattr(found, "sources") else getattr(found, "SOURCES", ()))
 
 
 def load(data: Mapping[str, Any]) -> Dataset:
-    """The data set of a `data` section, as arrays in memory."""
-    module, options = _find(data)
-    return module.load(options)
+    """The data set of a `data` section, as arrays in memory or mapped into it."""
+    found, options = _find(data)
+    dataset: Dataset = found.load(options)
+    return dataset
 
 
 def _find(data: Mapping[str, Any]) -> tuple[Any, Any]:
-    module = catalogue.modules("study.data", "Options")[data["name"]]
-    return module, module.Options(**{key: value for key, value in data.items() if key != "name"})
+    found = module(data["name"])
+    return found, found.Options(**{key: value for key, value in data.items() if key != "name"})

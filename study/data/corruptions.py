@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from study.data import noise_maps
 
-Images = NDArray[np.float32]
+Images = NDArray[np.floating]
 """Images (N, H, W, 3) of 0 to 1."""
 
 Random = np.random.Generator

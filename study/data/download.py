@@ -26,12 +26,14 @@ def silent(name: str, done: int, total: int | None) -> None:
 
 
 def obtain(source: Source, progress: Progress = silent) -> Path:
-    """The source, downloaded and unpacked if it is not there yet.
+    """The source, downloaded and unpacked if it is not there yet; a file is compared with its checksum.
 
     Raises:
         UserError: it cannot be downloaded, or not by us, or what came is not the file; says where to put it by hand.
     """
     if found := source.there():
+        if not source.archive:
+            verify(source, found)
         return found
     archive = source.archive_there()
     if archive is None:

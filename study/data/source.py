@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,8 +124,10 @@ def _listing(folder: Path) -> Iterator[tuple[str, int]]:
 def _sample(place: Path, update: Callable[[bytes], None]) -> None:
     size = place.stat().st_size
     update(str(size).encode())
-    step = max(SAMPLE, (size - SAMPLE) // (SAMPLES - 1)) if size > SAMPLES * SAMPLE else SAMPLE
+    starts: Sequence[int] = range(0, size, SAMPLE)
+    if len(starts) > SAMPLES:
+        starts = [(size - SAMPLE) * index // (SAMPLES - 1) for index in range(SAMPLES)]
     with place.open("rb") as file:
-        for start in range(0, size, step):
+        for start in starts:
             file.seek(start)
             update(file.read(SAMPLE))

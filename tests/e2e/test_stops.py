@@ -103,14 +103,15 @@ def _course(command: Command) -> list[dict[str, Any]]:
             "params": trial.params,
             "seed": trial.seed,
             "state": trial.state,
-            "reports": [
-                {k: v for k, v in report.items() if not k.startswith(("time/", "speed/", "memory/"))}
-                for report in trial.reports
-            ],
+            "reports": [_without_cost(report) for report in trial.reports],
             "tested": trial.tested,
         }
         for trial in record.trials.values()
     ]
+
+
+def _without_cost(report: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in report.items() if not name.startswith(("time/", "speed/", "memory/"))}
 
 
 def _running_in_mlflow(command: Command) -> list[str]:

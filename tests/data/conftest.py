@@ -1,0 +1,29 @@
+"""Data folders for tests: an empty one, and the real files where they are at hand."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REAL = Path(os.environ.get("STUDY_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder; the user's own cache is beside it."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("STUDY_DATA", str(folder))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return folder
+
+
+@pytest.fixture
+def real(root: Path) -> Path:
+    """A data folder with the real files linked into it, so that nothing is written beside them."""
+    if not (REAL / "MNIST").exists():
+        pytest.skip("needs the real data files: set STUDY_DATA")
+    for entry in REAL.iterdir():
+        if entry.name != "prepared":
+            (root / entry.name).symlink_to(entry)
+    return root

@@ -1,0 +1,66 @@
+"""Validation cut from training: disjoint, seeded, and as biased or unbiased as asked."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.data import holdout
+from study.data.dataset import Split
+
+GROUPS = st.lists(st.integers(0, 5), min_size=1, max_size=200).map(np.array)
+SHARES = st.floats(0.01, 0.5)
+
+
+@given(groups=GROUPS, share=SHARES, seed=st.integers(0, 2**32 - 1))
+def test_both_kinds_cut_the_samples_in_two(groups: np.ndarray, share: float, seed: int) -> None:
+    for choose in (holdout.stratified, holdout.balanced):
+        kept, held = choose(groups, share, seed)
+        assert sorted([*kept, *held]) == list(range(len(groups)))
+        assert list(kept) == sorted(kept)
+        assert set(groups) == set(groups[kept])  # no group leaves training
+
+
+@given(groups=GROUPS, share=SHARES, seed=st.integers(0, 99))
+def test_stratified_takes_the_same_share_of_each_group(groups: np.ndarray, share: float, seed: int) -> None:
+    _, held = holdout.stratified(groups, share, seed)
+    counts = np.bincount(groups, minlength=6)
+    assert np.bincount(groups[held], minlength=6).tolist() == [round(count * share) for count in counts.tolist()]
+
+
+@given(groups=GROUPS, share=SHARES, seed=st.integers(0, 99))
+def test_balanced_takes_as_many_of_each_group_as_far_as_there_are_members(
+    groups: np.ndarray, share: float, seed: int
+) -> None:
+    _, held = holdout.balanced(groups, share, seed)
+    counts, taken = (np.bincount(one, minlength=6) for one in (groups, groups[held]))
+    most = taken.max()
+    assert all(have == min(most, count // 2) for have, count in zip(taken, counts, strict=True))
+    assert most <= max(1, round(share * len(groups) / (counts > 0).sum()))
+
+
+def test_the_seed_chooses_whom() -> None:
+    groups = np.repeat(np.arange(4), 50)
+    first, again, other = (holdout.stratified(groups, 0.2, seed)[1].tolist() for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_split_is_cut_by_its_cells() -> None:
+    target, bias = np.repeat([0, 1], 100), np.tile(np.repeat([0, 1], [90, 10]), 2)
+    inputs = np.arange(200, dtype=np.uint8).reshape(200, 1, 1, 1)
+    condition = np.arange(200, dtype=np.float32)[:, None]
+    whole = Split(inputs, target, bias, condition)
+    for kind, cells in {"stratified": [9, 1, 9, 1], "unbiased": [5, 5, 5, 5]}.items():
+        train, val = holdout.cut(whole, 0.1, kind, 0)
+        assert np.bincount(2 * val.target + val.bias, minlength=4).tolist() == cells
+        assert len(train) + len(val) == 200
+        for part in (train, val):
+            rows = part.inputs[:, 0, 0, 0]
+            assert (part.target == target[rows]).all()
+            assert (part.bias == bias[rows]).all()
+            assert (part.condition[:, 0] == rows).all()
+
+
+def test_without_bias_labels_the_classes_are_balanced() -> None:
+    whole = Split(np.zeros((100, 1, 1, 1), np.uint8), np.repeat([0, 1], [80, 20]))
+    _, val = holdout.cut(whole, 0.2, "unbiased", 0)
+    assert np.bincount(val.target).tolist() == [10, 10]
