@@ -1,6 +1,8 @@
-"""Networks by name: each is one module with a dataclass `Options` and `build(options, facts)`.
+"""Networks by name: each is one module with a dataclass `Options`, `unsuited(options, facts)` and
+`build(options, facts)`.
 
-`build` gives an `Encoder`; `network` puts the projection head of the same section on it.
+`unsuited` says what is wrong with a data set for the network, or None. `build` gives an `Encoder`; `network` puts the
+projection head of the same section on it.
 """
 
 from collections.abc import Mapping
@@ -9,13 +11,14 @@ from typing import Any
 
 from study import catalogue
 from study.data.dataset import Facts
+from study.errors import UserError
 from study.knobs import Knob, knobs
 from study.models.encoder import Encoder
 from study.models.head import HeadOptions, Network
 
 HEAD = {field.name for field in fields(HeadOptions)}
 
-__all__ = ["Encoder", "Network", "build", "model_knobs", "names", "network"]
+__all__ = ["Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited"]
 
 
 def names() -> list[str]:
@@ -23,15 +26,32 @@ def names() -> list[str]:
     return list(catalogue.modules("study.models", "Options"))
 
 
-def model_knobs(name: str) -> list[Knob]:
-    """The keys of a `model` section with this name: the encoder's own and those of the head."""
-    return [*knobs(catalogue.modules("study.models", "Options")[name].Options), *knobs(HeadOptions)]
+def model_knobs(model: Mapping[str, Any]) -> list[Knob]:
+    """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
+    head = model.get("head", "none")
+    without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
+    own = knobs(catalogue.modules("study.models", "Options")[model["name"]].Options)
+    return [*own, *(knob for knob in knobs(HeadOptions) if knob.key not in without)]
+
+
+def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
+    """What is wrong with a data set for the network of a `model` section, ready to show; None if it can be trained."""
+    problem = _problem(model, facts)
+    if problem is None:
+        return None
+    others = [name for name in names() if _problem({"name": name}, facts) is None]
+    return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"
 
 
 def build(model: Mapping[str, Any], facts: Facts) -> Encoder:
-    """The encoder of a `model` section for a data set, freshly initialised from torch's generator."""
-    module = catalogue.modules("study.models", "Options")[model["name"]]
-    options = module.Options(**{key: value for key, value in model.items() if key not in {"name", *HEAD}})
+    """The encoder of a `model` section for a data set, freshly initialised from torch's generator.
+
+    Raises:
+        UserError: the network is not one for this data.
+    """
+    if (problem := unsuited(model, facts)) is not None:
+        raise UserError(f"model.name: {problem}")
+    module, options = _choice(model)
     encoder: Encoder = module.build(options, facts)
     return encoder
 
@@ -39,3 +59,15 @@ def build(model: Mapping[str, Any], facts: Facts) -> Encoder:
 def network(model: Mapping[str, Any], facts: Facts) -> Network:
     """The encoder of a `model` section with its projection head."""
     return Network(build(model, facts), HeadOptions(**{key: model[key] for key in HEAD if key in model}))
+
+
+def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The module of a `model` section and its options, those of the head left out."""
+    module = catalogue.modules("study.models", "Options")[model["name"]]
+    return module, module.Options(**{key: value for key, value in model.items() if key not in {"name", *HEAD}})
+
+
+def _problem(model: Mapping[str, Any], facts: Facts) -> str | None:
+    module, options = _choice(model)
+    problem: str | None = module.unsuited(options, facts)
+    return problem

@@ -4,6 +4,13 @@ from torch import nn
 
 
 class Encoder(nn.Module):
-    """A module from normalised images (B, C, H, W) to features (B, `features`)."""
+    """A module from normalised images (B, C, H, W), or rows of a table (B, F), to features (B, `features`)."""
 
     features: int
+
+
+def kaiming(module: nn.Module) -> None:
+    """Draw the weights of every convolution anew, as He et al. 2015 by the number of outputs (fan-out)."""
+    for part in module.modules():
+        if isinstance(part, nn.Conv2d):
+            nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu")

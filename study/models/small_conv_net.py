@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from study.data.dataset import Facts
 from study.knobs import Range
 from study.models.encoder import Encoder
+from study.models.inputs import not_images
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class SmallConvNet(Encoder):
 
     def forward(self, images: Tensor) -> Tensor:
         return torch.flatten(self.layers(images).mean((2, 3)), 1)
+
+
+def unsuited(options: Options, facts: Facts) -> str | None:
+    """Any images will do."""
+    return not_images(facts)
 
 
 def build(options: Options, facts: Facts) -> Encoder:

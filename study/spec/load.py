@@ -8,7 +8,7 @@ from typing import Any, Literal, get_origin
 
 from study import data, methods, models
 from study.errors import UserError, nearest
-from study.knobs import knobs
+from study.knobs import Knob, knobs
 from study.spec.checks import Problems, check, one_of, section_model
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
@@ -92,17 +92,23 @@ def _check_section(section: str, values: Mapping[str, Any], at: Key, problems: P
         return None
     if section == "method":
         return _check_method(values, at, problems)
-    keys = data.data_knobs(values["name"]) if section == "data" else models.model_knobs(values["name"])
+    keys = data.data_knobs(values["name"]) if section == "data" else models.model_knobs(values)
+    return _check_keys(section, keys, values, at, problems)
+
+
+def _check_keys(
+    section: str, keys: Iterable[Knob], values: Mapping[str, Any], at: Key, problems: Problems
+) -> dict[str, Any] | None:
+    """A section whose other keys may depend on the values of those that name one of a few."""
+    switches = [knob for knob in keys if get_origin(knob.type) is Literal]
+    given = {knob.key: values[knob.key] for knob in switches if knob.key in values}
+    if check(section_model(section, switches), given, at, problems) is None:
+        return None
     return check(section_model(section, keys, name=(str, ...)), values, at, problems)
 
 
 def _check_method(values: Mapping[str, Any], at: Key, problems: Problems) -> dict[str, Any] | None:
-    keys = methods.method_knobs(values)
-    switches = [knob for knob in keys.values() if get_origin(knob.type) is Literal]
-    given = {knob.key: values[knob.key] for knob in switches if knob.key in values}
-    if check(section_model("method", switches), given, at, problems) is None:
-        return None  # which other keys there are depends on them
-    complete = check(section_model("method", keys.values(), name=(str, ...)), values, at, problems)
+    complete = _check_keys("method", methods.method_knobs(values).values(), values, at, problems)
     if complete and "epsilon" in complete and complete["epsilon"] > 2.0 / complete["temperature"]:
         limit = 2.0 / complete["temperature"]
         problems.add(

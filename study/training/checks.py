@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from study import methods
+from study import methods, models
 from study.data.dataset import Facts
 from study.training import augment
 
@@ -17,6 +17,8 @@ def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterato
     method, train, name = sections["method"], sections["train"], sections["data"]["name"]
     for key, why in methods.lacking(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
+    if reason := models.unsuited(sections["model"], facts):
+        yield ("model", "name"), reason
     augmentation = train["augmentation"]
     if reason := augment.suits(augmentation, facts):
         yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"

@@ -1,0 +1,55 @@
+"""lenet: LeNet-5 with tanh, the CCL-K paper's network for ColorMNIST (protocol 2)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.models.encoder import Encoder
+from study.models.inputs import not_images, size
+
+SIDE = 32
+
+
+@dataclass(frozen=True)
+class Options:
+    """It has no keys."""
+
+
+class LeNet(Encoder):
+    """5 x 5 convolutions to 6, 16 and 120 channels, mean pooling after the first two, 84 features without activation.
+
+    Works on 32 x 32 pixels; smaller images are padded with zeros on every side, 28 x 28 as LeCun et al. 1998 did.
+    """
+
+    features = 84
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            *(nn.Conv2d(channels, 6, 5), nn.Tanh(), nn.AvgPool2d(2)),
+            *(nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2)),
+            *(nn.Conv2d(16, 120, 5), nn.Tanh()),
+        )
+        self.last = nn.Linear(120, self.features)
+
+    def forward(self, images: Tensor) -> Tensor:
+        margins = [(SIDE - side) // 2 for side in images.shape[:1:-1]]
+        padded = functional.pad(images, [margin for margin in margins for _ in range(2)])
+        return self.last(torch.flatten(self.layers(padded), 1))
+
+
+def unsuited(options: Options, facts: Facts) -> str | None:
+    """Images of 28 or 32 pixels a side, in whatever channels."""
+    if (problem := not_images(facts)) is not None:
+        return problem
+    if all(side in (28, SIDE) for side in facts.shape[1:]):
+        return None
+    return f"takes images of 28 x 28 or {SIDE} x {SIDE} pixels, not of {size(facts)}"
+
+
+def build(options: Options, facts: Facts) -> Encoder:
+    """The network for images of `facts.shape`."""
+    return LeNet(facts.shape[0])

@@ -1,0 +1,18 @@
+"""resnet18: the FSCL paper's network (cifar stem; protocol 3) and the WCL paper's for CelebA and Waterbirds."""
+
+from study.data.dataset import Facts
+from study.models.encoder import Encoder
+from study.models.inputs import not_images
+from study.models.residual import ResNetOptions, resnet
+
+Options = ResNetOptions
+
+
+def unsuited(options: ResNetOptions, facts: Facts) -> str | None:
+    """Any images will do."""
+    return not_images(facts)
+
+
+def build(options: ResNetOptions, facts: Facts) -> Encoder:
+    """The network for images of `facts.shape`: 512 features."""
+    return resnet("resnet18", options, facts)

@@ -1,0 +1,18 @@
+"""resnet50: the network of DCL, HCL and WCL (cifar stem; protocol 4) and of the CCL-K paper."""
+
+from study.data.dataset import Facts
+from study.models.encoder import Encoder
+from study.models.inputs import not_images
+from study.models.residual import ResNetOptions, resnet
+
+Options = ResNetOptions
+
+
+def unsuited(options: ResNetOptions, facts: Facts) -> str | None:
+    """Any images will do."""
+    return not_images(facts)
+
+
+def build(options: ResNetOptions, facts: Facts) -> Encoder:
+    """The network for images of `facts.shape`: 2048 features."""
+    return resnet("resnet50", options, facts)

@@ -1,0 +1,100 @@
+"""Projection heads: those of the protocols, and what is common to all."""
+
+import pytest
+import torch
+from torch import nn
+
+from study import models
+from study.data.dataset import Facts
+from study.models.head import HeadOptions, build
+
+FACTS = Facts(10, 10, (3, 28, 28))
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+LINEAR, NORM, RELU = "Linear", "BatchNorm1d", "ReLU"
+
+# Protocol, features of its network, its head, and what that must be: layers, and parameters by hand.
+PROTOCOLS = [
+    ("FairKL 128-128-128", 128, HeadOptions("mlp", 128, 128), [LINEAR, RELU, LINEAR], 2 * (128 * 128 + 128)),
+    ("FSCL 512-512-128", 512, HeadOptions("mlp", 512, 128), [LINEAR, RELU, LINEAR], 512 * 513 + 128 * 513),
+    (
+        "DCL 2048-512-128",
+        2048,
+        HeadOptions("mlp", 512, 128, "hidden"),
+        [LINEAR, NORM, RELU, LINEAR],
+        2048 * 512 + 2 * 512 + 512 * 128 + 128,
+    ),
+    (
+        "CCL-K critic 84-84-128",
+        84,
+        HeadOptions("mlp", 84, 128, "both"),
+        [LINEAR, NORM, RELU, LINEAR, NORM],
+        84 * 84 + 2 * 84 + 84 * 128,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("features", "options", "layers", "count"), [one[1:] for one in PROTOCOLS], ids=[one[0] for one in PROTOCOLS]
+)
+def test_heads_are_the_protocols(features: int, options: HeadOptions, layers: list[str], count: int) -> None:
+    head = build(options, features)
+    assert [type(part).__name__ for part in head] == layers
+    assert sum(tensor.numel() for tensor in head.parameters()) == count
+    assert head(torch.randn(5, features)).shape == (5, 128)
+
+
+def test_embeddings_normalised_over_the_batch_have_no_mean() -> None:
+    embeddings = build(HeadOptions("mlp", 16, 8, "both"), 12)(torch.randn(64, 12))
+    assert embeddings.mean(0).abs().max() < 1e-5
+    assert (embeddings.var(0, correction=0) - 1).abs().max() < 1e-2
+
+
+@pytest.mark.parametrize("kind", ["none", "linear", "mlp"])
+@pytest.mark.parametrize("norm", ["none", "hidden", "both"])
+def test_a_network_gives_features_and_embeddings(kind: str, norm: str) -> None:
+    model = {
+        "name": "small_conv_net",
+        "width": 2,
+        "head": kind,
+        "head_norm": norm,
+        "head_hidden": 6,
+        "head_features": 5,
+    }
+    network = models.network(model, FACTS)
+    images = torch.randn(4, *FACTS.shape)
+    features, embeddings = network(images)
+    assert features.shape == (4, network.features) == (4, 8)
+    assert torch.equal(features, network.encoder(images))
+    assert network.has_head == (kind != "none")
+    assert embeddings is features if kind == "none" else embeddings.shape == (4, 5)
+    biases = [part.bias is not None for part in network.head.modules() if isinstance(part, nn.Linear)]
+    assert biases == {"none": [], "linear": [norm != "both"], "mlp": [norm == "none", norm != "both"]}[kind]
+
+
+def test_a_network_survives_its_state_dict() -> None:
+    model = {"name": "small_conv_net", "width": 2, "head": "mlp", "head_norm": "both"}
+    first, second = models.network(model, FACTS), models.network(model, FACTS)
+    images = torch.randn(4, *FACTS.shape)
+    first(images)
+    second.load_state_dict(first.state_dict())
+    assert all(torch.equal(one, other) for one, other in zip(first.eval()(images), second.eval()(images), strict=True))
+
+
+def test_the_encoder_of_a_seed_does_not_depend_on_the_head() -> None:
+    encoders = []
+    for kind in ("none", "mlp"):
+        torch.manual_seed(3)
+        encoders.append(models.network({"name": "small_conv_net", "head": kind}, FACTS).encoder.state_dict())
+    assert all(torch.equal(encoders[0][name], encoders[1][name]) for name in encoders[0])
+
+
+def test_every_network_has_the_keys_of_the_head() -> None:
+    for name in models.names():
+        keys = {knob.key for knob in models.model_knobs(name)}
+        assert {"head", "head_hidden", "head_features", "head_norm"} <= keys
