@@ -24,7 +24,7 @@ class Counts:
     def of(cls, prediction: Tensor, target: Tensor, bias: Tensor | None, facts: Facts) -> "Counts":
         """Count predictions (N,). A target of -1 leaves the sample out; a bias label of -1 is unknown."""
         classes, columns = facts.classes, (facts.bias_classes or 0) + 1
-        column = torch.full_like(target, -1) if bias is None else bias
+        column = torch.full_like(target, -1) if bias is None or not facts.bias_classes else bias
         column = torch.where(column < 0, columns - 1, column)
         cell = (target.clamp(min=0) * columns + column) * classes + prediction
         # index_add, not bincount, which asks the device for the largest index; on integers it is deterministic

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from fairlearn.metrics import MetricFrame, demographic_parity_difference, equal_opportunity_difference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, recall_score, roc_auc_score, top_k_accuracy_score
 
@@ -68,6 +68,7 @@ def test_without_bias_labels_there_is_no_metric_of_groups() -> None:
         "balanced_accuracy": 0.75,
         "worst_class_accuracy": 0.5,
     }
+    assert computed([0, 1, 1], [0, 1, 0], [7, 8, 9], of) == computed([0, 1, 1], [0, 1, 0], None, of)
     assert metrics.available(of) == ["accuracy", "balanced_accuracy", "worst_class_accuracy", "auc"]
 
 
@@ -110,6 +111,16 @@ def test_a_split_without_any_label_has_no_metric() -> None:
         torch.rand(3, 6), *(torch.tensor(one) for one in ([0, 1, 2], [-1] * 3, [0] * 3)), facts(6, 2)
     )
     assert all(np.isnan(float(value)) for value in found.values())
+
+
+@pytest.mark.parametrize("of", [facts(2, 2), facts(10, 10)])
+def test_no_metric_waits_for_the_device(of: Facts) -> None:
+    """Tensors without data: whatever read a value, or had a shape that depends on one, would raise."""
+    scores = torch.empty(50, of.classes, device="meta")
+    labels = [torch.empty(50, dtype=torch.int64, device="meta") for _ in range(2)]
+    found = metrics.compute(scores, scores.argmax(1), *labels, of)
+    assert list(found) == metrics.available(of)
+    assert torch.stack(list(found.values())).device.type == "meta"
 
 
 def test_classes_and_groups_that_the_split_lacks_do_not_count() -> None:
@@ -220,6 +231,7 @@ def test_every_metric_is_what_counting_gives(drawn: tuple[list[int], list[int], 
         assert found[name] == pytest.approx(np.nan if value is None else value, nan_ok=True), name
 
 
+@settings(max_examples=25)
 @given(predictions())
 def test_gaps_and_balance_are_those_of_fairlearn_and_scikit_learn(
     drawn: tuple[list[int], list[int], list[int], Facts],

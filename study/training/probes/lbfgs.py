@@ -50,7 +50,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
         return value
 
     with torch.enable_grad():
-        optimizer.step(objective)  # type: ignore[no-untyped-call]
+        optimizer.step(objective)
     weight = _weight(searched.detach(), root)
     offset = bias.detach() - weight @ centre
     return lambda given: linear(given.float(), weight, offset)
