@@ -81,7 +81,7 @@ def codes(frame: "pd.DataFrame", column: str, values: Sequence[str], path: Path)
     """
     import pandas as pd
 
-    found = pd.Index(list(values)).get_indexer(frame[column]).astype(np.int64)
+    found = pd.Index(list(values)).get_indexer(pd.Index(frame[column])).astype(np.int64)
     if (found < 0).any():
         row = int((found < 0).argmax())
         allowed = ", ".join(values)
