@@ -19,7 +19,7 @@ def write_idx(path: Path, array: np.ndarray) -> None:
     """An IDX file of unsigned bytes, gzipped."""
     header = bytes((0, 0, 8, array.ndim)) + b"".join(struct.pack(">I", size) for size in array.shape)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(header + array.astype(np.uint8).tobytes()))
+    path.write_bytes(gzip.compress(header + array.astype(np.uint8).tobytes(), 1))
 
 
 def write_mnist(root: Path, train: int = TRAIN, test: int = TEST) -> None:

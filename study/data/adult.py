@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 
 from study.data import tables
 from study.data.cache import cached
@@ -122,7 +121,7 @@ def _encoded(path: Path, options: Options) -> tables.Rows:
     frame = tables.read_csv(path, COLUMNS, header=None, names=COLUMNS, comment="|", skipinitialspace=True)
     frame["income"] = frame["income"].str.rstrip(".")
     if not options.unknown:
-        frame = pd.DataFrame(frame[~(frame == "?").any(axis=1)])
+        frame = frame.loc[~(frame == "?").any(axis=1)]
     return tables.Rows(
         tables.numbers(frame, NUMBERS, path),
         tables.one_hot(frame, _categories(options), path),

@@ -4,15 +4,16 @@ ProPublica's table identifies people. Only the columns below are ever read from 
 """
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data import tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.source import Source
 from study.knobs import Range
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VERSION = 1
 
@@ -76,11 +77,11 @@ def _categories(options: Options) -> dict[str, tuple[str, ...]]:
 
 def _rows(options: Options) -> tables.Rows:
     path = SOURCES[0].find()
-    frame = tables.read_csv(path, COLUMNS)
+    frame = tables.read_csv(path, COLUMNS, empty=FILTER)
     if options.filtered:
-        frame = pd.DataFrame(frame[_kept(frame)])
+        frame = frame.loc[_kept(frame)]
     if options.races == "two":
-        frame = pd.DataFrame(frame[frame["race"].isin(RACES["two"])])
+        frame = frame.loc[frame["race"].isin(RACES["two"])]
     return tables.Rows(
         tables.numbers(frame, NUMBERS, path),
         tables.one_hot(frame, _categories(options), path),
@@ -89,8 +90,10 @@ def _rows(options: Options) -> tables.Rows:
     )
 
 
-def _kept(frame: pd.DataFrame) -> "pd.Series[bool]":
+def _kept(frame: "pd.DataFrame") -> "pd.Series[bool]":
     """The rows of ProPublica's analysis: arrest near the screening, a known outcome, charge and score."""
+    import pandas as pd
+
     days = pd.to_numeric(frame["days_b_screening_arrest"], errors="coerce")
     known = (frame["is_recid"] != "-1") & (frame["c_charge_degree"] != "O") & (frame["score_text"] != "N/A")
     return days.between(-30, 30) & known

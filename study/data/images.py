@@ -41,7 +41,7 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
         UserError: the archive is cut short or damaged.
     """
     try:
-        with tarfile.open(archive, "r|*") as packed:
+        with tarfile.open(archive) as packed:  # as a stream ("r|*") it would end early without a word
             for member in packed:
                 if (file := packed.extractfile(member)) is not None:
                     yield member.name.removeprefix("./"), file.read()

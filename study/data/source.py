@@ -84,13 +84,13 @@ class Source:
         ways = []
         if self.url:
             ways = [
-                "`study data prepare` downloads it",
+                "`study data prepare NAME` downloads it",
                 f"without a network, put the file of {self.url} at {root() / (self.archive or self.path)}",
             ]
         elif self.archive:
             ways = [f"put its archive at {root() / self.archive}"]
         if self.archive:
-            ways.append("`study data prepare` unpacks it")
+            ways.append("`study data prepare NAME` unpacks it")
         told = "; ".join(ways)
         return " ".join(part for part in (f"{root() / self.path}: not found.", told and f"{told}.", self.note) if part)
 

@@ -1,16 +1,18 @@
 """Tables of people as numbers: one-hot categories, numbers standardised over the training rows, seeded splits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from study.data.dataset import Split
 from study.errors import UserError
+
+if TYPE_CHECKING:  # imported where it is used: every process that knows the data sets' names would wait for it
+    import pandas as pd
 
 SHARES = (0.70, 0.15, 0.15)
 """Of train, val and test, as the WCL paper (section 6.2) splits."""
@@ -29,34 +31,40 @@ class Rows:
     bias: NDArray[np.int64]
 
 
-def read_csv(path: Path, columns: Sequence[str], **reading: Any) -> pd.DataFrame:
+def read_csv(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
     """These columns of a file, as text, without the spaces around.
 
     Args:
+        empty: columns in which a row may have no value.
         reading: further arguments of `pandas.read_csv`.
 
     Raises:
-        UserError: the file is no table, lacks a column, or ends within a row.
+        UserError: the file is no table, lacks a column, or a row lacks a value, as where a file is cut short.
     """
+    import pandas as pd
+
     try:
         frame = pd.read_csv(path, usecols=list(columns), dtype=str, keep_default_na=False, na_values=[], **reading)
     except (ValueError, OSError) as error:  # pandas' parser errors are ValueErrors
         raise UserError(f"{path}: cannot be read: {error}. Get it again") from None
-    frame = frame[list(columns)]
+    frame = frame[list(columns)].apply(lambda column: column.str.strip())
     if frame.empty:
         raise UserError(f"{path}: holds no rows. Get it again")
-    short = frame.isna().any(axis=1)
-    if short.any():
-        raise UserError(f"{path}: row {int(short.argmax()) + 1} ends early: cut short. Get it again")
-    return frame.apply(lambda column: column.str.strip())
+    for column in [name for name in columns if name not in empty]:
+        lacking = frame[column].isna() | (frame[column] == "")
+        if lacking.any():
+            raise UserError(f"{path}: row {int(lacking.argmax()) + 1} has no {column}; cut short? Get it again")
+    return frame
 
 
-def numbers(frame: pd.DataFrame, columns: Sequence[str], path: Path) -> NDArray[np.float64]:
+def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArray[np.float64]:
     """These columns as numbers, (N, K).
 
     Raises:
         UserError: a value is none.
     """
+    import pandas as pd
+
     parsed = frame[list(columns)].apply(pd.to_numeric, errors="coerce")
     for column in columns:
         if parsed[column].isna().any():
@@ -65,13 +73,15 @@ def numbers(frame: pd.DataFrame, columns: Sequence[str], path: Path) -> NDArray[
     return parsed.to_numpy(np.float64)
 
 
-def codes(frame: pd.DataFrame, column: str, values: Sequence[str], path: Path) -> NDArray[np.int64]:
+def codes(frame: "pd.DataFrame", column: str, values: Sequence[str], path: Path) -> NDArray[np.int64]:
     """The index of each row's value in `values`, (N,).
 
     Raises:
         UserError: a value is not among them.
     """
-    found = pd.Categorical(frame[column], categories=list(values)).codes.astype(np.int64)
+    import pandas as pd
+
+    found = pd.Index(list(values)).get_indexer(pd.Index(frame[column])).astype(np.int64)
     if (found < 0).any():
         row = int((found < 0).argmax())
         allowed = ", ".join(values)
@@ -79,7 +89,7 @@ def codes(frame: pd.DataFrame, column: str, values: Sequence[str], path: Path) -
     return found
 
 
-def one_hot(frame: pd.DataFrame, categories: Categories, path: Path) -> NDArray[np.float64]:
+def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:
     """All one-hot columns side by side."""
     parts = [np.eye(len(values))[codes(frame, column, values, path)] for column, values in categories.items()]
     return np.concatenate(parts, axis=1)

@@ -141,6 +141,7 @@ def test_a_missing_batch_is_named(root: Path) -> None:
 
 
 GREY = encoded(np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype(np.uint8))
+SMALL = encoded(np.zeros((8, 8, 3), np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,10 @@ GREY = encoded(np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype(np.
     [
         ({"train/cat/0001.jpg": GREY[:-200]}, "train/cat/0001.jpg: not a readable image"),
         ({"train/cat/0001.jpg": b""}, "train/cat/0001.jpg: not a readable image"),
-        ({"train/cat/0001.jpg": encoded(np.zeros((8, 8, 3), np.uint8))}, "0001.jpg: an image of 8 x 8 pixels, 32 x 32"),
+        (
+            {"train/cat/0001.jpg": encoded(np.zeros((8, 8, 3), np.uint8))},
+            "train/cat/0001.jpg: an image of 8 x 8 pixels, 32 x 32",
+        ),
         ({"train/cow/0001.jpg": GREY}, "train/cow/0001.jpg is in folder 'cow', allowed are airplane"),
         ({}, "holds no images"),
     ],
@@ -160,10 +164,12 @@ def test_a_wrong_archive_is_named(root: Path, members: dict[str, bytes], message
         load()
 
 
-def test_an_archive_cut_short_is_named(root: Path) -> None:
+@pytest.mark.parametrize("share", [10, 50, 90])
+def test_an_archive_cut_short_is_named(root: Path, share: int) -> None:
     write_cifar10_jpeg(root)
     path = root / "cifar10-jpeg/train.tar.gz"
-    path.write_bytes(path.read_bytes()[:-500])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * share // 100])
     with pytest.raises(UserError, match=r"train.tar.gz: cannot be read to its end.*get it again"):
         load()
 

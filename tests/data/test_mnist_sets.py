@@ -148,9 +148,7 @@ def test_a_body_shorter_than_the_header_says_is_noticed(root: Path) -> None:
     write_mnist(root)
     whole = gzip.decompress((root / IMAGES).read_bytes())
     (root / IMAGES).write_bytes(gzip.compress(whole[:-1]))
-    with pytest.raises(
-        UserError, match=r"images-idx3-ubyte.gz: has .* bytes, its header promises shape \(200, 28, 28\)"
-    ):
+    with pytest.raises(UserError, match=r"images-idx3-ubyte.gz: has .* bytes, its header promises shape \(200,"):
         load()
 
 
@@ -167,13 +165,13 @@ def test_labels_that_do_not_fit_are_named(root: Path) -> None:
 def test_too_few_digits_for_a_validation_split_are_refused(root: Path) -> None:
     write_mnist(root, train=2)
     with pytest.raises(UserError, match="split val: is empty"):
-        load(val_share=0.1)
+        load(val_share=0.01)
 
 
 def test_mnist_itself(real: Path) -> None:
     dataset = load(rho=0.997)
-    assert {name: len(split) for name, split in dataset.splits.items()} == {"train": 54001, "val": 5999, "test": 10000}
+    assert {name: len(split) for name, split in dataset.splits.items()} == {"train": 54000, "val": 6000, "test": 10000}
     conflicting = {name: int((split.bias != split.target).sum()) for name, split in dataset.splits.items()}
-    assert conflicting == {"train": 166, "val": 5403, "test": 9004}
+    assert conflicting == {"train": 166, "val": 5404, "test": 9004}
     assert dataset.splits["test"].target[:10].tolist() == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
     assert all(source.stamp() for source in data.sources({"name": "biased_mnist"}))

@@ -1,0 +1,176 @@
+"""adult and compas: encoding, splits, and that nobody can be recognised."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from data_files import COMPAS_COLUMNS, compas_row, write_adult, write_compas
+
+from study import data
+from study.data import adult
+from study.data.dataset import Dataset
+from study.errors import UserError
+
+PAIR = ("African-American", "Caucasian")
+
+
+def load(name: str, **options: object) -> Dataset:
+    return data.load({"name": name, **options})
+
+
+def together(dataset: Dataset, field: str) -> np.ndarray:
+    return np.concatenate([getattr(split, field) for split in dataset.splits.values()])
+
+
+def test_both_files_of_adult_are_put_together(root: Path) -> None:
+    write_adult(root)
+    dataset = load("adult")
+    assert {name: len(split) for name, split in dataset.splits.items()} == {"train": 56, "val": 12, "test": 12}
+    target, bias, inputs = (together(dataset, field) for field in ("target", "bias", "inputs"))
+    assert np.bincount(target).tolist() == np.bincount(bias).tolist() == [40, 40]
+    assert (target == 1 - bias).all()  # the made-up women earn more
+    assert inputs.dtype == np.float32
+    numbers, one_hot = inputs[:, :6], inputs[:, 6:]
+    assert (one_hot.sum(1) == len(adult.CATEGORIES)).all()
+    assert np.isin(one_hot, (0, 1)).all()
+    assert (numbers[:, 0].argsort(kind="stable")[:40] == np.flatnonzero(target)).all()  # 37 before 39
+
+
+def test_numbers_are_standardised_over_the_training_rows(root: Path) -> None:
+    write_adult(root)
+    dataset = load("adult")
+    train = dataset.splits["train"].inputs[:, :6]
+    changing = [0, 1, 2, 3, 5]
+    assert train[:, changing].mean(0) == pytest.approx(0, abs=1e-5)
+    assert train[:, changing].std(0) == pytest.approx(1, abs=1e-5)
+    assert (train[:, 4] == 0).all()  # a column that never changes
+    assert abs(dataset.splits["val"].inputs[:, 5].mean()) > 1e-3
+
+
+def test_gender_and_unknown_values_can_be_left_out(root: Path) -> None:
+    write_adult(root)
+    whole, blind = load("adult"), load("adult", sensitive_input=False)
+    assert blind.facts.shape == (whole.facts.shape[0] - 2,)
+    assert (together(whole, "bias") == together(blind, "bias")).all()
+    known = load("adult", unknown=False)
+    assert together(known, "target").tolist() == [0] * 40
+    assert known.facts.shape == whole.facts.shape
+
+
+@pytest.mark.parametrize("name", ["adult", "compas"])
+def test_the_seed_chooses_who_is_in_which_split(root: Path, name: str) -> None:
+    write_adult(root)
+    write_compas(root, [compas_row(PAIR[index % 2], index) for index in range(40)])
+    first, again, other = (load(name, split_seed=seed) for seed in (0, 0, 1))
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+    assert sorted(together(first, "target")) == sorted(together(other, "target"))
+    assert data.describe({"name": name}) == first.facts
+
+
+def test_propublicas_filter_keeps_what_its_analysis_kept(root: Path) -> None:
+    kept = [compas_row(PAIR[index % 2], index, days=str(30 - index)) for index in range(20)]
+    dropped = [
+        compas_row(PAIR[0], 1, days="31"),
+        compas_row(PAIR[0], 1, days="-31"),
+        compas_row(PAIR[0], 1, days=""),
+        compas_row(PAIR[0], 1, recid=-1),
+        compas_row(PAIR[0], 1, score="N/A"),
+    ]
+    write_compas(root, [*kept, *dropped])
+    assert len(together(load("compas"), "target")) == 20
+    assert len(together(load("compas", filtered=False), "target")) == 25
+
+
+def test_races_can_be_two_or_all(root: Path) -> None:
+    races = ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other")
+    write_compas(root, [compas_row(races[index % 6], index) for index in range(60)])
+    two, everyone, blind = load("compas"), load("compas", races="all"), load("compas", sensitive_input=False)
+    assert np.bincount(together(two, "bias")).tolist() == [10, 10]
+    assert np.bincount(together(everyone, "bias")).tolist() == [10] * 6
+    assert (two.facts.bias_classes, everyone.facts.bias_classes) == (2, 6)
+    assert [one.facts.shape[0] for one in (two, everyone, blind)] == [11, 15, 9]
+
+
+def test_the_first_of_two_columns_of_one_name_is_read(root: Path) -> None:
+    write_compas(root, [compas_row(PAIR[index % 2], index) for index in range(40)])
+    priors = together(load("compas"), "inputs")[:, 4]
+    assert len(set(priors.tolist())) == 7  # the second column of that name says 99 for all
+
+
+def test_nobody_can_be_recognised_in_what_is_prepared_or_said(root: Path) -> None:
+    write_compas(root, [compas_row(PAIR[index % 2], index) for index in range(40)])
+    load("compas")
+    written = b"".join(path.read_bytes() for path in (root / "prepared").rglob("*") if path.is_file())
+    assert b"Secret" not in written
+    path = root / "compas/compas-scores-two-years.csv"
+    path.write_text(path.read_text().replace(",Male,", ",Man,", 1))
+    with pytest.raises(UserError) as error:
+        load("compas")
+    assert "sex of row 1 is 'Man'" in str(error.value)
+    assert "Secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Bachelors", "Bachelor", "education of row 1 is 'Bachelor', allowed is Bachelors, Some-college"),
+        (" 77516", " many", "fnlwgt of row 1 is 'many', a number is needed"),
+        ("<=50K", "50K", "income of row 1 is '50K', allowed is <=50K, >50K"),
+        (" White, Male, 2174, 0, 30, United-States, <=50K", " Whi", "row 1 has no sex; cut short"),
+    ],
+)
+def test_a_wrong_value_is_named(root: Path, old: str, new: str, message: str) -> None:
+    write_adult(root)
+    path = root / "adult/adult.data"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(UserError, match=f"{path}: {message}"):
+        load("adult")
+
+
+def test_a_table_cut_short_within_a_row_is_named(root: Path) -> None:
+    write_compas(root, [compas_row(PAIR[index % 2], index) for index in range(40)])
+    path = root / "compas/compas-scores-two-years.csv"
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(UserError, match=f"{path}: row 40 has no two_year_recid; cut short"):
+        load("compas")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "cannot be read"),
+        (COMPAS_COLUMNS, "holds no rows"),
+        ("a,b\n1,2\n", "cannot be read: Usecols do not match columns"),
+    ],
+)
+def test_a_file_that_is_no_such_table_is_named(root: Path, content: str, message: str) -> None:
+    write_compas(root, [])
+    path = root / "compas/compas-scores-two-years.csv"
+    path.write_text(content)
+    with pytest.raises(UserError, match=f"{path}: {message}"):
+        load("compas")
+
+
+def test_too_few_rows_are_refused(root: Path) -> None:
+    write_compas(root, [compas_row(PAIR[0], 1)])
+    with pytest.raises(UserError, match="1 rows are too few"):
+        load("compas")
+
+
+def test_the_real_adult(real: Path) -> None:
+    dataset = load("adult")
+    target, bias = together(dataset, "target"), together(dataset, "bias")
+    assert np.bincount(2 * target + bias).tolist() == [
+        10771 - 1179 + 5421 - 590,
+        21790 - 6662 + 10860 - 3256,
+        1179 + 590,
+        6662 + 3256,
+    ]
+    assert len(together(load("adult", unknown=False), "target")) == 30162 + 15060
+    assert dataset.facts.shape == (108,)
+
+
+def test_the_real_compas(real: Path) -> None:
+    counts = np.bincount(together(load("compas", races="all"), "bias"))
+    assert counts.tolist() == [3175, 31, 2103, 509, 11, 343]
+    assert np.bincount(together(load("compas", races="all", filtered=False), "target")).tolist() == [3963, 3251]
