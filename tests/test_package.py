@@ -17,7 +17,7 @@ ALLOWED = {
     "catalogue": set(),
     "losses": {"knobs"},
     "data": {"catalogue", "errors", "knobs"},
-    "models": {"catalogue", "data", "knobs"},
+    "models": {"catalogue", "data", "errors", "knobs"},
     "methods": {"knobs", "losses"},
     "training": {"data", "knobs", "methods", "models"},
     "spec": {"catalogue", "data", "errors", "knobs", "methods", "models", "training"},
