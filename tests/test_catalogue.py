@@ -21,6 +21,7 @@ def test_each_data_set_and_model_has_what_its_package_asks_for() -> None:
         assert callable(module.load)
     for module in catalogue.modules("study.models", "Options").values():
         assert callable(module.build)
+        assert callable(module.unsuited)
     assert "small_conv_net" in models.names()
     assert "biased_digits" in data.names()
 

@@ -1,8 +1,7 @@
-"""Networks by name: each is one module with a dataclass `Options`, `unsuited(options, facts)` and
-`build(options, facts)`.
+"""Networks by name: each is one module with a dataclass `Options` and two functions of `(options, facts)`.
 
-`unsuited` says what is wrong with a data set for the network, or None. `build` gives an `Encoder`; `network` puts the
-projection head of the same section on it.
+`unsuited` says what is wrong with a data set for the network, or None; `build` gives an `Encoder`. Here, `network` puts
+the projection head of the same section on it.
 """
 
 from collections.abc import Mapping

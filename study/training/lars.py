@@ -52,11 +52,10 @@ class LARS(Optimizer):
         decay = group["weight_decay"]
         length, slope = (torch.stack(torch._foreach_norm(tensors)) for tensors in (moving, grads))
         rates = group["trust"] * length / (slope + decay * length + TINY)
-        change = torch._foreach_add(grads, moving, alpha=decay)
-        torch._foreach_mul_(change, list(rates.unbind()))
         velocity = [self._velocity(tensor) for tensor in moving]
         torch._foreach_mul_(velocity, group["momentum"])
-        torch._foreach_add_(velocity, change)
+        torch._foreach_addcmul_(velocity, grads, list(rates.unbind()))
+        torch._foreach_addcmul_(velocity, moving, list((rates * decay).unbind()))
         torch._foreach_add_(moving, velocity, alpha=-group["lr"])
 
     def _velocity(self, tensor: Tensor) -> Tensor:
