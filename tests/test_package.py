@@ -19,7 +19,7 @@ ALLOWED = {
     "data": {"catalogue", "errors", "knobs"},
     "models": {"catalogue", "data", "knobs"},
     "methods": {"knobs", "losses"},
-    "training": {"data", "knobs", "methods", "models"},
+    "training": {"catalogue", "data", "errors", "knobs", "methods", "models"},
     "spec": {"catalogue", "data", "errors", "knobs", "methods", "models", "training"},
     "ledger": {"errors"},
     "record": {"ledger"},
