@@ -29,6 +29,10 @@ CALLS = 30
 Change = Callable[[Tensor], Tensor]
 
 
+def blur_kernel(size: int) -> int:
+    return 2 * max(1, size // 20) + 1
+
+
 def torchvision_transform(name: str, size: int) -> Change:
     jitter = v2.RandomApply([v2.ColorJitter(0.4, 0.4, 0.4, 0.1)], 0.8)
     scale = (0.2 if name == "simclr" else 0.08, 1.0)
@@ -37,7 +41,12 @@ def torchvision_transform(name: str, size: int) -> Change:
     steps: dict[str, list[nn.Module]] = {
         "crop_flip": crop,
         "simclr": [*crop, jitter, v2.RandomGrayscale(0.2)],
-        "simclr_blur": [*crop, jitter, v2.RandomGrayscale(0.2), v2.RandomApply([v2.GaussianBlur(3, (0.1, 2.0))], 0.5)],
+        "simclr_blur": [
+            *crop,
+            jitter,
+            v2.RandomGrayscale(0.2),
+            v2.RandomApply([v2.GaussianBlur(blur_kernel(size), (0.1, 2.0))], 0.5),
+        ],
         "bias_con": [v2.RandomRotation(20), jitter],
     }
     one = v2.Compose(steps[name])
@@ -57,7 +66,7 @@ def kornia_transform(name: str, size: int) -> Change | None:
     steps: dict[str, list[nn.Module]] = {
         "crop_flip": crop,
         "simclr": [*crop, jitter, grey],
-        "simclr_blur": [*crop, jitter, grey, kornia.RandomGaussianBlur((3, 3), (0.1, 2.0), p=0.5)],
+        "simclr_blur": [*crop, jitter, grey, kornia.RandomGaussianBlur((blur_kernel(size),) * 2, (0.1, 2.0), p=0.5)],
         "bias_con": [kornia.RandomRotation(20.0, resample="nearest", p=1.0), jitter],
     }
     sequence = nn.Sequential(*steps[name])
