@@ -1,0 +1,74 @@
+"""A validation split where a data set has none: cut from its training samples by a seed."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data.dataset import Split
+from study.knobs import Range
+
+Share = Annotated[float, Range(above=0.0, high=0.5)]
+"""Type of the key `val_share`: share of the training samples that the validation split gets."""
+
+Kind = Literal["stratified", "unbiased"]
+"""Type of the key `val`: `stratified`: as biased as training; `unbiased`: every (class, bias) cell as often."""
+
+Indices = NDArray[np.int64]
+
+
+def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
+    """Indices to keep and to hold out, both sorted: of each group the same share.
+
+    Args:
+        groups: any label per sample, (N,): a class, or a (class, bias) cell.
+        share: of each group that is held out, rounded; a group of two or more keeps one at least.
+    """
+    wanted = {group: round(count * share) for group, count in _counts(groups).items()}
+    return _draw(groups, wanted, seed)
+
+
+def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
+    """Indices to keep and to hold out, both sorted: of each group the same count, as far as there are members.
+
+    The count is `share` of all samples, divided by the number of groups; a group gives at most half of its members,
+    so that training keeps some of the rare ones.
+    """
+    counts = _counts(groups)
+    each = max(1, round(len(groups) * share / len(counts)))
+    return _draw(groups, {group: min(each, count // 2) for group, count in counts.items()}, seed)
+
+
+def cut(split: Split, share: float, kind: Kind, seed: int) -> tuple[Split, Split]:
+    """Cut a training split into training and validation, by its class and bias labels.
+
+    Args:
+        split: the whole training split; without bias labels the two kinds differ in balancing classes only.
+        share, kind: see `Share` and `Kind`.
+        seed: of the choice.
+    """
+    groups = split.target if split.bias is None else split.target * (int(split.bias.max()) + 1) + split.bias
+    chosen = balanced if kind == "unbiased" else stratified
+    kept, held = chosen(groups, share, seed)
+    return take(split, kept), take(split, held)
+
+
+def take(split: Split, members: Indices) -> Split:
+    """These samples of a split."""
+    bias = None if split.bias is None else split.bias[members]
+    condition = None if split.condition is None else split.condition[members]
+    return Split(split.inputs[members], split.target[members], bias, condition)
+
+
+def _counts(groups: NDArray[np.int64]) -> dict[int, int]:
+    names, counts = np.unique(groups, return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def _draw(groups: NDArray[np.int64], wanted: dict[int, int], seed: int | Sequence[int]) -> tuple[Indices, Indices]:
+    generator = np.random.default_rng(seed)
+    held = np.zeros(len(groups), bool)
+    for group, count in wanted.items():
+        held[generator.permutation(np.flatnonzero(groups == group))[:count]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
