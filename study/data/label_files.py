@@ -38,7 +38,7 @@ def read(path: Path, columns: Sequence[str] = (), **options: Any) -> pd.DataFram
     """
     frame = read_typed(path, dtype=str, keep_default_na=False, **options)
     need(frame.columns, columns, path)
-    return frame.astype(str) if path.suffix == ".parquet" else frame.fillna("")
+    return frame.astype(object).where(frame.notna(), "").astype(str)
 
 
 def read_typed(path: Path, **options: Any) -> pd.DataFrame:
