@@ -19,14 +19,17 @@ Indices = NDArray[np.int64]
 
 
 def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
-    """Indices to keep and to hold out, both sorted: of each group the same share.
+    """Indices to keep and to hold out, both sorted: `share` of all, and of each group as near to it as one sample.
 
     Args:
         groups: any label per sample, (N,): a class, or a (class, bias) cell.
-        share: of each group that is held out, rounded; a group of two or more keeps one at least.
     """
-    wanted = {group: round(count * share) for group, count in _counts(groups).items()}
-    return _draw(groups, wanted, seed)
+    shuffled = np.random.default_rng(seed).permutation(len(groups))
+    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    marks = np.floor(np.arange(len(groups) + 1) * share + 0.5)
+    held = np.zeros(len(groups), bool)
+    held[by_group[np.diff(marks) > 0]] = True  # at even distances through the groups
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
@@ -35,9 +38,13 @@ def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int])
     The count is `share` of all samples, divided by the number of groups; a group gives at most half of its members,
     so that training keeps some of the rare ones.
     """
-    counts = _counts(groups)
-    each = max(1, round(len(groups) * share / len(counts)))
-    return _draw(groups, {group: min(each, count // 2) for group, count in counts.items()}, seed)
+    names, counts = np.unique(groups, return_counts=True)
+    each = max(1, round(len(groups) * share / len(names)))
+    generator = np.random.default_rng(seed)
+    held = np.zeros(len(groups), bool)
+    for name, count in zip(names, counts, strict=True):
+        held[generator.permutation(np.flatnonzero(groups == name))[: min(each, count // 2)]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def cut(split: Split, share: float, kind: Kind, seed: int) -> tuple[Split, Split]:
@@ -59,16 +66,3 @@ def take(split: Split, members: Indices) -> Split:
     bias = None if split.bias is None else split.bias[members]
     condition = None if split.condition is None else split.condition[members]
     return Split(split.inputs[members], split.target[members], bias, condition)
-
-
-def _counts(groups: NDArray[np.int64]) -> dict[int, int]:
-    names, counts = np.unique(groups, return_counts=True)
-    return dict(zip(names.tolist(), counts.tolist(), strict=True))
-
-
-def _draw(groups: NDArray[np.int64], wanted: dict[int, int], seed: int | Sequence[int]) -> tuple[Indices, Indices]:
-    generator = np.random.default_rng(seed)
-    held = np.zeros(len(groups), bool)
-    for group, count in wanted.items():
-        held[generator.permutation(np.flatnonzero(groups == group))[:count]] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)

@@ -58,8 +58,8 @@ class Options:
         val_share, split_seed: share of the training images that is held out, by class, and of its choice.
     """
 
-    clustering: Annotated[int, Range(low=0, high=3)] = 1
-    imagenet_a: bool = True
+    clustering: Annotated[int, Range(low=0, high=3)] = 0
+    imagenet_a: bool = False
     size: Size = 224
     val_share: holdout.Share = 0.05
     split_seed: Annotated[int, Range(low=0)] = 0

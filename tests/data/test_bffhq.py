@@ -15,6 +15,7 @@ LAYOUTS = {
 @pytest.fixture(params=LAYOUTS)
 def folder(tmp_path, monkeypatch, request):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     align, conflict, valid, test = (tmp_path / "bffhq" / part for part in LAYOUTS[request.param])
     for label in (0, 1):
         for number in range(3):

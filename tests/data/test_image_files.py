@@ -14,6 +14,7 @@ from study.errors import UserError
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     return tmp_path
 
 

@@ -14,6 +14,7 @@ HUNDRED = [f"n{10_000_000 + 37 * index}" for index in range(100)]
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     return tmp_path
 
 
@@ -36,7 +37,9 @@ def nine(home):
 
 
 def imagenet9(**options):
-    return data.load({"name": "imagenet9", "size": 4, "val_share": 0.25, **options})
+    return data.load(
+        {"name": "imagenet9", "size": 4, "val_share": 0.25, "clustering": 1, "imagenet_a": True, **options}
+    )
 
 
 def test_nine_kinds_of_42_classes():
@@ -99,7 +102,7 @@ def hundred(home):
 
 
 def imagenet100(**options):
-    return data.load({"name": "imagenet100", "size": 4, "val_share": 0.34, **options})
+    return data.load({"name": "imagenet100", "size": 4, "val_share": 1 / 3, **options})
 
 
 def test_classes_are_numbered_by_name(hundred):

@@ -11,6 +11,7 @@ from study.errors import UserError
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

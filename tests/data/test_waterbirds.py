@@ -16,6 +16,7 @@ LAYOUT = [(y, split, place) for split in (0, 1, 2) for y in (0, 1) for place in 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     folder = tmp_path / "waterbird_complete95_forest2water2"
     rows = [HEADER]
     for number, (y, split, place) in enumerate(LAYOUT):
@@ -75,6 +76,7 @@ def test_cut_short_metadata(folder):
 def test_the_real_metadata(tmp_path, monkeypatch):
     """Of its 11,788 rows 600 get an image; their groups are those of the file."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     folder = tmp_path / "waterbird_complete95_forest2water2"
     whole = pd.read_csv(METADATA)
     groups = whole.groupby(["split", "y", "place"]).size().to_numpy()
