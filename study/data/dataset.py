@@ -18,6 +18,7 @@ class Facts:
         classes, bias_classes: how many; `bias_classes` is None where there are no bias labels.
         shape: (channels, height, width) of an image, (columns,) of a table's row.
         condition: width of the continuous attribute of each sample; None where there is none.
+        bias_splits: names of the splits whose samples have bias labels; None: all of them.
         mean, deviation: of the pixels scaled to [0, 1], as the protocol normalises them: one number or one per channel.
             A table's columns are stored as they are used.
         splits: names of the splits; `train` and `val` are always among them.
@@ -29,6 +30,7 @@ class Facts:
     bias_classes: int | None
     shape: tuple[int, ...]
     condition: int | None = None
+    bias_splits: tuple[str, ...] | None = None
     mean: float | tuple[float, ...] = 0.5
     deviation: float | tuple[float, ...] = 0.5
     splits: tuple[str, ...] = ("train", "val", "test")

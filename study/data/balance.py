@@ -1,0 +1,50 @@
+"""Biased training and balanced evaluation splits with the counts of a protocol, drawn by a seed."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data.listings import Listing
+from study.errors import UserError
+
+Cell = tuple[int, int]
+"""A class and a bias class."""
+
+
+def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, name: str) -> dict[str, Listing]:
+    """Disjoint splits with exactly so many images of each (class, bias class), in the listing's order.
+
+    Args:
+        counts: per split, how many of each cell.
+        name: of the data set, for the message.
+
+    Raises:
+        UserError: a cell has fewer images than the splits together need.
+    """
+    assert listing.bias is not None
+    generator = np.random.default_rng(seed)
+    members: dict[str, list[NDArray[np.int64]]] = {split: [] for split in counts}
+    for cell in sorted({cell for of_split in counts.values() for cell in of_split}):
+        found = generator.permutation(np.flatnonzero((listing.target == cell[0]) & (listing.bias == cell[1])))
+        needed = {split: of_split.get(cell, 0) for split, of_split in counts.items()}
+        if len(found) < sum(needed.values()):
+            told = ", ".join(f"{count} for {split}" for split, count in needed.items())
+            raise UserError(
+                f"{name}: {len(found)} images of class {cell[0]} and bias class {cell[1]}, {sum(needed.values())} are "
+                f"needed ({told}). Get the missing files, or ask for fewer with data.train_samples, data.eval_samples"
+            )
+        for split, part in zip(counts, np.split(found, np.cumsum(list(needed.values()))), strict=False):
+            members[split].append(part)
+    return {split: listing.take(np.sort(np.concatenate(parts))) for split, parts in members.items()}
+
+
+def biased(samples: int, ratio: float, common: frozenset[Cell]) -> dict[Cell, int]:
+    """Counts of a two by two split: in each bias class the common cell has `ratio` times as many as the other.
+
+    The common cell is rounded up, as in the FSCL paper: 3,334 and 1,666 of 5,000 for a ratio of 2.
+    """
+    half = samples // 2
+    many = int(np.ceil(half * ratio / (ratio + 1) - 1e-9))
+    cells = [(target, bias) for target in (0, 1) for bias in (0, 1)]
+    return {cell: many if cell in common else half - many for cell in cells}

@@ -1,0 +1,74 @@
+"""bffhq: young and old faces of which most young ones are women, most old ones men (bFFHQ of Lee et al. 2021, DisEnt).
+
+The published folder `bffhq`: training images in 0.5pct/align/CLASS and 0.5pct/conflict/CLASS (or train/align,
+train/conflict, as it is often repacked), validation in 0.5pct/valid (or valid), test in test; the file names are
+ID_TARGET_BIAS.png. The layout is taken from public loaders of the data set, the official archive was not at hand.
+Images are square; they are resized.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from study.data import listings
+from study.data.dataset import Dataset, Facts
+from study.data.image_files import Size
+from study.data.imagenet import DEVIATION, MEAN
+from study.data.listings import Listing
+from study.data.prepared import prepared
+from study.data.source import Source
+from study.errors import UserError
+
+FOLDER = Source("bffhq", note="The folder bffhq of the DisEnt authors' data (kakaoenterprise/Learning-Debiased-...).")
+
+PLACES = {
+    "train": (("0.5pct/align", "0.5pct/conflict"), ("train/align", "train/conflict")),
+    "val": (("0.5pct/valid",), ("valid",)),
+    "test": (("test",),),
+}
+"""Where each split may lie: the first alternative that is there is read."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """size: pixels of both sides."""
+
+    size: Size = 224
+
+
+def describe(options: Options) -> Facts:
+    """Class: age; bias: gender. A sample is aligned where the two labels are equal."""
+    return Facts(2, 2, (3, options.size, options.size), mean=MEAN, deviation=DEVIATION)
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """One folder."""
+    return (FOLDER,)
+
+
+def load(options: Options) -> Dataset:
+    """The published splits."""
+    facts = describe(options)
+
+    def build() -> dict[str, Listing]:
+        return {name: _listing(FOLDER.find(), name) for name in facts.splits}
+
+    return prepared("bffhq", options, facts, [FOLDER.find()], lambda: listings.read(build(), options.size, "squash"))
+
+
+def _listing(parent: Path, split: str) -> Listing:
+    for folders in PLACES[split]:
+        if all((parent / folder).is_dir() for folder in folders):
+            files = [file for folder in folders for file in listings.images_in(parent / folder)]
+            labels = np.array([_labels(file) for file in files], np.int64)
+            return Listing(files, labels[:, 0].copy(), labels[:, 1].copy())
+    places = " or ".join(", ".join(folders) for folders in PLACES[split])
+    raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")
+
+
+def _labels(file: Path) -> tuple[int, int]:
+    parts = file.stem.split("_")
+    if len(parts) < 3 or not {parts[-2], parts[-1]} <= {"0", "1"}:
+        raise UserError(f"{file}: its name is not ID_TARGET_BIAS.png with labels 0 or 1. Remove it")
+    return int(parts[-2]), int(parts[-1])

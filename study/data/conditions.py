@@ -1,0 +1,67 @@
+"""Conditioning vectors from an array file: CLIP features of ImageNet-100 in the CCL-K paper, or the user's own.
+
+An .npz file of two arrays: `keys`, the name of each sample (N,), and `values`, its vector (N, K), any float or whole
+number type. Samples that are not asked for may be in it.
+"""
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.errors import UserError
+
+FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
+
+
+def width(path: Path) -> int:
+    """K, read from the file's head alone.
+
+    Raises:
+        UserError: not such a file.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open("values.npy") as file:
+            version = np.lib.format.read_magic(file)
+            reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape = reader(file)[0]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path}: not readable: {error}. {FORM}") from None
+    if len(shape) != 2 or not shape[1]:
+        raise UserError(f"{path}: `values` has the shape {shape}. {FORM}")
+    return int(shape[1])
+
+
+def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors of these samples, (len(names), K).
+
+    Raises:
+        UserError: not such a file, a sample is not in it or twice, or a value is not finite.
+    """
+    width(path)
+    keys, values = _arrays(path)
+    if keys.ndim != 1 or len(keys) != len(values):
+        raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FORM}")
+    places = {str(key): place for place, key in enumerate(keys.tolist())}
+    if len(places) < len(keys):
+        raise UserError(f"{path}: {len(keys) - len(places)} of its keys are there twice. Take the repeats out")
+    absent = [name for name in names if name not in places]
+    if absent:
+        example = f"; its own keys are as {next(iter(places))!r}" if places else ""
+        raise UserError(f"{path}: no vector for {len(absent)} of {len(names)} samples, as {absent[0]!r}{example}")
+    found = values[[places[name] for name in names]].astype(np.float32)
+    if not np.isfinite(found).all():
+        wrong = int(np.flatnonzero(~np.isfinite(found).all(1))[0])
+        raise UserError(f"{path}: the vector of {names[wrong]!r} is not finite everywhere")
+    return found
+
+
+def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return file["keys"], file["values"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path}: not readable: {error}. {FORM}") from None

@@ -1,0 +1,117 @@
+"""image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+
+from study.data import holdout, label_files, listings, user_data
+from study.data.dataset import Dataset, Facts
+from study.data.image_files import Frame, Size
+from study.data.listings import Listing
+from study.data.prepared import prepared
+from study.data.source import Source
+from study.errors import UserError
+from study.knobs import Range
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section.
+
+    Attributes:
+        path: folder of the images; absolute, or relative to the current folder or that of all data sets.
+        labels: the CSV (or .parquet), relative to `path`.
+        file: its column with the files, relative to `path` or to the folders `train`, `val`, `test` in it.
+        target: its column with the classes, whole numbers or names.
+        bias: its column with the bias (sensitive, spurious) classes; several combined: `gender+young`.
+        condition: its columns with continuous attributes.
+        condition_file: or their vectors, see `study.data.conditions`; the keys are as in the column `file`.
+        split: its column that says train, val or test. Without it the folders `train`, `val`, `test` say so, and where
+            there are none, the shares. Without `val` it is cut from train.
+        val_share: of the samples outside the test split; `test_share`: of all samples. Of each (class, bias class).
+        split_seed: of these choices.
+        size, frame: pixels of both sides; `crop` to the square in the middle, or `squash` the whole image into it.
+    """
+
+    path: str
+    labels: str = "labels.csv"
+    file: str = "file"
+    target: str = "target"
+    bias: str | None = None
+    condition: tuple[str, ...] = ()
+    condition_file: str | None = None
+    split: str | None = None
+    val_share: holdout.Share = 0.15
+    test_share: user_data.TestShare = 0.15
+    split_seed: Annotated[int, Range(low=0)] = 0
+    size: Size = 64
+    frame: Frame = "crop"
+
+
+def describe(options: Options) -> Facts:
+    """As the CSV says; images are not read. Normalised with 0.5."""
+    return _read(options)[0]
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """None that could be got: all files are the user's."""
+    return ()
+
+
+def load(options: Options) -> Dataset:
+    """The images of the CSV."""
+    facts, splits = _read(options)
+    folder = label_files.locate(options.path)
+    more = [label_files.locate(options.condition_file)] if options.condition_file else []
+    places = [folder / options.labels, folder, *more]
+    return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
+
+
+def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
+    folder = label_files.locate(options.path)
+    path = folder / options.labels
+    table = label_files.read(path, (options.file, *([options.split] if options.split else [])))
+    names = _names(table, options.file, path)
+    labels = user_data.labels(table, path, options, names)
+    files, by_folder = _places(folder, names)
+    given = list(table[options.split]) if options.split else by_folder
+    place = f"{path}: column {options.split!r}" if options.split else str(path)
+    everything = Listing(files, labels.target, labels.bias, labels.condition)
+    splits = user_data.divide(labels.cells, given, options, place)
+    width = None if labels.condition is None else labels.condition.shape[1]
+    facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
+    return facts, {name: everything.take(members) for name, members in splits.items()}
+
+
+def _names(table: pd.DataFrame, column: str, path: Path) -> list[str]:
+    """The files as listed.
+
+    Raises:
+        UserError: one is empty, or listed twice: it might be in two splits.
+    """
+    names = [str(name) for name in table[column]]
+    seen: dict[str, int] = {}
+    for row, name in enumerate(names, 1):
+        if not name or name in seen:
+            problem = f"{name!r} is in row {seen[name]}, too" if name else "is empty"
+            raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
+        seen[name] = row
+    return names
+
+
+def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
+    """Each image's path, and its split where folders say so."""
+    homes = {alias: folder / alias for alias in user_data.ALIASES if (folder / alias).is_dir()}
+    if "train" not in (user_data.ALIASES[alias] for alias in homes):
+        return [folder / name for name in names], None
+    files, splits = [], []
+    for name in names:
+        first = Path(name).parts[0]
+        home = first if first in homes else next((alias for alias in homes if (homes[alias] / name).exists()), None)
+        if home is None:
+            raise UserError(f"{folder}: {name!r} is in none of its folders {', '.join(homes)}")
+        files.append(folder / name if first in homes else homes[home] / name)
+        splits.append(home)
+    return files, splits

@@ -1,0 +1,82 @@
+"""imagenet100: 100 classes of ImageNet, which ones a list says (CCL-K and FairKL papers; their lists differ).
+
+The usual tree imagenet/train/CLASS and imagenet/val/CLASS, and a text file with one WordNet number per line. The
+official validation images are the test split; validation is cut from training. Photographs are cropped to the square
+in their middle. At size 224 the prepared data takes 20 GB.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from study.data import conditions, holdout, imagenet, label_files, listings
+from study.data.dataset import Dataset, Facts
+from study.data.image_files import Size
+from study.data.listings import Listing
+from study.data.prepared import prepared
+from study.data.source import Source
+from study.errors import UserError
+from study.knobs import Range
+
+CLASSES = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section.
+
+    Attributes:
+        class_file: list of the 100 classes, relative to the current folder or that of all data sets. A line may go on
+            after the number.
+        condition_file: see `study.data.conditions`; keys as `train/n01440764/n01440764_10026.JPEG`.
+        size: pixels of both sides.
+        val_share, split_seed: share of the training images that is held out, by class, and of its choice.
+    """
+
+    class_file: str = "imagenet/imagenet100.txt"
+    condition_file: str | None = None
+    size: Size = 224
+    val_share: holdout.Share = 0.05
+    split_seed: Annotated[int, Range(low=0)] = 0
+
+
+def describe(options: Options) -> Facts:
+    """100 classes, no bias labels; a condition where there is a file of it."""
+    width = conditions.width(label_files.locate(options.condition_file)) if options.condition_file else None
+    shape = (3, options.size, options.size)
+    return Facts(CLASSES, None, shape, condition=width, mean=imagenet.MEAN, deviation=imagenet.DEVIATION)
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """Two folders; the files of the keys are the user's."""
+    return imagenet.TRAIN, imagenet.VAL
+
+
+def load(options: Options) -> Dataset:
+    """Read the class folders, cut the validation split."""
+    facts, classes = describe(options), _classes(label_files.locate(options.class_file))
+    trees = [source.find() for source in sources(options)]
+    vectors = label_files.locate(options.condition_file) if options.condition_file else None
+    used = [folder for tree in trees for folder in imagenet.folders(tree, classes)]
+
+    def build() -> dict[str, Listing]:
+        whole, test = (_conditioned(imagenet.tree(tree, classes), tree, vectors) for tree in trees)
+        train, val = listings.cut(whole, options.val_share, options.split_seed)
+        return {"train": train, "val": val, "test": test}
+
+    places = [label_files.locate(options.class_file), *used, *([vectors] if vectors else [])]
+    return prepared("imagenet100", options, facts, places, lambda: listings.read(build(), options.size, "crop"))
+
+
+def _classes(path: Path) -> dict[str, int]:
+    names = [line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if len(names) != CLASSES or len(set(names)) != CLASSES:
+        raise UserError(f"{path}: names {len(set(names))} classes in {len(names)} lines, {CLASSES} are needed")
+    return {name: index for index, name in enumerate(sorted(names))}
+
+
+def _conditioned(listing: Listing, tree: Path, vectors: Path | None) -> Listing:
+    if vectors is None:
+        return listing
+    names = [file.relative_to(tree.parent).as_posix() for file in listing.files]
+    return Listing(listing.files, listing.target, None, conditions.rows(vectors, names))

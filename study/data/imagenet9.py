@@ -1,0 +1,118 @@
+"""imagenet9: 42 classes of ImageNet as nine kinds of animals (9-Class ImageNet), textures, and ImageNet-A.
+
+FairKL paper section 4.2 and Table 5. The usual trees imagenet/train and imagenet/val (the biased test split), and
+imagenet-a of Hendrycks et al. (2021), of whose classes those 42 that are there are a further split, `imagenet_a`. The
+unbiased accuracy is the mean over the (class, texture) cells of the test split: texture labels of its images, from
+clustering, three times, are in 9class_imagenet_val.csv of the ReBias repository (Bahng et al. 2020; it leaves out cells
+of fewer than 10 images, and takes the mean over the three). Only the test split has bias labels. Validation is cut from
+training. Photographs are cropped to the square in their middle.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from study.data import holdout, imagenet, label_files, listings
+from study.data.dataset import Dataset, Facts
+from study.data.image_files import Size
+from study.data.listings import Listing
+from study.data.prepared import prepared
+from study.data.source import Source
+from study.errors import UserError
+from study.knobs import Range
+
+NAMES = ("dog", "cat", "frog", "turtle", "bird", "monkey", "fish", "crab", "insect")
+
+FOLDERS = (
+    "n02085620 n02099601 n02106550 n02106662 n02110958",
+    "n02123045 n02123159 n02123394 n02123597 n02124075",
+    "n01641577 n01644373 n01644900",
+    "n01664065 n01665541 n01667114 n01667778 n01669191",
+    "n01819313 n01820546 n01833805 n01843383 n01847000",
+    "n02486410 n02487347 n02488291 n02488702 n02492035",
+    "n02607072 n02640242 n02641379 n02643566 n02655020",
+    "n01978287 n01978455 n01980166 n01981276",
+    "n02174001 n02177972 n02190166 n02206856 n02219486",
+)
+"""ImageNet's classes of each kind, as the ReBias code maps them."""
+
+CLASSES = {folder: kind for kind, folders in enumerate(FOLDERS) for folder in folders.split()}
+
+TEXTURES = 9
+"""Clusters of each clustering."""
+
+TEXTURE_FILE = Source(
+    "imagenet/9class_imagenet_val.csv", note="From the folder `clusters` of the repository clovaai/rebias."
+)
+HARD = Source("imagenet-a", note="The folder of the archive imagenet-a.tar of its authors.")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section.
+
+    Attributes:
+        clustering: 1, 2 or 3: which texture labels the test split has as bias labels; 0: none, no file needed.
+        imagenet_a: whether there is the split `imagenet_a`.
+        size: pixels of both sides.
+        val_share, split_seed: share of the training images that is held out, by class, and of its choice.
+    """
+
+    clustering: Annotated[int, Range(low=0, high=3)] = 0
+    imagenet_a: bool = False
+    size: Size = 224
+    val_share: holdout.Share = 0.05
+    split_seed: Annotated[int, Range(low=0)] = 0
+
+
+def describe(options: Options) -> Facts:
+    """Nine classes; nine textures, of the test split alone."""
+    return Facts(
+        classes=len(NAMES),
+        bias_classes=TEXTURES if options.clustering else None,
+        bias_splits=("test",) if options.clustering else None,
+        shape=(3, options.size, options.size),
+        mean=imagenet.MEAN,
+        deviation=imagenet.DEVIATION,
+        splits=("train", "val", "test", *(["imagenet_a"] if options.imagenet_a else [])),
+    )
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """Two or three folders and a list."""
+    textures = [TEXTURE_FILE] if options.clustering else []
+    return imagenet.TRAIN, imagenet.VAL, *textures, *([HARD] if options.imagenet_a else [])
+
+
+def load(options: Options) -> Dataset:
+    """Read the class folders, cut the validation split."""
+    facts, places = describe(options), [source.find() for source in sources(options)]
+    train_folder, test_folder = places[:2]
+    used = [folder for tree in places[:2] for folder in imagenet.folders(tree, CLASSES)]
+
+    def build() -> dict[str, Listing]:
+        whole, test = (imagenet.tree(tree, CLASSES) for tree in (train_folder, test_folder))
+        train, val = listings.cut(whole, options.val_share, options.split_seed)
+        if options.clustering:
+            test = _textured(test, TEXTURE_FILE.find(), options.clustering)
+        found = {"train": train, "val": val, "test": test}
+        return found | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
+
+    return prepared(
+        "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(build(), options.size, "crop")
+    )
+
+
+def _textured(test: Listing, path: Path, clustering: int) -> Listing:
+    """With the texture of each image; the list's paths are as n01641577/ILSVRC2012_val_00001652.JPEG."""
+    column = f"cluster{clustering}"
+    table = label_files.read(path, ("path", "category", column))
+    label_files.codes(table["category"], path, "category", NAMES)
+    texture = label_files.codes(table[column], path, column, [str(code) for code in range(TEXTURES)])
+    textures = dict(zip(table["path"], texture.tolist(), strict=True))
+    names = [f"{file.parent.name}/{file.name}" for file in test.files]
+    absent = [name for name in names if name not in textures]
+    if absent:
+        raise UserError(f"{path}: no texture of {len(absent)} test images, as {absent[0]}. Get it again")
+    bias = label_files.codes([textures[name] for name in names], path, column, [str(code) for code in range(TEXTURES)])
+    return Listing(test.files, test.target, bias)

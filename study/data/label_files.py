@@ -1,0 +1,121 @@
+"""Labels from text tables: columns by name, values checked, what is wrong told with file, column and remedy."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from study.data.source import root
+from study.errors import UserError, nearest
+
+SHOWN = 12
+"""Columns or values that a message lists."""
+
+
+def locate(given: str) -> Path:
+    """A user's path: absolute, or under the current folder, or under the folder of all data sets."""
+    path = Path(given).expanduser()
+    places = [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
+    for place in places:
+        if place.exists():
+            return place
+    raise UserError(f"{given}: not found. Looked for {' and '.join(str(place) for place in places)}")
+
+
+def read(path: Path, columns: Sequence[str] = (), **options: Any) -> pd.DataFrame:
+    """A table as text, '' where a value is missing.
+
+    Args:
+        path: a CSV, or a Parquet file by its ending.
+        columns: that it must have; empty: whichever it has.
+        options: of `pandas.read_csv`.
+
+    Raises:
+        UserError: not there, not readable, empty, or without one of the columns.
+    """
+    frame = read_typed(path, dtype=str, keep_default_na=False, **options)
+    need(frame.columns, columns, path)
+    return frame.astype(object).where(frame.notna(), "").astype(str)
+
+
+def read_typed(path: Path, **options: Any) -> pd.DataFrame:
+    """A table with the types that pandas gives its columns; raises as `read`."""
+    if not path.is_file():
+        raise UserError(f"{path}: not found")
+    try:
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, **options)
+    except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
+        raise UserError(f"{path}: not readable as a table: {str(error).strip()}. Is it cut short?") from None
+    if frame.empty:
+        raise UserError(f"{path}: has no rows")
+    return frame
+
+
+def need(found: Iterable[Any], columns: Iterable[str], path: Path) -> None:
+    """Raise a UserError if one of the columns is not among those found in this file."""
+    valid = [str(name) for name in found]
+    for column in columns:
+        if column not in valid:
+            raise UserError(f"{path}: no column {column!r}. {nearest(column, valid)}It has: {_some(valid)}")
+
+
+def choose(given: str, valid: Sequence[str], key: str) -> None:
+    """Raise a UserError if the value of a key is not one of these."""
+    if given not in valid:
+        raise UserError(f"{key}: {given!r} given. {nearest(given, valid)}Allowed: {', '.join(valid)}")
+
+
+def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str] | None = None) -> NDArray[np.int64]:
+    """Position of each value among the classes, (N,).
+
+    Args:
+        classes: what is allowed; None: `classes_of(values)`.
+
+    Raises:
+        UserError: a value is missing or not allowed; says in which row, counted from 1 without the header.
+    """
+    given = [str(value).strip() for value in values]
+    known = list(classes_of(given) if classes is None else classes)
+    positions = {name: position for position, name in enumerate(known)}
+    for row, value in enumerate(given, 1):
+        if value not in positions:
+            problem = f"{value!r}, allowed: {_some(known)}" if value else "empty"
+            raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
+    return np.array([positions[value] for value in given], np.int64)
+
+
+def classes_of(values: Iterable[Any]) -> list[str]:
+    """The distinct values in order: as whole numbers where all are, otherwise as text; the empty one left out."""
+    names = {str(value).strip() for value in values} - {""}
+    try:
+        return sorted(names, key=int)
+    except ValueError:
+        return sorted(names)
+
+
+def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Several labels as one: first + size of the first x (second + ...), as the FSCL code combines attributes."""
+    whole, step = np.zeros_like(parts[0]), 1
+    for part, size in zip(parts, sizes, strict=True):
+        whole, step = whole + step * part, step * size
+    return whole
+
+
+def numbers(frame: pd.DataFrame, columns: Sequence[str], path: Path) -> NDArray[np.float32]:
+    """Columns of finite numbers, (N, columns)."""
+    found = np.empty((len(frame), len(columns)), np.float32)
+    for position, column in enumerate(columns):
+        found[:, position] = values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            value = str(frame[column].iloc[wrong[0]])
+            raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {value!r} is not a finite number")
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

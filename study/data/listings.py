@@ -1,0 +1,84 @@
+"""Splits as lists of files, before any image is read: cut, checked, then decoded together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data import holdout
+from study.data.dataset import Split
+from study.data.image_files import Frame, decode, told
+from study.errors import UserError
+
+ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm"}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A split before its images are read: a file per sample, the rest as in `Split`."""
+
+    files: Sequence[Path]
+    target: NDArray[np.int64]
+    bias: NDArray[np.int64] | None = None
+    condition: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def take(self, members: NDArray[Any]) -> "Listing":
+        """These samples, by index or mask."""
+        chosen = np.arange(len(self))[members]
+        bias = None if self.bias is None else self.bias[chosen]
+        condition = None if self.condition is None else self.condition[chosen]
+        return Listing([self.files[index] for index in chosen], self.target[chosen], bias, condition)
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """A label per (class, bias class), (N,)."""
+        if self.bias is None or not len(self):
+            return self.target
+        return self.target * (int(self.bias.max()) + 1) + self.bias
+
+
+def cut(listing: Listing, share: float, seed: int) -> tuple[Listing, Listing]:
+    """What stays and what is held out: of each (class, bias class) the same share."""
+    kept, held = holdout.stratified(listing.cells, share, seed)
+    return listing.take(kept), listing.take(held)
+
+
+def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) -> dict[str, Listing]:
+    """Splits by a number per sample: its place in `names`."""
+    return {name: listing.take(codes == code) for code, name in enumerate(names)}
+
+
+def images_in(folder: Path) -> list[Path]:
+    """The image files under a folder, by name.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS) if folder.is_dir() else []
+    if not found:
+        raise UserError(f"{folder}: holds no images ({', '.join(sorted(ENDINGS))}). Unpack the archive again")
+    return found
+
+
+def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, Split]:
+    """The splits with their images, uint8 (N, 3, size, size), on disk.
+
+    Raises:
+        UserError: a split is empty, or files are absent or not readable; names them.
+    """
+    for name, listing in listings.items():
+        if not len(listing):
+            raise UserError(f"split {name} is empty: no image is left for it. Check the files and the keys of `data`")
+    absent = [str(file) for listing in listings.values() for file in listing.files if not file.exists()]
+    if absent:
+        raise UserError(told("listed but not there", absent))
+    return {
+        name: Split(decode(listing.files, size, frame), listing.target, listing.bias, listing.condition)
+        for name, listing in listings.items()
+    }

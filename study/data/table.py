@@ -1,0 +1,165 @@
+"""table: your own rows of a CSV or Parquet file with named columns.
+
+Numbers are standardised with mean and deviation of the training rows, everything else is one-hot.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from study.data import holdout, label_files, user_data
+from study.data.dataset import Dataset, Facts, Split
+from study.data.prepared import prepared
+from study.data.source import Source
+from study.errors import UserError
+from study.knobs import Range
+
+MOST_VALUES = 200
+"""Different values that a column of text may have: more are names or a number column with a stray word."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section.
+
+    Attributes:
+        path: the .csv or .parquet; absolute, or relative to the current folder or that of all data sets.
+        target: column with the classes, whole numbers or names.
+        bias: column with the bias (sensitive) classes; several combined: `sex+race`.
+        features: columns that are the inputs; empty: all that no other key names.
+        condition: columns with continuous attributes, taken as they are.
+        condition_file: or their vectors, see `study.data.conditions`; `key` is the column with their keys.
+        missing: what happens to rows with missing values: `error`; `drop`: they are left out; `fill`: a number becomes
+            the mean of the training rows, a text a value of its own (labels are never filled).
+        split: column that says train, val or test; where none is val, it is cut from train. Without it the shares.
+        val_share: of the rows outside the test split; `test_share`: of all rows. Of each (class, bias class).
+        split_seed: of these choices.
+    """
+
+    path: str
+    target: str
+    bias: str | None = None
+    features: tuple[str, ...] = ()
+    condition: tuple[str, ...] = ()
+    condition_file: str | None = None
+    key: str | None = None
+    missing: Literal["error", "drop", "fill"] = "error"
+    split: str | None = None
+    val_share: holdout.Share = 0.15
+    test_share: user_data.TestShare = 0.15
+    split_seed: Annotated[int, Range(low=0)] = 0
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The file as it is used: its rows, their labels, the columns of the inputs, and indices per split."""
+
+    path: Path
+    rows: pd.DataFrame
+    labels: user_data.Labels
+    features: list[str]
+    splits: dict[str, NDArray[np.int64]]
+
+
+def describe(options: Options) -> Facts:
+    """As the file says."""
+    return _facts(_read(options))
+
+
+def sources(options: Options) -> tuple[Source, ...]:
+    """None that could be got: the files are the user's."""
+    return ()
+
+
+def load(options: Options) -> Dataset:
+    """Encode and split the rows."""
+    found = _read(options)
+    more = [label_files.locate(options.condition_file)] if options.condition_file else []
+    return prepared("table", options, _facts(found), [found.path, *more], lambda: _splits(found))
+
+
+def _facts(found: _Read) -> Facts:
+    labels = found.labels
+    width = sum(1 if _is_number(found.rows[name]) else found.rows[name].nunique() for name in found.features)
+    condition = None if labels.condition is None else labels.condition.shape[1]
+    return Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(found.splits))
+
+
+def _read(options: Options) -> _Read:
+    path = label_files.locate(options.path)
+    rows = label_files.read_typed(path)
+    used = [
+        *user_data.columns_of(options.target, rows.columns, path),
+        *user_data.columns_of(options.bias, rows.columns, path),
+        *options.condition,
+        *(column for column in (options.key, options.split) if column),
+    ]
+    features = list(options.features) or [str(name) for name in rows.columns if name not in used]
+    label_files.need(rows.columns, [*used, *features], path)
+    if not features:
+        raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
+    if options.target in features:
+        raise UserError(f"data.features: has the target {options.target!r} in it")
+    rows = _complete(rows[list(dict.fromkeys([*used, *features]))], used, options.missing, path)
+    for name in features:
+        values = rows[name].nunique()
+        if not _is_number(rows[name]) and values > MOST_VALUES:
+            problem = f"has {values} different texts, at most {MOST_VALUES} are allowed"
+            raise UserError(f"{path}: column {name!r} {problem}. Leave it out of data.features, or make it numbers")
+    samples = [str(name) for name in rows[options.key]] if options.key else None
+    labels = user_data.labels(rows, path, options, samples)
+    given = list(rows[options.split]) if options.split else None
+    place = f"{path}: column {options.split!r}" if options.split else str(path)
+    return _Read(path, rows, labels, features, user_data.divide(labels.cells, given, options, place))
+
+
+def _complete(rows: pd.DataFrame, labels: list[str], missing: str, path: Path) -> pd.DataFrame:
+    """The rows after the rule for missing values; infinite numbers are missing, too."""
+    rows = rows.replace([np.inf, -np.inf], np.nan)
+    if missing == "drop":
+        rows = rows.dropna().reset_index(drop=True)
+        if rows.empty:
+            raise UserError(f"{path}: every row has a missing value; data.missing: drop leaves none")
+    must = labels if missing == "fill" else list(rows)
+    counts = {name: int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
+    gaps = [f"{name!r} ({count})" for name, count in counts.items() if count]
+    if gaps:
+        remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
+        raise UserError(f"{path}: values are missing in {', '.join(gaps)} of {len(rows)} rows. {remedy}, or mend them")
+    texts = [name for name in rows if not _is_number(rows[name])]
+    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, "(missing)"))
+    return filled.astype(dict.fromkeys(texts, str))
+
+
+def _splits(found: _Read) -> dict[str, Split]:
+    inputs = np.concatenate([_encoded(found.rows[name], found.splits["train"]) for name in found.features], 1)
+    labels = found.labels
+    return {
+        name: Split(
+            inputs[members],
+            labels.target[members],
+            None if labels.bias is None else labels.bias[members],
+            None if labels.condition is None else labels.condition[members],
+        )
+        for name, members in found.splits.items()
+    }
+
+
+def _encoded(column: pd.Series, train: NDArray[np.int64]) -> NDArray[np.float32]:
+    """A column as inputs: (N, 1) standardised, or one-hot in the order of its values as text."""
+    if not _is_number(column):
+        return np.stack([column == value for value in sorted(set(column))], 1).astype(np.float32)
+    values = column.to_numpy(np.float64, na_value=np.nan)
+    mean = float(np.nanmean(values[train])) if not np.isnan(values[train]).all() else 0.0
+    values = np.where(np.isnan(values), mean, values)
+    deviation = float(values[train].std())
+    return ((values - mean) / (deviation or 1.0))[:, None].astype(np.float32)
+
+
+def _is_number(column: pd.Series) -> bool:
+    return is_numeric_dtype(column) and not is_bool_dtype(column)

@@ -1,0 +1,45 @@
+"""Conditioning vectors from a file: found by key, width without reading, bad files told."""
+
+import numpy as np
+import pytest
+from pictures import truncate
+
+from study.data import conditions
+from study.errors import UserError
+
+
+def test_rows_are_found_by_key(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, keys=np.array(["b", "a", "c"]), values=np.arange(6).reshape(3, 2))
+    assert conditions.width(path) == 2
+    assert conditions.rows(path, ["c", "b"]).tolist() == [[4.0, 5.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"keys": ["a"], "vectors": [[1.0]]}, "values.npy"),
+        ({"values": [[1.0]]}, "keys"),
+        ({"keys": ["a"], "values": [1.0]}, r"`values` has the shape \(1,\)"),
+        ({"keys": ["a", "b"], "values": [[1.0]]}, r"`keys` has the shape \(2,\)"),
+        ({"keys": ["a", "a"], "values": [[1.0], [2.0]]}, "1 of its keys are there twice"),
+        ({"keys": ["b"], "values": [[1.0]]}, "no vector for 1 of 1 samples, as 'a'; its own keys are as 'b'"),
+        ({"keys": ["a"], "values": [[np.nan]]}, "the vector of 'a' is not finite"),
+        ({"keys": np.array(["a"], object), "values": [[1.0]]}, "not readable"),
+    ],
+)
+def test_bad_files(tmp_path, arrays, message):
+    path = tmp_path / "a.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(UserError, match=message):
+        conditions.rows(path, ["a"])
+
+
+def test_a_file_cut_short_and_one_that_is_no_archive(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, keys=["a"], values=[[1.0]])
+    truncate(path)
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"a\.npz: not readable: .*An \.npz with"):
+            conditions.width(path)
+        path.write_text("no archive")

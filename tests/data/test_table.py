@@ -1,0 +1,166 @@
+"""table: the user's rows as numbers; the rule for missing values; what is wrong is told with file and column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study import data
+from study.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def people(count: int = 80) -> pd.DataFrame:
+    number = np.arange(count)
+    return pd.DataFrame(
+        {
+            "id": [f"p{n}" for n in number],
+            "income": np.array(["low", "high"])[number % 2],
+            "sex": np.array(["f", "m"])[number // 2 % 2],
+            "age": 20.0 + number,
+            "job": np.array(["nurse", "cook", "clerk"])[number % 3],
+            "part": np.array(["train", "train", "train", "test"])[number // 4 % 4],
+        }
+    )
+
+
+def load(frame: pd.DataFrame | None = None, **options):
+    if frame is not None:
+        frame.to_csv("people.csv", index=False)
+    keys = {"path": "people.csv", "target": "income", "bias": "sex", "features": ["age", "job"]}
+    return data.load({"name": "table", **keys, **options})
+
+
+def test_numbers_are_standardised_on_train_and_texts_one_hot():
+    frame = people()
+    dataset = load(frame, split="part")
+    rows = frame[frame["part"] == "test"]
+    train, test = dataset.splits["train"], dataset.splits["test"]
+    assert dataset.facts.shape == (4,)
+    assert abs(train.inputs[:, 0].mean()) < 1e-6
+    assert abs(train.inputs[:, 0].std() - 1) < 1e-6
+    ages = test.inputs[:, 0].astype(float)
+    assert np.allclose(np.diff(ages) / (ages[1] - ages[0]), np.diff(rows["age"]))
+    jobs = ("clerk", "cook", "nurse")
+    assert test.inputs[:, 1:].argmax(1).tolist() == [jobs.index(job) for job in rows["job"]]
+    assert (test.inputs[:, 1:].sum(1) == 1).all()
+    assert test.target.tolist() == [("high", "low").index(income) for income in rows["income"]]
+    assert test.bias.tolist() == [("f", "m").index(sex) for sex in rows["sex"]]
+
+
+def test_all_columns_that_no_key_names_are_features():
+    facts = load(people(), features=[], key="id", split="part").facts
+    assert facts.shape == (1 + 3,)
+    assert load(bias=None, features=[], key="id", split="part").facts.shape == (1 + 3 + 2,)
+
+
+def test_parquet_gives_the_same(home):
+    csv = load(people())
+    people().to_parquet(home / "people.parquet")
+    parquet = load(path="people.parquet")
+    assert parquet.fingerprint == csv.fingerprint
+
+
+def test_the_bias_is_no_input_unless_named():
+    first, other = load(people()), load(people().assign(sex=["m", "f"] * 40), val_share=0.15)
+    assert first.facts.shape == other.facts.shape == (4,)
+    assert load(people(), features=["age", "sex"]).facts.shape == (3,)
+
+
+def test_conditions_by_column_and_by_file(home):
+    dataset = load(people(), condition=["age"], features=["job"])
+    assert sorted(np.concatenate([split.condition[:, 0] for split in dataset.splits.values()])) == list(range(20, 100))
+    np.savez(home / "v.npz", keys=[f"p{n}" for n in range(80)], values=np.arange(80)[:, None])
+    dataset = load(condition_file="v.npz", key="id", condition=[], features=["age"])
+    for split in dataset.splits.values():
+        assert np.corrcoef(split.inputs[:, 0], split.condition[:, 0])[0, 1] > 0.9999
+    with pytest.raises(UserError, match=r"data\.condition_file: needs data\.key"):
+        load(condition_file="v.npz")
+
+
+def gaps() -> pd.DataFrame:
+    frame = people()
+    frame.loc[5, "age"] = np.nan
+    frame.loc[[7, 9], "job"] = None
+    return frame
+
+
+def test_missing_values_are_an_error_first():
+    with pytest.raises(UserError, match=r"people\.csv: values are missing in 'age' \(1\), 'job' \(2\) of 80 rows"):
+        load(gaps())
+
+
+def test_rows_with_missing_values_are_left_out():
+    dataset = load(gaps(), missing="drop")
+    assert sum(len(split) for split in dataset.splits.values()) == 77
+    assert dataset.facts.shape == (4,)
+
+
+def test_missing_values_are_filled():
+    dataset = load(gaps(), missing="fill", split="part")
+    assert dataset.facts.shape == (5,)
+    filled = [split for split in dataset.splits.values() if (split.inputs[:, 1] == 1).any()]
+    assert sum(int(split.inputs[:, 1].sum()) for split in filled) == 2  # "(missing)" is the first text
+    everything = np.concatenate([split.inputs[:, 0] for split in dataset.splits.values()])
+    assert (np.abs(everything) < 1e-6).sum() == 1
+    assert np.isfinite(everything).all()
+
+
+def test_labels_are_never_filled():
+    frame = people()
+    frame.loc[3, "income"] = None
+    with pytest.raises(UserError, match=r"missing in 'income' \(1\) of 80 rows\. Labels are not filled"):
+        load(frame, missing="fill")
+
+
+def test_infinite_numbers_count_as_missing():
+    with pytest.raises(UserError, match=r"missing in 'age' \(1\)"):
+        load(people().replace({"age": {25.0: np.inf}}))
+
+
+def test_a_constant_column_is_zero():
+    dataset = load(people().assign(age=7.0))
+    assert (np.concatenate([split.inputs[:, 0] for split in dataset.splits.values()]) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "incom"}, r"people\.csv: no column 'incom'\. Did you mean 'income'\?"),
+        ({"features": ["age", "jobs"]}, r"no column 'jobs'\. Did you mean 'job'\?"),
+        ({"features": ["income"]}, r"data\.features: has the target 'income' in it"),
+        ({"target": "id"}, r"column 'id' has 80 different values in 80 rows: no classes"),
+        ({"split": "job"}, r"column 'job', row 1: 'nurse' is no split"),
+        ({"condition": ["job"], "features": ["age"]}, r"column 'job', row 1: 'nurse' is not a finite number"),
+        ({"path": "nobody.csv"}, r"nobody\.csv: not found"),
+    ],
+)
+def test_keys_that_do_not_fit_the_file(options, message):
+    people().to_csv("people.csv", index=False)
+    keys = {"name": "table", "path": "people.csv", "target": "income"}
+    with pytest.raises(UserError, match=message):
+        data.describe({**keys, **options})
+
+
+def test_a_column_of_names_is_no_feature():
+    with pytest.raises(UserError, match=r"column 'id': has 300 different texts|column 'id' has 300 different texts"):
+        load(people(300), features=["id"])
+
+
+def test_files_cut_short(home):
+    people().to_parquet(home / "people.parquet")
+    (home / "people.parquet").write_bytes((home / "people.parquet").read_bytes()[:500])
+    with pytest.raises(UserError, match=r"people\.parquet: not readable as a table"):
+        load(path="people.parquet")
+    (home / "people.csv").write_text("")
+    with pytest.raises(UserError, match=r"people\.csv: not readable as a table"):
+        load()
+    (home / "people.csv").write_text("income,sex,age,job\nlow,f,20,cook\nhigh")
+    with pytest.raises(UserError, match=r"values are missing in 'sex' \(1\), 'age' \(1\), 'job' \(1\) of 2 rows"):
+        load()
