@@ -12,7 +12,7 @@ from torch.nn import functional
 from study import methods, models
 from study.data.dataset import Dataset
 from study.methods import UNKNOWN, Batch
-from study.training import checkpoint, metrics
+from study.training import checkpoint, metrics, postprocess
 from study.training.bias import known_labels
 from study.training.config import TrainOptions, TrialConfig
 from study.training.resident import Resident
@@ -52,7 +52,8 @@ class Trial:
         self._splits = {name: Resident(split, self.facts, self.device) for name, split in dataset.splits.items()}
 
     def run(self, resume: Path | None = None) -> Iterator[dict[str, float]]:
-        """Train, giving the metrics of each epoch: `train/loss`, `val/*`, `time/epoch` in seconds.
+        """Train, giving the metrics of each epoch: `train/loss`, what the method diagnoses on the last batch as
+        `train/NAME`, `val/*`, `time/epoch` in seconds.
 
         Args:
             resume: a file that is written after each epoch, before its metrics are given. Where it exists, training
@@ -86,10 +87,11 @@ class Trial:
                 total += loss.detach() * len(index)
                 count += len(index)
             schedule.step()
+            inner = self._diagnosis(batch)
             mean_loss = float(total) / count
             if not math.isfinite(mean_loss):
                 raise Diverged(f"loss is {mean_loss} in epoch {epoch}")
-            values = {"train/loss": mean_loss, **self.evaluate("val")}
+            values = {"train/loss": mean_loss, **inner, **self.evaluate("val")}
             if resume:
                 checkpoint.keep(resume, epoch, states, {"order": order})
             yield {**values, "time/epoch": time.perf_counter() - started}
@@ -97,16 +99,23 @@ class Trial:
     @torch.no_grad()
     def evaluate(self, split: str) -> dict[str, float]:
         """The metrics of a split, `SPLIT/NAME`, with the networks as they are."""
-        self.method.eval()
         data = self._splits[split]
         values: dict[str, Tensor] = {}
-        for name, encoder in self.method.encoders().items():
-            parts = torch.arange(len(data), device=self.device).split(EVALUATION_BATCH)
-            logits = [self._logits(name, encoder(data.normalised(data.pixels(part)))) for part in parts]
-            found = metrics.compute(torch.cat(logits).argmax(1), data.target, data.bias, self.facts)
+        for name in self.method.encoders():
+            _, logits = self.outputs(split, name)
+            found = metrics.compute(self._predicted(name, logits, data), data.target, data.bias, self.facts)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             values |= {f"{prefix}{metric}": value for metric, value in found.items()}
         return dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
+
+    @torch.no_grad()
+    def outputs(self, split: str, name: str = "encoder") -> tuple[Tensor, Tensor]:
+        """An encoder's features of the samples of a split, (N, F), and their classification, (N, classes)."""
+        self.method.eval()
+        encoder, data = self.method.encoders()[name], self._splits[split]
+        parts = torch.arange(len(data), device=self.device).split(EVALUATION_BATCH)
+        features = [encoder(data.normalised(data.pixels(part))) for part in parts]
+        return torch.cat(features), torch.cat([self._logits(name, part) for part in features])
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
@@ -137,19 +146,33 @@ class Trial:
         return train.normalised(pixels)[None]
 
     def _probe_loss(self, features: dict[str, Tensor], index: Tensor) -> Tensor | float:
-        if self.method.classifies:
-            return 0.0
         target = self._splits["train"].target[index]
         parts = [
             functional.cross_entropy(self._probe(name, part.detach()), target, ignore_index=UNKNOWN)
             for name, part in features.items()
+            if self._is_probed(name)
         ]
-        return torch.stack(parts).sum()
+        return torch.stack(parts).sum() if parts else 0.0
 
     def _logits(self, name: str, features: Tensor) -> Tensor:
-        if self.method.classifies and name == "encoder":
-            return self.method.logits(features)
-        return self._probe(name, features)
+        return self._probe(name, features) if self._is_probed(name) else self.method.logits(features)
+
+    def _is_probed(self, name: str) -> bool:
+        """Whether a probe classifies what this encoder gives; the method itself classifies its own encoder's."""
+        return name != "encoder" or not self.method.classifies
+
+    def _predicted(self, name: str, logits: Tensor, data: Resident) -> Tensor:
+        """Predictions for a split (N,)."""
+        train = self._splits["train"]
+        if not self.method.equalizes_odds or data.bias is None or train.bias is None:
+            return logits.argmax(1)
+        thresholds = postprocess.fit(self.outputs("train", name)[1], train.target, train.bias)
+        return thresholds.predict(logits, data.bias, self.config.train.seed)
+
+    @torch.no_grad()
+    def _diagnosis(self, batch: Batch) -> dict[str, float]:
+        self.method.eval()
+        return {f"train/{name}": float(value) for name, value in self.method.diagnose(batch).items()}
 
     def _probe(self, name: str, features: Tensor) -> Tensor:
         logits: Tensor = self.probes[name](functional.normalize(features, dim=1))

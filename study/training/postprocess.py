@@ -1,0 +1,104 @@
+"""Equalized odds after training: a threshold for each bias class (WCL paper Table 3, "Eq. Odds"; Hardt et al. 2016).
+
+It brings fairlearn and scikit-learn with it: import it where it is used, so that a trial without it needs neither.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from fairlearn.postprocessing import ThresholdOptimizer
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from study.errors import UserError
+
+
+@dataclass(frozen=True)
+class EqualizedOdds:
+    """A randomised threshold for each bias class; see `fit`."""
+
+    optimizer: Any
+    bias_classes: frozenset[int]
+
+    def predict(self, scores: Tensor, bias: Tensor, seed: int) -> Tensor:
+        """Predictions 0 or 1, int64 (N,) on the scores' device.
+
+        Args:
+            scores: logits, (N, 2), from the classifier whose scores `fit` had.
+            bias: bias classes, (N,).
+            seed: of the draws between two thresholds.
+
+        Raises:
+            UserError: a bias class that `fit` did not see.
+        """
+        groups = _numpy(bias)
+        if unseen := sorted(set(groups.tolist()) - self.bias_classes):
+            raise UserError(
+                f"equalized odds: bias classes {unseen} are not among those that the thresholds were fitted to, "
+                f"{sorted(self.bias_classes)}: fit them on a split that has all of them"
+            )
+        predicted = self.optimizer.predict(_margin(scores), sensitive_features=groups, random_state=seed)
+        return torch.as_tensor(np.asarray(predicted).astype(np.int64), device=scores.device)
+
+
+def fit(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdds:
+    """The thresholds of highest accuracy for which true and false positive rates are the same in all bias classes.
+
+    Args:
+        scores: logits of any classifier, (N, 2), on a split that may choose: training or validation.
+        target: classes 0 and 1, (N,); samples of -1 are left out.
+        bias: bias classes, (N,); samples of -1 are left out.
+
+    Raises:
+        UserError: not two classes, or a bias class without samples of both.
+    """
+    if scores.ndim != 2 or scores.shape[1] != 2:
+        raise UserError(
+            f"equalized odds by thresholds is for two classes, got scores of shape {tuple(scores.shape)}: "
+            "choose a data set or a target with two classes"
+        )
+    known = (target >= 0) & (bias >= 0)
+    labels, groups = _numpy(target[known]), _numpy(bias[known])
+    _check(labels, groups)
+    optimizer = ThresholdOptimizer(
+        estimator=_Margins(), constraints="equalized_odds", prefit=True, predict_method="decision_function"
+    )
+    optimizer.fit(_margin(scores[known]), labels, sensitive_features=groups)
+    return EqualizedOdds(optimizer, frozenset(groups.tolist()))
+
+
+class _Margins(BaseEstimator):
+    """What fairlearn takes for the classifier: its input is the score already."""
+
+    def fit(self, inputs: Any, target: Any) -> "_Margins":
+        return self
+
+    def decision_function(self, inputs: Any) -> Any:
+        return np.asarray(inputs)[:, 0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def _check(labels: Any, groups: Any) -> None:
+    if not len(labels):
+        raise UserError("equalized odds by thresholds: no sample has both a class and a bias class")
+    if labels.max() > 1:
+        raise UserError(f"equalized odds by thresholds is for classes 0 and 1, got class {labels.max()}")
+    for group in np.unique(groups):
+        seen = np.unique(labels[groups == group])
+        if len(seen) < 2:
+            raise UserError(
+                f"equalized odds by thresholds: every sample of bias class {group} has class {seen[0]}, and a true "
+                "and a false positive rate need both: fit them on a larger split"
+            )
+
+
+def _margin(scores: Tensor) -> Any:
+    return _numpy(scores[:, 1].double() - scores[:, 0].double())[:, None]
+
+
+def _numpy(values: Tensor) -> Any:
+    return values.detach().cpu().numpy()
