@@ -1,11 +1,14 @@
 """What a method is told about the bias: labels of a part, guesses, features; and that a network is trained once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from small import SAMPLES, config, digits, timeless, trained
+from small import SAMPLES, config, digits, section, timeless, trained
 
+from study import methods
+from study.data.dataset import Dataset, Split
 from study.errors import UserError
 from study.methods import UNKNOWN
 from study.training import Trial
@@ -87,15 +90,33 @@ def test_too_few_to_learn_from() -> None:
         told(known_bias=0.001)
 
 
+def large() -> Dataset:
+    """Digits of 16 x 16 pixels: each pixel is four."""
+    splits = {}
+    for name, split in digits().splits.items():
+        splits[name] = Split(split.inputs.repeat(2, 2).repeat(2, 3)[:96], split.target[:96], split.bias[:96])
+    return Dataset(replace(digits().facts, shape=(3, 16, 16)), splits)
+
+
 def test_features_of_a_bias_capturing_network(home: Path) -> None:
     pytest.importorskip("study.models.bagnet")
     method = {"name": "soft_con", "bias_source": "model", "bias_epochs": 1}
-    labels = known_labels(config(method), digits(), CPU)
+    labels = known_labels(config(method), large(), CPU)
     assert labels.bias is None
-    assert labels.bias_features.shape[0] == SAMPLES
+    assert labels.bias_features.shape[0] == 96
     assert torch.isfinite(labels.bias_features).all()
     files = kept(home)
-    again = known_labels(config(method, seed=1), digits(), CPU)
+    again = known_labels(config(method, seed=1), large(), CPU)
     assert torch.equal(again.bias_features, labels.bias_features)
+    found = trained(method, large(), epochs=1)[1]
     assert kept(home) == files
-    assert trained(method, digits(), epochs=1)[1][-1]["val/accuracy"] > 0
+    assert found[-1]["train/loss"] != trained({"name": "soft_con"}, large(), epochs=1)[1][-1]["train/loss"]
+
+
+@pytest.mark.parametrize("name", ["soft_con", "cross_entropy"])
+def test_a_bias_capturing_network_needs_images_with_room_for_its_patch(name: str) -> None:
+    method = section(name=name, regulariser="fair_kl", bias_source="model", bias_field=17)
+    assert list(methods.lacking(method, replace(digits().facts, bias_classes=None, shape=(3, 32, 32)))) == []
+    for shape in [(3, 16, 16), (14,)]:
+        (lack,) = methods.lacking(method, replace(digits().facts, bias_classes=None, shape=shape))
+        assert lack == ("bias_field", "needs images of at least 17 x 17 pixels")
