@@ -12,7 +12,7 @@ from torch.nn import functional
 from study import methods, models
 from study.data.dataset import Dataset
 from study.methods import UNKNOWN, Batch
-from study.training import checkpoint, metrics, postprocess
+from study.training import checkpoint, metrics
 from study.training.bias import known_labels
 from study.training.config import TrainOptions, TrialConfig
 from study.training.resident import Resident
@@ -166,6 +166,8 @@ class Trial:
         train = self._splits["train"]
         if not self.method.equalizes_odds or data.bias is None or train.bias is None:
             return logits.argmax(1)
+        from study.training import postprocess  # fairlearn, which no other trial needs
+
         thresholds = postprocess.fit(self.outputs("train", name)[1], train.target, train.bias)
         return thresholds.predict(logits, data.bias, self.config.train.seed)
 
