@@ -5,9 +5,11 @@ that has PyTorch and nothing else. `study.spec` turns them into checks of a stud
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
+
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True)
@@ -50,3 +52,9 @@ def knobs(owner: Callable[..., Any]) -> Iterator[Knob]:
             continue
         required = parameter.default is parameter.empty
         yield Knob(parameter.name.rstrip("_"), hint, None if required else parameter.default, required)
+
+
+def options(kind: type[Options], section: Mapping[str, Any]) -> Options:
+    """The dataclass with the values that a section of a study file has for its fields, the others at their defaults."""
+    names = {name.rstrip("_"): name for name in inspect.signature(kind).parameters}
+    return kind(**{names[key]: value for key, value in section.items() if key in names})

@@ -1,6 +1,6 @@
 """What several tests share: studies made from the shipped file, and ledgers written from a compact description."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,3 +67,11 @@ def write_ledger(path: Path, *trials: Told) -> None:
     for name, fields in events(*trials):
         ledger.append(name, **fields)
     ledger.close()
+
+
+COST = ("time/", "speed/", "memory/")
+
+
+def timeless(epochs: Iterable[dict[str, float]]) -> list[dict[str, float]]:
+    """The metrics of each epoch without what it cost, which no two runs share."""
+    return [{name: value for name, value in one.items() if not name.startswith(COST)} for one in epochs]

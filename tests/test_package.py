@@ -18,7 +18,7 @@ ALLOWED = {
     "losses": {"knobs"},
     "data": {"catalogue", "errors", "knobs"},
     "models": {"catalogue", "data", "errors", "knobs"},
-    "methods": {"catalogue", "data", "knobs", "losses", "models"},
+    "methods": {"catalogue", "data", "errors", "knobs", "losses", "models"},
     "training": {"catalogue", "data", "errors", "knobs", "methods", "models"},
     "spec": {"data", "errors", "knobs", "methods", "models", "training"},
     "ledger": {"errors"},

@@ -85,6 +85,7 @@ def floored_share(
     views: Tensor,
     *,
     similarity: Tensor | None = None,
+    extra_positives: Tensor | None = None,
     temperature: float = 0.5,
     tau_plus: float = 0.1,
     beta: float | None = None,
@@ -93,7 +94,7 @@ def floored_share(
 
     At temperature 0.1 it nears 1 once the views agree.
     """
-    return _terms(views, similarity, None, None, temperature, tau_plus, beta)[2].to(views.dtype).mean()
+    return _terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)[2].to(views.dtype).mean()
 
 
 def log_unbiased(

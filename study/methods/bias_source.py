@@ -71,3 +71,8 @@ def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown:
         yield from knobs(BiasModel)
     if source in (SOME_LABELS, MODEL) and method.get("unknown_bias") != "sup_con":
         yield from knobs(Preparation)
+
+
+def patch(method: Mapping[str, Any]) -> int | None:
+    """The receptive field of the bias-capturing model that a `method` section asks for, if it does."""
+    return int(method.get("bias_field", BiasModel.bias_field)) if method.get("bias_source") == MODEL else None

@@ -13,7 +13,7 @@ from study.knobs import Knob, knobs
 from study.losses.catalogue import classification_losses
 from study.methods.adversary import adversary_knobs, maybe_adversary
 from study.methods.batch import UNKNOWN, Batch, Labels
-from study.methods.bias_source import source_knobs
+from study.methods.bias_source import patch, source_knobs
 from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
 from study.methods.objective import Weights
@@ -117,7 +117,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
         return Needs(bias="name")
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
         return Needs(bias="regulariser")
-    return Needs(bias="adversary" if method.get("adversary", "none") != "none" else None)
+    return Needs(bias="adversary" if method.get("adversary", "none") != "none" else None, patch=patch(method))
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -13,6 +14,7 @@ from study.methods.adversary import maybe_adversary
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.classification import BALANCED, PLAIN, Classifier
 from study.methods.contrastive_keys import GIVEN, HALF_A_METHOD, keys, needs, required, view_count
+from study.methods.diagnoses import DIAGNOSES
 from study.methods.inputs import Inputs
 from study.methods.method import Method, NewNetwork
 from study.methods.objective import Objective, Term, Weights
@@ -33,7 +35,7 @@ class Contrastive(Method):
 
     def __init__(self, method: Mapping[str, Any], facts: Facts, network: Network) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.name = network, method["name"]
         self.objective = Objective(Term.of(losses()[method["name"]], method), regulariser(method), Weights.of(method))
         self.inputs = Inputs(method, facts.bias_classes)
         positives = int(method.get("positives", 1))
@@ -75,6 +77,19 @@ class Contrastive(Method):
         logits: Tensor = self.classifier.linear(features)  # type: ignore[union-attr]
         return logits
 
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        if self.in_stage or self.name not in DIAGNOSES:
+            return {}
+        pair, inputs = self._given(*self._embed(batch.views), batch)
+        return DIAGNOSES[self.name](pair, inputs, self.objective.loss.options)
+
+    def get_extra_state(self) -> Tensor:
+        """The stage: weights that are loaded are evaluated as they were when they were saved."""
+        return torch.tensor(self.in_stage)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.in_stage = bool(state)
+
     def _classifier(self, method: Mapping[str, Any], facts: Facts) -> Classifier:
         loss = BALANCED if method.get("cross_entropy") == "bias_balanced" else PLAIN
         return Classifier(loss, self.network.encoder.features, facts)
@@ -86,16 +101,20 @@ class Contrastive(Method):
         return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
     def _contrast(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
-        pair = embeddings[: self.pair_views]
-        inputs = self.inputs(batch, features[: self.pair_views])
-        if self.views > self.pair_views:
-            inputs["extra_positives"] = embeddings[self.pair_views :]
+        pair, inputs = self._given(features, embeddings, batch)
         one = len(features) == 1 and not self.network.has_head
         first = pair if one else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:
             return self.objective(pair, first, inputs, batch.labels.named())
         return self._by_knowledge(pair, first, batch.labels, bias != UNKNOWN)
+
+    def _given(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
+        """The loss's views and named tensors."""
+        inputs = self.inputs(batch, features[: self.pair_views])
+        if self.views > self.pair_views:
+            inputs["extra_positives"] = embeddings[self.pair_views :]
+        return embeddings[: self.pair_views], inputs
 
     def _by_knowledge(self, pair: Tensor, first: Tensor, labels: Labels, known: Tensor) -> Tensor:
         """The objective on the samples whose bias is known, SupCon on the others (FSCL paper 4.6)."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from study.knobs import Knob, Range, knobs
 from study.losses.catalogue import losses, needs_two_views
 from study.methods.adversary import adversary_knobs
-from study.methods.bias_source import source_knobs
+from study.methods.bias_source import patch, source_knobs
 from study.methods.needs import Needs
 from study.methods.regularised import NO_REGULARISER, regulariser_knobs
 
@@ -114,6 +114,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
         views=pairs or ("views" if method.get("views", 1) > 1 else None),
+        patch=patch(method),
     )
 
 

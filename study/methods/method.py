@@ -19,10 +19,12 @@ class Method(nn.Module):
     Attributes:
         network: what a trial is about: its encoder is probed, evaluated and kept.
         views: how many views of each sample a batch must hold.
+        equalizes_odds: its predictions are made by a threshold of each bias class, fitted to the training split.
     """
 
     network: Network
     views: int = 1
+    equalizes_odds: bool = False
 
     def begin(self, train: Labels) -> None:
         """Called once before the first epoch with the labels of the whole training split."""

@@ -15,6 +15,7 @@ class Needs:
         condition: the key that asks for a continuous attribute or, in its place, bias labels.
         views: the key that asks for several views of a sample, which must differ.
         only_tables, only_binary: it works on rows of numbers, on two classes, alone.
+        patch: side in pixels of what a bias-capturing network sees of an image at once, which must have room for it.
     """
 
     bias: str | None = None
@@ -22,6 +23,7 @@ class Needs:
     views: str | None = None
     only_tables: bool = False
     only_binary: bool = False
+    patch: int | None = None
 
     def lacking(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """The keys whose wish a data set cannot fulfil, and why."""
@@ -31,5 +33,7 @@ class Needs:
             yield self.condition, "needs a continuous attribute or bias labels"
         if self.only_tables and not facts.is_table:
             yield "name", "needs a table"
+        if self.patch and (facts.is_table or min(facts.shape[1:]) < self.patch):
+            yield "bias_field", f"needs images of at least {self.patch} x {self.patch} pixels"
         if self.only_binary and facts.classes != 2:
             yield "name", f"needs two classes, not {facts.classes}"

@@ -1,14 +1,148 @@
-"""What a method is told about the bias of the training samples."""
+"""What a method is told about the bias of the training samples: all of it, a part, or what a network makes of it.
 
+A network that stands in for labels is trained once on a machine: what it says is kept beside the prepared data, under
+everything that it depends on. The other trials of a study wait for it and read it.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from study.data.dataset import Dataset
-from study.methods import Labels
-from study.training.config import TrialConfig
-from study.training.resident import Resident
+from study import models
+from study.data.cache import cached
+from study.data.dataset import Dataset, Facts, Split
+from study.errors import UserError
+from study.knobs import options
+from study.methods import UNKNOWN, Labels
+from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
+from study.training.config import TrainOptions, TrialConfig
+from study.training.resident import Resident, tensor
+
+PLAIN = {"name": "cross_entropy"}
+BATCH = 256
+OBSERVED = 2048
+"""So many samples are enough to evaluate a network on that nobody looks at."""
 
 
 def known_labels(config: TrialConfig, dataset: Dataset, device: torch.device) -> Labels:
-    """The labels of the training split as the `method` section lets its method know them."""
+    """The labels of the training split as the `method` section lets its method know them.
+
+    The state of torch's generators stays as it is, whether a network was trained for this or not.
+
+    Raises:
+        UserError: fewer than two samples would have a known bias, or no folder for data can be written.
+        Diverged: the loss of the network that stands in for labels is not finite.
+    """
     train = Resident(dataset.splits["train"], dataset.facts, device)
-    return Labels(train.target, train.bias, train.condition)
+    labels = Labels(train.target, train.bias, train.condition)
+    return _SOURCES[config.method.get("bias_source", LABELS)](labels, config, dataset)
+
+
+def _all(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+    return labels
+
+
+def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+    """A share of the samples keeps its bias; the others have none, or one that is guessed (FSCL paper Table 5)."""
+    given, train, facts = options(SomeLabels, config.method), dataset.splits["train"], dataset.facts
+    if labels.bias is None or train.bias is None or facts.bias_classes is None:
+        raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
+    known = _known(train.bias, given.known_bias, config.train.seed)
+    told = labels.bias.where(tensor(known, labels.bias.device), UNKNOWN)
+    if given.unknown_bias == "sup_con" or known.all():
+        return replace(labels, bias=told)
+    part = Split(train.inputs[known], train.bias[known])
+    observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
+    splits = {"train": part, "val": observed, "all": Split(train.inputs, np.zeros_like(train.target))}
+    facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
+    training = _training(config, config.train.seed)
+    own = TrialConfig({}, config.model, PLAIN, training)
+    made_from = f"{dataset.fingerprint}, bias of {given.known_bias}"
+    network = StandIn(own, Dataset(facts, splits), made_from, "all", keeps_features=False)
+    guess = tensor(network.outputs(labels.bias.device).target, labels.bias.device)
+    return replace(labels, bias=told.where(told != UNKNOWN, guess))
+
+
+def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+    """Features of a network that sees too little of an image to know more than its bias (FairKL paper B.2.4)."""
+    model = {"name": "bagnet", "receptive_field": options(BiasModel, config.method).bias_field}
+    splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in ("train", "val")}
+    facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
+    training = _training(config, seed=0)
+    own = TrialConfig({}, model, PLAIN, training)
+    network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, "train", keeps_features=True)
+    device = labels.target.device
+    return replace(labels, bias=None, bias_features=tensor(network.outputs(device).inputs, device))
+
+
+_SOURCES: dict[str, Callable[[Labels, TrialConfig, Dataset], Labels]] = {
+    LABELS: _all,
+    SOME_LABELS: _some,
+    MODEL: _model,
+}
+
+
+def _known(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+    """Which samples keep their bias: this share of those that have one, drawn by the seed, (N,)."""
+    there = np.flatnonzero(bias != UNKNOWN)
+    count = round(share * len(there))
+    if count < 2:
+        problem = f"{share} of {len(there)} training samples is {count}"
+        raise UserError(f"method.known_bias: {problem}; a network cannot learn the bias from fewer than 2")
+    known = np.zeros(len(bias), dtype=np.bool_)
+    known[np.random.default_rng(seed).permutation(there)[:count]] = True
+    return known
+
+
+def _training(config: TrialConfig, seed: int) -> TrainOptions:
+    given = options(Preparation, config.method)
+    rate, threads = given.bias_learning_rate, config.train.threads
+    return TrainOptions(epochs=given.bias_epochs, batch_size=BATCH, learning_rate=rate, seed=seed, threads=threads)
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A classifier that is trained to stand in for labels.
+
+    Attributes:
+        config, dataset: of its own trial.
+        made_from: what the data set is, for the name under which the result is kept.
+        split: what it says of these samples is wanted.
+        keeps_features: its features are wanted, else its logits.
+    """
+
+    config: TrialConfig
+    dataset: Dataset
+    made_from: str
+    split: str
+    keeps_features: bool
+
+    def outputs(self, device: torch.device) -> Split:
+        """As a table: features or logits as rows, float32 (N, F), predictions as classes (N,)."""
+        config = self.config
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            features = models.build(config.model, self.dataset.facts).features
+            classes = self.dataset.facts.classes
+            facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=("train",))
+            key: dict[str, Any] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
+            key |= {"facts": asdict(self.dataset.facts), "made_from": self.made_from}
+            name = "bias_features" if self.keeps_features else "bias_guess"
+            return cached(name, key, facts, lambda: {"train": self._train(device)}).splits["train"]
+
+    def _train(self, device: torch.device) -> Split:
+        from study.training.trial import Diverged, Trial  # a trial asks this module for its labels
+
+        trial = Trial(self.config, self.dataset, str(device))
+        try:
+            for _ in trial.run():
+                pass
+        except Diverged as problem:
+            raise Diverged(f"the network that stands in for bias labels: {problem}") from None
+        features = trial.evaluation.features(self.split)
+        logits = trial.evaluation.scores("encoder", features)
+        kept = features if self.keeps_features else logits
+        return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())

@@ -27,7 +27,5 @@ def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterato
         random = [one for one in augment.names() if augment.is_random(one) and not augment.suits(one, facts)]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
-    if method.get("bias_source") == "model" and facts.is_table:
-        yield ("method", "bias_source"), f"'model' given, it looks at images, data.name {name!r} is a table"
     if train["warmup_epochs"] > train["epochs"]:
         yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"

@@ -44,7 +44,8 @@ class Evaluation:
         for name in self._method.encoders():
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             features = self.features(split, name)
-            found = self._metrics(split, torch.cat([self._scores(name, part) for part in features.split(BATCH)]))
+            scores = self.scores(name, features)
+            found = self._metrics(split, scores, self._predicted(split, name, scores))
             if final and self._options.final:
                 found |= self._final(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in found.items()}
@@ -65,14 +66,26 @@ class Evaluation:
         scores: Tensor = self._online[encoder](functional.normalize(features, dim=1))
         return scores
 
-    def _scores(self, encoder: str, features: Tensor) -> Tensor:
+    @torch.no_grad()
+    def scores(self, encoder: str, features: Tensor) -> Tensor:
+        """The method's own classification of features (B, F), or the online probe's: (B, classes)."""
         if encoder == "encoder" and self._method.classifies:
             return self._method.logits(features)
         return self.online_scores(encoder, features)
 
-    def _metrics(self, split: str, scores: Tensor) -> dict[str, Tensor]:
+    def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
+        """Classes (N,): of the highest score, or by thresholds on the training split's scores that equalize odds."""
+        train, data = self._splits["train"], self._splits[split]
+        if not self._method.equalizes_odds or data.bias is None or train.bias is None:
+            return scores.argmax(1)
+        from study.training import postprocess  # fairlearn, which no other trial needs
+
+        thresholds = postprocess.fit(self.scores(encoder, self.features("train", encoder)), train.target, train.bias)
+        return thresholds.predict(scores, data.bias, self._options.seed)
+
+    def _metrics(self, split: str, scores: Tensor, predicted: Tensor) -> dict[str, Tensor]:
         data = self._splits[split]
-        return metrics.compute(scores, scores.argmax(1), data.target, data.bias, self._facts)
+        return metrics.compute(scores, predicted, data.target, data.bias, self._facts)
 
     def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
         found: dict[str, Tensor] = {}
@@ -95,7 +108,8 @@ class Evaluation:
         """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""
         target, seed = self._splits["train"].target, self._options.seed
         scores = probes.fit(name, train, target, self._facts.classes, seed)(features)
-        return {f"{name}_{metric}": value for metric, value in self._metrics(split, scores).items()}
+        found = self._metrics(split, scores, scores.argmax(1))
+        return {f"{name}_{metric}": value for metric, value in found.items()}
 
 
 Final = Callable[[Evaluation, str, Tensor, Tensor], dict[str, Tensor]]

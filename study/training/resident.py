@@ -19,9 +19,9 @@ class Resident:
     """
 
     def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
-        self.inputs, self.target = _tensor(split.inputs, device), _tensor(split.target, device)
-        self.bias = None if split.bias is None else _tensor(split.bias, device)
-        self.condition = None if split.condition is None else _tensor(split.condition, device)
+        self.inputs, self.target = tensor(split.inputs, device), tensor(split.target, device)
+        self.bias = None if split.bias is None else tensor(split.bias, device)
+        self.condition = None if split.condition is None else tensor(split.condition, device)
         self._mean, self._deviation = (_per_channel(value, device) for value in (facts.mean, facts.deviation))
 
     def __len__(self) -> int:
@@ -41,7 +41,8 @@ def _per_channel(value: float | tuple[float, ...], device: torch.device) -> Tens
     return torch.tensor(value, device=device)[:, None, None] if isinstance(value, tuple) else value
 
 
-def _tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device; on the CPU it is the array's own memory, which must not be written."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)

@@ -126,7 +126,6 @@ class Trial:
         """Take the weights that `save` wrote for this configuration."""
         from safetensors.torch import load_file
 
-        self.method.begin(known_labels(self.config, self.dataset, self.device))
         self.method.begin_epoch(self.options.epochs, self.options.epochs)
         self._modules().load_state_dict(load_file(path))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command import Command
+from helpers import timeless
 from mlflow import MlflowClient
 
 from study.home import Home
@@ -103,15 +104,11 @@ def _course(command: Command) -> list[dict[str, Any]]:
             "params": trial.params,
             "seed": trial.seed,
             "state": trial.state,
-            "reports": [_without_cost(report) for report in trial.reports],
+            "reports": timeless(trial.reports),
             "tested": trial.tested,
         }
         for trial in record.trials.values()
     ]
-
-
-def _without_cost(report: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in report.items() if not name.startswith(("time/", "speed/", "memory/"))}
 
 
 def _running_in_mlflow(command: Command) -> list[str]:

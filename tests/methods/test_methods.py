@@ -15,6 +15,7 @@ from study.methods.batch import UNKNOWN, Batch, Labels
 
 CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
 PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))
+IMAGES = Facts(classes=3, bias_classes=None, shape=(3, 16, 16))
 
 
 def test_every_loss_is_a_method_but_the_two_halves_of_wcl() -> None:
@@ -154,7 +155,7 @@ def test_clusters_of_the_condition_stand_in_for_classes() -> None:
     method = build("fair_info_nce", clusters=2)
     batch = batch_for(method)
     near = torch.cdist(batch.labels.condition, batch.labels.condition)
-    ids = method.inputs.cluster_of
+    ids = method.inputs.cluster_of.values
     assert ids.unique().tolist() == [0, 1]
     same = ids[:, None] == ids[None]
     assert near[same].mean() < near[~same].mean()
@@ -190,12 +191,13 @@ def lacking(name: str, facts: Facts = PLAIN, **given: object) -> list[str]:
 def test_what_a_method_needs_is_said_by_the_key_that_asks_for_it() -> None:
     assert lacking("eps_sup_info_nce") == []
     assert lacking("eps_sup_info_nce", regulariser="fair_kl") == ["regulariser"]
-    assert lacking("eps_sup_info_nce", regulariser="fair_kl", bias_source="model") == []
-    assert lacking("cross_entropy", regulariser="fair_kl", bias_source="model") == []
+    assert lacking("eps_sup_info_nce", IMAGES, regulariser="fair_kl", bias_source="model") == []
+    assert lacking("cross_entropy", IMAGES, regulariser="fair_kl", bias_source="model") == []
+    assert lacking("soft_con", bias_source="model") == ["bias_field"]
     assert lacking("cross_entropy", adversary="representation") == ["adversary"]
     assert lacking("sup_con", cross_entropy="bias_balanced") == ["cross_entropy"]
     assert lacking("soft_con") == lacking("fair_sup_con") == lacking("bias_con") == ["name"]
-    assert lacking("soft_con", bias_source="model") == []
+    assert lacking("soft_con", IMAGES, bias_source="model") == []
     assert lacking("fair_cclk") == lacking("fair_info_nce") == ["name"]
     assert lacking("fair_cclk", Facts(3, None, (5,), condition=2)) == lacking("hard_negative_cclk") == []
     assert lacking("fair_sup_con", FACTS) == []

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
@@ -12,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT, quickstart
+from helpers import COST, ROOT, quickstart, timeless
 
 from study import data
 from study.data import Dataset, Split
 from study.training import Diverged, Trial, TrialConfig
 from study.training.metrics import available
 
-COST = ("time/", "speed/", "memory/")
 METHOD = ("method.lambda=1.0", "method.epsilon=0.25")
 
 
@@ -122,10 +120,6 @@ def test_milestones_lower_the_learning_rate(dataset: Dataset) -> None:
     plain, stepped = (metrics(Trial(config(*more), dataset, "cpu")) for more in ((), ("train.lr_milestones=[0.5]",)))
     assert plain[0] == stepped[0]
     assert plain[1]["train/loss"] != stepped[1]["train/loss"]
-
-
-def timeless(epochs: Iterable[dict[str, float]]) -> list[dict[str, float]]:
-    return [{name: value for name, value in one.items() if not name.startswith(COST)} for one in epochs]
 
 
 @pytest.mark.parametrize("stop", [1, 2])

@@ -1,0 +1,35 @@
+"""What tells that a contrastive loss does not do what one thinks: shares of samples that it gets nothing from."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from study.losses.cclk import weightless_share
+from study.losses.debiased import floored_share
+
+Inputs = Mapping[str, Tensor | None]
+
+
+def _floored(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
+    given = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
+    return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **given)}
+
+
+def _weightless(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
+    condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
+    if condition is None:
+        return {}
+    first = condition[0] if condition.ndim == 3 else condition
+    given = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
+    return {"weightless_share": weightless_share(first, **given)}
+
+
+DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Mapping[str, Any]], dict[str, Tensor]]] = {
+    "debiased_info_nce": _floored,
+    "hard_negative_info_nce": _floored,
+    "weakly_supervised_cclk": _weightless,
+    "fair_cclk": _weightless,
+    "hard_negative_cclk": _weightless,
+}
+"""By the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and hyperparameters."""

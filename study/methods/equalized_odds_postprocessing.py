@@ -1,0 +1,36 @@
+"""equalized_odds_postprocessing: a cross entropy classifier with thresholds per bias class (WCL paper Table 3).
+
+Hardt et al. 2016. Training knows nothing of it; the thresholds are fitted when the classifier is evaluated.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from study.data.dataset import Facts
+from study.knobs import Knob
+from study.methods.classification import PLAIN, Classification
+from study.methods.method import Method, NewNetwork
+from study.methods.needs import Needs
+
+NAMES = ["equalized_odds_postprocessing"]
+
+
+class EqualizedOddsPostprocessing(Classification):
+    """A network and a linear classifier trained by cross entropy; predictions see the bias of a sample, too."""
+
+    equalizes_odds = True
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """None."""
+    yield from ()
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """Two classes and bias labels."""
+    return Needs(bias="name", only_binary=True)
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+    """The method of a complete, checked `method` section."""
+    return EqualizedOddsPostprocessing({"name": PLAIN}, facts, new_network())

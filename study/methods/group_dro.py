@@ -1,0 +1,109 @@
+"""group_dro: the worst group of class and bias counts most (Group DRO, Sagawa et al. 2020; FSCL paper Table 10)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.knobs import Knob, Range, knobs, options
+from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.bias_source import source_knobs
+from study.methods.method import Method, NewNetwork
+from study.methods.needs import Needs
+from study.models import Network
+
+NAMES = ["group_dro"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the method. The strong L2 penalty that goes with it is `train.weight_decay` (FSCL Table 10: search both).
+
+    Attributes:
+        group_step: step size of the groups' weights.
+        group_adjustment: C; C / sqrt(n) is added to the loss of a group of n training samples.
+    """
+
+    group_step: Annotated[float, Range(low=0.0)] = 0.01
+    group_adjustment: Annotated[float, Range(low=0.0)] = 0.0
+
+
+class GroupDro(Method):
+    """A classifier whose loss is that of the groups, weighted by how badly it has done on them (Algorithm 1).
+
+    At each step the weight of a group in the batch is multiplied by exp(step * (its mean loss + C / sqrt(n))), then all
+    are divided by their sum. Groups come as often as in the data: the paper draws them equally often, which only
+    changes how fast a rare group's weight moves.
+    """
+
+    group_weights: Tensor
+    adjustment: Tensor
+
+    def __init__(self, given: Options, facts: Facts, network: Network) -> None:
+        super().__init__()
+        self.options, self.network = given, network
+        self.bias_classes = facts.bias_classes or 1
+        self.classifier = nn.Linear(network.encoder.features, facts.classes)
+        groups = facts.classes * self.bias_classes
+        self.register_buffer("group_weights", torch.full((groups,), 1 / groups))
+        self.register_buffer("adjustment", torch.zeros(groups))
+
+    def begin(self, train: Labels) -> None:
+        """Give the groups that there are equal weights, and take their sizes."""
+        sizes = self._by_group(torch.ones_like(train.target, dtype=torch.float), train)
+        self.group_weights = (sizes > 0) / (sizes > 0).sum()
+        self.adjustment = self.options.group_adjustment / sizes.clamp(min=1).sqrt()
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        features = self.network.encoder(batch.views[0])
+        target = batch.labels.target
+        logits = self.logits(features).float()
+        losses = functional.cross_entropy(logits, target, ignore_index=UNKNOWN, reduction="none")
+        counts = self._by_group(torch.ones_like(losses), batch.labels)
+        by_group = self._by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
+        weights = self.group_weights
+        if self.training:
+            # A softmax of logarithms: the same as multiplying and dividing, and no loss is too large for it.
+            weights = torch.softmax(weights.log() + self.options.group_step * by_group.detach(), 0)
+            self.group_weights.copy_(weights)
+        return (weights * by_group).sum(), {"encoder": features}
+
+    @property
+    def classifies(self) -> bool:
+        return True
+
+    def logits(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.classifier(features)
+        return logits
+
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """The largest weight of a group."""
+        return {"largest_group_weight": self.group_weights.max()}
+
+    def _by_group(self, values: Tensor, labels: Labels) -> Tensor:
+        """Sums of values (B,) by group (groups,); samples whose group is not known do not count."""
+        if labels.bias is None:
+            raise ValueError("group_dro needs bias labels")
+        known = (labels.target != UNKNOWN) & (labels.bias != UNKNOWN)
+        group = torch.where(known, labels.target * self.bias_classes + labels.bias, 0)
+        return values.new_zeros(len(self.group_weights)).index_add(0, group, values * known)
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """The keys of a `method` section."""
+    yield from knobs(Options)
+    yield from source_knobs(method, takes_features=False, takes_unknown=False)
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """Bias labels."""
+    return Needs(bias="name")
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+    """The method of a complete, checked `method` section."""
+    return GroupDro(options(Options, method), facts, new_network())

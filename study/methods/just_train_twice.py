@@ -1,0 +1,122 @@
+"""just_train_twice: a second training, where what a first one got wrong weighs more (JTT, Liu et al. 2021)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.errors import UserError
+from study.knobs import Knob, Range, knobs, options
+from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.method import Method, NewNetwork
+from study.methods.needs import Needs
+from study.methods.per_sample import PerSample
+from study.models import Encoder, Network
+
+NAMES = ["just_train_twice"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the method.
+
+    Attributes:
+        identification: share of the epochs that train the first network, rounded, at least one; the others train the
+            second. A share, so that a study of fewer epochs has both stages.
+        upweight: what a sample that the first network got wrong counts for in the second training, lambda_up.
+    """
+
+    identification: Annotated[float, Range(above=0.0, below=1.0)] = 0.2
+    upweight: Annotated[float, Range(low=1.0)] = 20.0
+
+
+class JustTrainTwice(Method):
+    """Two classifiers, each with a network of its own, trained one after the other; the second is the result.
+
+    Which samples are wrong is what the first network says of each in the last epoch of its stage, at the step that
+    trains on it: no pass over the data is added, and it may be a few steps behind the network at the stage's end. A
+    weight stands for the paper's repetition of samples, over the mean weight of the training split, so that a step is
+    as large as with repeated samples. One optimizer and its schedule go through both stages; it leaves the network
+    alone that is not being trained.
+    """
+
+    def __init__(self, given: Options, facts: Facts, network: Network, first: Network) -> None:
+        super().__init__()
+        self.options = given
+        self.network, self.first = network, first
+        self.classifier = nn.Linear(network.encoder.features, facts.classes)
+        self.first_classifier = nn.Linear(first.encoder.features, facts.classes)
+        self.wrong = PerSample(False)
+        self.identifies, self.records = False, False
+        self.mean_weight = torch.ones(())
+
+    def begin(self, train: Labels) -> None:
+        self.wrong.begin(len(train.target))
+
+    def begin_epoch(self, epoch: int, epochs: int) -> None:
+        if epochs < 2:
+            raise UserError("train.epochs: 1; just_train_twice trains twice, give at least 2")
+        last = min(max(1, round(self.options.identification * epochs)), epochs - 1)
+        self.identifies, self.records = epoch <= last, epoch == last
+        self.mean_weight = self._weights(self.wrong.values).mean()
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        target = batch.labels.target
+        features = self._now().encoder(batch.views[0])
+        logits = self.logits(features).float()
+        losses = functional.cross_entropy(logits, target, ignore_index=UNKNOWN, reduction="none")
+        if self.records and self.training:
+            self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN)
+        if not self.identifies:
+            losses = losses * self._weights(self.wrong.values[batch.index]) / self.mean_weight
+        return losses.sum() / (target != UNKNOWN).sum().clamp(min=1), {"encoder": features}
+
+    def encoders(self) -> dict[str, Encoder]:
+        """That of the stage that trains now."""
+        return {"encoder": self._now().encoder}
+
+    @property
+    def classifies(self) -> bool:
+        return True
+
+    def logits(self, features: Tensor) -> Tensor:
+        """The classification by the network of the stage that trains now."""
+        classifier = self.first_classifier if self.identifies else self.classifier
+        logits: Tensor = classifier(features)
+        return logits
+
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """The share of training samples that are up-weighted."""
+        return {"wrong_share": self.wrong.values.float().mean()}
+
+    def get_extra_state(self) -> Tensor:
+        """The stage: weights that are loaded are evaluated as they were when they were saved."""
+        return torch.tensor(self.identifies)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.identifies = bool(state)
+
+    def _now(self) -> Network:
+        return self.first if self.identifies else self.network
+
+    def _weights(self, wrong: Tensor) -> Tensor:
+        return torch.where(wrong, self.options.upweight, 1.0)
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """The keys of a `method` section."""
+    yield from knobs(Options)
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """Nothing but classes."""
+    return Needs()
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+    """The method of a complete, checked `method` section."""
+    return JustTrainTwice(options(Options, method), facts, new_network(), new_network())

@@ -1,0 +1,136 @@
+"""learning_from_failure: what a classifier drawn to easy samples fails on weighs more for a second one.
+
+LfF, Nam et al. 2020; WCL paper 5.1 and Table 3.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.knobs import Knob, Range, knobs, options
+from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.method import Method, NewNetwork
+from study.methods.needs import Needs
+from study.methods.per_sample import PerSample
+from study.models import Encoder, Network
+
+NAMES = ["learning_from_failure"]
+
+UNSEEN = -1.0
+"""No cross entropy is below 0."""
+
+TINY = 1e-8
+
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the method.
+
+    Attributes:
+        q: of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy.
+        memory: share of a sample's running loss that a new loss leaves of it, 0.7 in the released code.
+    """
+
+    q: Annotated[float, Range(low=0.0, high=1.0)] = 0.7
+    memory: Annotated[float, Range(low=0.0, below=1.0)] = 0.7
+
+
+class RunningLoss(PerSample):
+    """A running mean of each sample's loss; a sample's first loss is taken as it is."""
+
+    def __init__(self, memory: float) -> None:
+        super().__init__(UNSEEN)
+        self.memory = memory
+
+    def update(self, index: Tensor, loss: Tensor) -> None:
+        """With the losses (B,) of the samples at these positions."""
+        old = self.values[index]
+        self.values[index] = torch.where(old < 0, loss, self.memory * old + (1 - self.memory) * loss)
+
+    def relative(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
+        """Those of some samples over the largest of their class, (B,).
+
+        Args:
+            index: their positions.
+            target: the classes of all training samples, none `UNKNOWN`, (N,).
+        """
+        largest = self.values.new_zeros(classes).scatter_reduce(0, target, self.values, "amax")
+        return self.values[index] / largest[target[index]].clamp(min=TINY)
+
+
+class LearningFromFailure(Method):
+    """A biased and a debiased classifier, each with a network of its own, trained side by side.
+
+    The debiased one's cross entropy weighs W = CE_b / (CE_b + CE_d), a constant for the gradient, from running losses
+    over the largest of their class, as in the authors' code (the equation has the plain losses).
+    """
+
+    def __init__(self, given: Options, facts: Facts, network: Network, biased: Network) -> None:
+        super().__init__()
+        self.q, self.classes = given.q, facts.classes
+        self.network, self.biased = network, biased
+        self.classifier = nn.Linear(network.encoder.features, facts.classes)
+        self.biased_classifier = nn.Linear(biased.encoder.features, facts.classes)
+        self.running, self.biased_running = RunningLoss(given.memory), RunningLoss(given.memory)
+        self.target: Tensor
+        self.register_buffer("target", torch.zeros(0, dtype=torch.long), persistent=False)
+
+    def begin(self, train: Labels) -> None:
+        self.target = train.target.clamp(min=0)  # a sample without label has no loss and changes no maximum
+        for running in (self.running, self.biased_running):
+            running.begin(len(train.target))
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        target = batch.labels.target
+        features, biased_features = self.network.encoder(batch.views[0]), self.biased.encoder(batch.views[0])
+        loss = _cross_entropies(self.classifier(features), target)
+        biased_loss = _cross_entropies(self.biased_classifier(biased_features), target)
+        if self.training:
+            self.running.update(batch.index, loss.detach())
+            self.biased_running.update(batch.index, biased_loss.detach())
+        biased_value = -torch.expm1(-self.q * biased_loss) / self.q if self.q else biased_loss
+        count = (target != UNKNOWN).sum().clamp(min=1)
+        value = (self.weights(batch.index) * loss + biased_value).sum() / count
+        return value, {"encoder": features, "biased_encoder": biased_features}
+
+    def weights(self, index: Tensor) -> Tensor:
+        """W of the training samples at these positions, (B,)."""
+        own = self.running.relative(index, self.target, self.classes)
+        biased = self.biased_running.relative(index, self.target, self.classes)
+        return biased / (biased + own + TINY)
+
+    def encoders(self) -> dict[str, Encoder]:
+        return {"encoder": self.network.encoder, "biased_encoder": self.biased.encoder}
+
+    @property
+    def classifies(self) -> bool:
+        return True
+
+    def logits(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.classifier(features)
+        return logits
+
+
+def _cross_entropies(logits: Tensor, target: Tensor) -> Tensor:
+    """Of each sample, (B,); 0 without a label."""
+    return functional.cross_entropy(logits.float(), target, ignore_index=UNKNOWN, reduction="none")
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """The keys of a `method` section."""
+    yield from knobs(Options)
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """Nothing but classes."""
+    return Needs()
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+    """The method of a complete, checked `method` section."""
+    return LearningFromFailure(options(Options, method), facts, new_network(), new_network())
