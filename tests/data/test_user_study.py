@@ -1,4 +1,4 @@
-"""A study file over the user's own images: its keys checked, a trial run, a wrong column told before anything starts."""
+"""A study over the user's own images: its keys are checked, a trial runs, a wrong column is told before it starts."""
 
 import math
 
