@@ -91,7 +91,7 @@ def _names(table: pd.DataFrame, column: str, path: Path) -> list[str]:
     Raises:
         UserError: one is empty, or listed twice: it might be in two splits.
     """
-    names = [str(name) for name in table[column]]
+    names = table[column].tolist()
     seen: dict[str, int] = {}
     for row, name in enumerate(names, 1):
         if not name or name in seen:

@@ -38,7 +38,7 @@ def read(path: Path, columns: Sequence[str] = (), **options: Any) -> pd.DataFram
     """
     frame = read_typed(path, dtype=str, keep_default_na=False, **options)
     need(frame.columns, columns, path)
-    return frame.astype(object).where(frame.notna(), "").astype(str)
+    return frame.astype(object).where(frame.notna(), "").astype(str) if path.suffix == ".parquet" else frame.fillna("")
 
 
 def read_typed(path: Path, **options: Any) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str]
     Raises:
         UserError: a value is missing or not allowed; says in which row, counted from 1 without the header.
     """
-    given = [str(value).strip() for value in values]
+    given = [str(value).strip() for value in _listed(values)]
     known = list(classes_of(given) if classes is None else classes)
     positions = {name: position for position, name in enumerate(known)}
     for row, value in enumerate(given, 1):
@@ -89,7 +89,7 @@ def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str]
 
 def classes_of(values: Iterable[Any]) -> list[str]:
     """The distinct values in order: as whole numbers where all are, otherwise as text; the empty one left out."""
-    names = {str(value).strip() for value in values} - {""}
+    names = {str(value).strip() for value in set(_listed(values))} - {""}
     try:
         return sorted(names, key=int)
     except ValueError:
@@ -114,6 +114,11 @@ def numbers(frame: pd.DataFrame, columns: Sequence[str], path: Path) -> NDArray[
             value = str(frame[column].iloc[wrong[0]])
             raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {value!r} is not a finite number")
     return found
+
+
+def _listed(values: Iterable[Any]) -> list[Any]:
+    """As a list; going through a pandas column is many times slower."""
+    return values.tolist() if isinstance(values, pd.Series) else list(values)
 
 
 def _some(names: Sequence[str]) -> str:

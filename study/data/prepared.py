@@ -21,10 +21,10 @@ def prepared(
 
     Args:
         options: of the data set, a dataclass.
-        places: files and folders that it is made from.
+        places: files and folders that it is made from, always in the same order; where they lie does not enter.
         build: makes the splits.
     """
-    stamps = {str(place): stamp(place) for place in places}
+    stamps = [stamp(place) for place in places]
     return cached(name, {"options": asdict(options), "version": VERSION, "files": stamps}, facts, build)
 
 
@@ -32,7 +32,7 @@ def stamp(place: Path) -> str:
     """A hash that changes with a file's content, or with the names and sizes of the files under a folder."""
     digest = hashlib.sha256()
     if place.is_dir():
-        for name, size in sorted(_listing(place)):
+        for name, size in sorted(_listing(str(place), "")):
             digest.update(f"{name}\0{size}\n".encode(errors="surrogateescape"))
     else:
         with place.open("rb") as file:
@@ -41,8 +41,10 @@ def stamp(place: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _listing(folder: Path) -> Iterator[tuple[str, int]]:
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            place = Path(parent, name)
-            yield place.relative_to(folder).as_posix(), place.stat().st_size
+def _listing(folder: str, prefix: str) -> Iterator[tuple[str, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _listing(entry.path, f"{prefix}{entry.name}/")
+            else:
+                yield prefix + entry.name, entry.stat().st_size
