@@ -32,7 +32,8 @@ class Options:
     """Keys of the method.
 
     Attributes:
-        q: of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy.
+        q: of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy. To be searched
+            (WCL paper 6.2): where classes are noisy, as in COMPAS, a large one makes the noise weigh most.
         memory: share of a sample's running loss that a new loss leaves of it, 0.7 in the released code.
     """
 
