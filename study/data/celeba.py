@@ -6,9 +6,9 @@ image is cropped to the square in its middle, where the aligned face is: faces k
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from study.data import label_files, listings
@@ -18,6 +18,9 @@ from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _IN_FILE_ORDER = (
     "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair Blond_Hair "
@@ -89,7 +92,7 @@ def _listings(options: Options) -> dict[str, Listing]:
     return listings.by_code(everything, codes, ("train", "val", "test"))
 
 
-def _label(table: pd.DataFrame, names: Sequence[str]) -> NDArray[np.int64]:
+def _label(table: "pd.DataFrame", names: Sequence[str]) -> NDArray[np.int64]:
     path = LABELS.find()
     label_files.need(table.columns, names, path)
     parts = [label_files.codes(table[name], path, name, ("-1", "1")) for name in names]

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import pandas as pd
+from typing import TYPE_CHECKING, Annotated
 
 from study.data import holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
@@ -14,6 +12,9 @@ from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     return facts, {name: everything.take(members) for name, members in splits.items()}
 
 
-def _names(table: pd.DataFrame, column: str, path: Path) -> list[str]:
+def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
     """The files as listed.
 
     Raises:

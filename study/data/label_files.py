@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from study.data.source import root
 from study.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 12
 """Columns or values that a message lists."""
@@ -25,7 +27,7 @@ def locate(given: str) -> Path:
     raise UserError(f"{given}: not found. Looked for {' and '.join(str(place) for place in places)}")
 
 
-def read(path: Path, columns: Sequence[str] = (), **options: Any) -> pd.DataFrame:
+def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFrame":
     """A table as text, '' where a value is missing.
 
     Args:
@@ -41,8 +43,10 @@ def read(path: Path, columns: Sequence[str] = (), **options: Any) -> pd.DataFram
     return frame.astype(object).where(frame.notna(), "").astype(str) if path.suffix == ".parquet" else frame.fillna("")
 
 
-def read_typed(path: Path, **options: Any) -> pd.DataFrame:
+def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     """A table with the types that pandas gives its columns; raises as `read`."""
+    import pandas as pd
+
     if not path.is_file():
         raise UserError(f"{path}: not found")
     try:
@@ -104,8 +108,10 @@ def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArra
     return whole
 
 
-def numbers(frame: pd.DataFrame, columns: Sequence[str], path: Path) -> NDArray[np.float32]:
+def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArray[np.float32]:
     """Columns of finite numbers, (N, columns)."""
+    import pandas as pd
+
     found = np.empty((len(frame), len(columns)), np.float32)
     for position, column in enumerate(columns):
         found[:, position] = values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
@@ -118,7 +124,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[str], path: Path) -> NDArray[
 
 def _listed(values: Iterable[Any]) -> list[Any]:
     """As a list; going through a pandas column is many times slower."""
-    return values.tolist() if isinstance(values, pd.Series) else list(values)
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -5,12 +5,10 @@ Numbers are standardised with mean and deviation of the training rows, everythin
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from study.data import holdout, label_files, user_data
 from study.data.dataset import Dataset, Facts, Split
@@ -18,6 +16,9 @@ from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_VALUES = 200
 """Different values that a column of text may have: more are names or a number column with a stray word."""
@@ -60,7 +61,7 @@ class _Read:
     """The file as it is used: its rows, their labels, the columns of the inputs, and indices per split."""
 
     path: Path
-    rows: pd.DataFrame
+    rows: "pd.DataFrame"
     labels: user_data.Labels
     features: list[str]
     splits: dict[str, NDArray[np.int64]]
@@ -118,7 +119,7 @@ def _read(options: Options) -> _Read:
     return _Read(path, rows, labels, features, user_data.divide(labels.cells, given, options, place))
 
 
-def _complete(rows: pd.DataFrame, labels: list[str], missing: str, path: Path) -> pd.DataFrame:
+def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path) -> "pd.DataFrame":
     """The rows after the rule for missing values; infinite numbers are missing, too."""
     rows = rows.replace([np.inf, -np.inf], np.nan)
     if missing == "drop":
@@ -150,7 +151,7 @@ def _splits(found: _Read) -> dict[str, Split]:
     }
 
 
-def _encoded(column: pd.Series, train: NDArray[np.int64]) -> NDArray[np.float32]:
+def _encoded(column: "pd.Series", train: NDArray[np.int64]) -> NDArray[np.float32]:
     """A column as inputs: (N, 1) standardised, or one-hot in the order of its values as text."""
     if not _is_number(column):
         return np.stack([column == value for value in sorted(set(column))], 1).astype(np.float32)
@@ -161,5 +162,7 @@ def _encoded(column: pd.Series, train: NDArray[np.int64]) -> NDArray[np.float32]
     return ((values - mean) / (deviation or 1.0))[:, None].astype(np.float32)
 
 
-def _is_number(column: pd.Series) -> bool:
+def _is_number(column: "pd.Series") -> bool:
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
     return is_numeric_dtype(column) and not is_bool_dtype(column)

@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from study.data import conditions, holdout, label_files
 from study.errors import UserError
 from study.knobs import Range
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TestShare = Annotated[float, Range(low=0.0, high=0.5)]
 """Type of the key `test_share`: share of all samples that the test split gets, 0: there is none."""
@@ -56,7 +58,7 @@ def columns_of(given: str | None, found: Iterable[Any], path: Path) -> list[str]
     return columns
 
 
-def labels(table: pd.DataFrame, path: Path, options: Any, samples: Sequence[str] | None) -> Labels:
+def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[str] | None) -> Labels:
     """The labels that the keys `target`, `bias`, `condition` and `condition_file` name.
 
     Args:
@@ -108,14 +110,14 @@ def divide(
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
 
 
-def _coded(table: pd.DataFrame, columns: Sequence[str], path: Path) -> tuple[NDArray[np.int64], int]:
+def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path) -> tuple[NDArray[np.int64], int]:
     sizes = [len(label_files.classes_of(table[column])) for column in columns]
     parts = [label_files.codes(table[column], path, column) for column in columns]
     return label_files.combined(parts, sizes), int(np.prod(sizes))
 
 
 def _condition(
-    table: pd.DataFrame, path: Path, options: Any, samples: Sequence[str] | None
+    table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[str] | None
 ) -> NDArray[np.float32] | None:
     if options.condition and options.condition_file:
         raise UserError("data.condition, data.condition_file: give one of them, not both")
