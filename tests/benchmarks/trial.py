@@ -19,8 +19,9 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def plain(network: str, of: Dataset) -> float:
             beside.zero_grad()
             probe_loss.backward()
             beside.step()
-            float(loss), float(probe_loss)  # the running means that such scripts print
+            loss.item(), probe_loss.item()  # the running means that such scripts print
         seconds = time.perf_counter() - started
     return len(of.splits["train"]) / seconds
 
@@ -159,11 +160,11 @@ def matrix_rate() -> float:
     return 4 * 2 * size**3 / min(times)
 
 
-def throughput(images: int) -> Iterator[dict[str, Any]]:
+def throughput(images: int, networks: Sequence[str]) -> Iterator[dict[str, Any]]:
     torch.set_num_threads(os.cpu_count() or 1) if CUDA else torch.set_num_threads(1)
     rate = matrix_rate()
-    for network in NETWORKS:
-        count = images if network == "lenet" or CUDA else max(512, images // 25)
+    for network in networks:
+        count = images if network == "lenet" or CUDA else 512
         try:
             of = dataset(network, count)
         except Exception as error:
@@ -236,17 +237,17 @@ def one(images: int) -> None:
     print(sum(epoch["time/epoch"] for epoch in epochs))
 
 
-def show(rows: list[dict[str, Any]]) -> None:
-    """One line per figure and row: readable in a terminal of any width."""
-    for row in rows:
-        (kind, name), *figures = row.items()
-        print(f"{kind} {name}")
-        for label, value in figures:
-            print(f"    {label:<28} {value:.4g}" if isinstance(value, float) else f"    {label:<28} {value}")
+def show(row: dict[str, Any]) -> None:
+    """One line per figure: readable in a terminal of any width."""
+    (kind, name), *figures = row.items()
+    print(f"{kind} {name}")
+    for label, value in figures:
+        print(f"    {label:<28} {value:.4g}" if isinstance(value, float) else f"    {label:<28} {value}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS))
     parser.add_argument("--only", nargs="+", choices=("parity", "throughput", "packing"))
     parser.add_argument("--images", type=int, default=54_000 if CUDA else 12_800)
     parser.add_argument("--json", type=Path)
@@ -257,11 +258,13 @@ def main() -> None:
         return
     name = torch.cuda.get_device_name() if CUDA else f"{platform.machine()} CPU"
     print(f"{name}, torch {torch.__version__}, Python {platform.python_version()}")
-    parts = {"parity": parity, "throughput": throughput, "packing": packing}
+    parts = {"parity": parity, "throughput": partial(throughput, networks=given.networks), "packing": packing}
     found = {}
     for part in given.only or parts:
-        found[part] = list(parts[part](given.images))
-        show(found[part])
+        found[part] = []
+        for row in parts[part](given.images):
+            show(row)
+            found[part].append(row)
     if given.json:
         given.json.write_text(json.dumps({"device": name, "torch": torch.__version__, **found}, indent=1))
 
