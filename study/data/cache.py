@@ -120,5 +120,6 @@ def _read(folder: Path, facts: Facts) -> Dataset | None:
 
 def _split(folder: Path, name: str) -> Split:
     with np.load(folder / f"{name}.labels.npz", allow_pickle=False) as labels:
-        inputs = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        # as a plain array on the same mapped file: pickle, and so Ray, would copy a memmap instead of sharing it
+        inputs = np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
         return Split(inputs, **{label: labels[label] for label in labels.files})

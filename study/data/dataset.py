@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,12 @@ class Facts:
     splits: tuple[str, ...] = ("train", "val", "test")
     title: str = ""
     unlabelled: bool = False
+
+    def on(self, split: str) -> "Facts":
+        """What one split has: without bias classes where its samples have no bias labels."""
+        if self.bias_splits is None or split in self.bias_splits:
+            return self
+        return replace(self, bias_classes=None)
 
     @property
     def is_table(self) -> bool:

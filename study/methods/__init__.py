@@ -42,7 +42,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
 
 def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]]:
     """The keys of a `method` section that ask for what a data set does not have, and what that is."""
-    return needs(method).lacking(facts)
+    return needs(method).lacking(facts.on("train"))
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

@@ -114,10 +114,12 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 def needs(method: Mapping[str, Any]) -> Needs:
     """What data such a method needs."""
     if method["name"] == BALANCED:
-        return Needs(bias="name")
+        return Needs(labels="name", bias="name")
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
-        return Needs(bias="regulariser")
-    return Needs(bias="adversary" if method.get("adversary", "none") != "none" else None, patch=patch(method))
+        return Needs(labels="name", bias="regulariser")
+    return Needs(
+        labels="name", bias="adversary" if method.get("adversary", "none") != "none" else None, patch=patch(method)
+    )
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

@@ -111,6 +111,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
     conditioned = "condition" in inspect.signature(losses()[name]).parameters
     pairs = "name" if needs_two_views(name) else None if method.get("use_target", True) else "use_target"
     return Needs(
+        labels=_asks_for_labels(method),
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
         views=pairs or ("views" if method.get("views", 1) > 1 else None),
@@ -121,6 +122,13 @@ def needs(method: Mapping[str, Any]) -> Needs:
 def view_count(method: Mapping[str, Any]) -> int:
     """How many views of a sample the loss itself takes, without those that are M's of DCL."""
     return 2 if needs_two_views(method["name"]) else int(method.get("views", 1))
+
+
+def _asks_for_labels(method: Mapping[str, Any]) -> str | None:
+    """The key that makes the method look at classes."""
+    by_loss = not needs_two_views(method["name"]) and method["name"] not in CLUSTERED
+    added = [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
+    return "name" if by_loss and method.get("use_target", True) else next(iter(added), None)
 
 
 def _loss_uses_bias(name: str) -> bool:

@@ -28,7 +28,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 def needs(method: Mapping[str, Any]) -> Needs:
     """Two classes and bias labels."""
-    return Needs(bias="name", only_binary=True)
+    return Needs(labels="name", bias="name", only_binary=True)
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

@@ -101,7 +101,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 def needs(method: Mapping[str, Any]) -> Needs:
     """Bias labels."""
-    return Needs(bias="name")
+    return Needs(labels="name", bias="name")
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

@@ -103,7 +103,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 def needs(method: Mapping[str, Any]) -> Needs:
     """A table with bias labels."""
-    return Needs(bias="name", only_tables=True)
+    return Needs(labels="name", bias="name", only_tables=True)
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

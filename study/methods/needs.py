@@ -11,6 +11,7 @@ class Needs:
     """What a method cannot do without.
 
     Attributes:
+        labels: the key that asks for the class of every training sample.
         bias: the key that asks for bias labels, None: they are not needed.
         condition: the key that asks for a continuous attribute or, in its place, bias labels.
         views: the key that asks for several views of a sample, which must differ.
@@ -18,6 +19,7 @@ class Needs:
         patch: side in pixels of what a bias-capturing network sees of an image at once, which must have room for it.
     """
 
+    labels: str | None = None
     bias: str | None = None
     condition: str | None = None
     views: str | None = None
@@ -27,6 +29,8 @@ class Needs:
 
     def lacking(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """The keys whose wish a data set cannot fulfil, and why."""
+        if self.labels and facts.unlabelled:
+            yield self.labels, "needs the class of every training sample"
         if self.bias and facts.bias_classes is None:
             yield self.bias, "needs bias labels"
         if self.condition and facts.condition is None and facts.bias_classes is None:

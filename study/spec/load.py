@@ -195,7 +195,7 @@ class _Redirected(Problems):
 def _check_metric(spec: StudySpec, problems: Problems) -> None:
     facts = data.describe(spec.base["data"])
     at = ("search", "metric")
-    valid = [f"val/{name}" for name in metrics.available(facts)]
+    valid = [f"val/{name}" for name in metrics.available(facts.on("val"))]
     if spec.metric not in valid:
         note = "test splits choose nothing. " if spec.metric.startswith("test/") else ""
         problems.add(at, f"{spec.metric!r} given. {note}{nearest(spec.metric, valid)}Allowed: {', '.join(valid)}")

@@ -85,7 +85,7 @@ class Evaluation:
 
     def _metrics(self, split: str, scores: Tensor, predicted: Tensor) -> dict[str, Tensor]:
         data = self._splits[split]
-        return metrics.compute(scores, predicted, data.target, data.bias, self._facts)
+        return metrics.compute(scores, predicted, data.target, data.bias, self._facts.on(split))
 
     def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
         found: dict[str, Tensor] = {}
@@ -102,7 +102,9 @@ class Evaluation:
 
     def _representation(self, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
         data = self._splits[split]
-        return representation.measures(functional.normalize(features, dim=1), data.target, data.bias, self._facts)
+        return representation.measures(
+            functional.normalize(features, dim=1), data.target, data.bias, self._facts.on(split)
+        )
 
     def probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
         """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""

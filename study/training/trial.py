@@ -44,7 +44,7 @@ class Trial:
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
         torch.manual_seed(self.options.seed)
-        facts, name = dataset.facts, self.options.augmentation
+        facts, name = dataset.facts.on("train"), self.options.augmentation
         seen = replace(facts, shape=augment.output_shape(name, facts.shape, self.options))
         self.method = methods.build(config.method, facts, lambda: models.network(config.model, seen))
         encoders = self.method.encoders().items()
@@ -53,7 +53,7 @@ class Trial:
             module.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: Resident(split, facts, self.device) for name, split in dataset.splits.items()}
         self._augmentation = augment.build(name, facts.shape, self.options)
-        self.evaluation = Evaluation(self.method, self.probes, self._splits, facts, self.options)
+        self.evaluation = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
 
     def run(self, resume: Path | None = None) -> Iterator[dict[str, float]]:
         """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).

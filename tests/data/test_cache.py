@@ -1,6 +1,7 @@
 """Prepared data on disk: built once, checked, locked, and built again when it is damaged."""
 
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +16,16 @@ from study.data.source import Source
 from study.errors import UserError
 
 FACTS = Facts(classes=3, bias_classes=2, shape=(1, 2, 2), splits=("train", "val"))
+
+
+def test_mapped_arrays_are_shared_not_copied_into_a_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray puts what goes out of band into shared memory, once for a machine."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    made = cached("one", {}, FACTS, lambda: {"train": split(4000), "val": split()})
+    buffers: list[pickle.PickleBuffer] = []
+    inside = pickle.dumps(made, protocol=5, buffer_callback=buffers.append)
+    assert len(inside) < 5000
+    assert sum(buffer.raw().nbytes for buffer in buffers) >= made.splits["train"].inputs.nbytes
 
 
 def split(count: int = 4) -> Split:
@@ -43,7 +54,7 @@ def test_it_is_built_once_and_then_mapped(root: Path) -> None:
     build = Build()
     first, second = (cached("some", {"rho": 0.5}, FACTS, build) for _ in range(2))
     assert build.calls == 1
-    assert isinstance(second.splits["train"].inputs, np.memmap)
+    assert isinstance(second.splits["train"].inputs.base, np.memmap)
     assert not second.splits["train"].inputs.flags.writeable
     for name, part in build().items():
         for field in ("inputs", "target", "bias"):

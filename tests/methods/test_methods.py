@@ -203,6 +203,22 @@ def test_what_a_method_needs_is_said_by_the_key_that_asks_for_it() -> None:
     assert lacking("fair_sup_con", FACTS) == []
 
 
+def test_what_looks_at_classes_is_not_for_samples_without() -> None:
+    some = Facts(classes=3, bias_classes=2, shape=(5,), unlabelled=True)
+    for name in ("sup_con", "cross_entropy", "just_train_twice", "learning_from_failure", "group_dro"):
+        assert "name" in lacking(name, some)
+    for name in ("info_nce", "debiased_info_nce", "wcl", "fair_cclk"):
+        assert lacking(name, some) == []
+    assert lacking("sup_con", some, use_target=False, views=2) == []
+    assert lacking("info_nce", some, regulariser="fair_kl") == ["regulariser"]
+
+
+def test_bias_labels_of_other_splits_are_no_use_in_training() -> None:
+    only_test = Facts(classes=3, bias_classes=2, shape=(5,), bias_splits=("test",))
+    assert lacking("fair_sup_con", only_test) == ["name"]
+    assert lacking("sup_con", only_test) == []
+
+
 @pytest.mark.parametrize("key", ["tau_plus", "lambda_", "target", "bias", "kernel", "ce_weight"])
 def test_what_is_no_key_of_a_method_is_refused(key: str) -> None:
     with pytest.raises(UserError, match=rf"method\.{key}: unknown key\. .*Allowed here: name, "):
