@@ -161,7 +161,8 @@ def _check_epsilon_space(spec: StudySpec, problems: Problems) -> None:
 def _check_key(spec: StudySpec, key: str, at: Key, problems: Problems) -> bool:
     valid = [f"{section}.{name}" for section in SECTIONS for name in spec.base[section]]
     if key not in valid:
-        problems.add(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(valid)}")
+        near = [one for one in valid if one.split(".")[0] == key.split(".")[0]]
+        problems.add(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(near or valid)}")
         return False
     if key in ("train.epochs", "train.seed") or key.startswith("data."):
         problems.add(at, "cannot be searched: every trial of a study has the same data, epochs and seed")

@@ -39,10 +39,10 @@ def test_splits_and_labels(folder):
 
 
 def test_prepared_again_only_where_something_changed(folder):
-    first = load().splits["train"].inputs.filename
-    assert load().splits["train"].inputs.filename == first
+    first = load().splits["train"].inputs.base.filename
+    assert load().splits["train"].inputs.base.filename == first
     picture(folder / "001.Bird/Bird_0000.jpg", 9, (30, 20))
-    assert load().splits["train"].inputs.filename != first
+    assert load().splits["train"].inputs.base.filename != first
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_a_bad_line_is_told_with_its_place_and_what_is_allowed(
         ("method.regulariser=none", "search.space.method.lambda: unknown key. Did you mean"),
         ("method.epsilon=21", "method.epsilon: 21.0 given, allowed is at most 2/temperature = 20 (FairKL paper A.2)"),
         ("method={}", "method.name: is missing"),
-        ("data.name=[1]", "data.name: [1] given. Allowed: 'adult', 'biased_digits', "),
+        ("data.name=[1]", "data.name: [1] given. Allowed: 'adult', 'bffhq', 'biased_digits', "),
         ("train.lr_milestones=[0.5, 1.5]", "train.lr_milestones.1: 1.5 given, allowed is less than 1"),
         ("train.lr_milestones=0.5", "train.lr_milestones: 0.5 given, allowed is a valid list"),
         ("train.seed=99999999999999999999999", "train.seed: 99999999999999999999999 given, allowed is less than or eq"),
