@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from command import Command
+from helpers import timeless
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -178,4 +179,4 @@ def test_train_exported_file_on_seeds(finished: Command) -> None:
 
 
 def _timeless(metrics: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in metrics.items() if not name.startswith("time/") and name != "epoch"}
+    return {name: value for name, value in timeless([metrics])[0].items() if name != "epoch"}
