@@ -1,6 +1,6 @@
 """WCL paper Table 3 on Adult and COMPAS, beside the published values: minutes on one CPU thread.
 
-    STUDY_DATA=... python tests/benchmarks/fairness_tables.py [--data adult compas] [--splits 5] [--tests] [--json FILE]
+    STUDY_DATA=... python tests/benchmarks/fairness_tables.py [--data adult compas] [--rows ROW ...] [--tests] [--json FILE]
 
 Mean and sample standard deviation over splits (`split_seed` and training seed 0, 1, ...). The accuracy of a contrastive
 row is that of logistic regression on the frozen features; the online probe's is beside it. The gap that the paper's
@@ -192,6 +192,7 @@ def table(name: str, rows: Sequence[str], variant: Variant, splits: int, epochs:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", choices=tuple(PUBLISHED), default=tuple(PUBLISHED))
+    parser.add_argument("--rows", nargs="+", choices=tuple(ROWS), help="else all, with --tests three of them")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--epochs", type=int, help="of every row; else 3 on Adult, 20 on COMPAS")
     parser.add_argument("--tests", action="store_true", help="what may explain the differences, instead of the tables")
@@ -205,7 +206,7 @@ def main() -> None:
         wanted = VARIANTS[name] if given.tests else {"": GIVEN}
         for title, variant in wanted.items():
             print(title) if title else None
-            rows = TESTED if given.tests else tuple(ROWS)
+            rows = given.rows or (TESTED if given.tests else tuple(ROWS))
             found += [row | {"variant": title} for row in table(name, rows, variant, given.splits, epochs)]
     if given.json:
         given.json.write_text(json.dumps(found, indent=1))
