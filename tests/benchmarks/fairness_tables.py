@@ -1,6 +1,6 @@
 """WCL paper Table 3 on Adult and COMPAS, beside the published values: minutes on one CPU thread.
 
-    STUDY_DATA=... python tests/benchmarks/fairness_tables.py [--data adult compas] [--rows ROW ...] [--tests] [--json FILE]
+    STUDY_DATA=... python tests/benchmarks/fairness_tables.py [--data NAME ...] [--rows ROW ...] [--tests] [--json FILE]
 
 Mean and sample standard deviation over splits (`split_seed` and training seed 0, 1, ...). The accuracy of a contrastive
 row is that of logistic regression on the frozen features; the online probe's is beside it. The gap that the paper's
