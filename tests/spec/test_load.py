@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import QUICKSTART, quickstart
+from helpers import QUICKSTART, ROOT, quickstart
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +34,11 @@ def test_the_quickstart_is_what_its_issue_asks_for() -> None:
     assert set(spec.search.space) == set(spec.search.baseline)
     assert spec.search.trials >= 24
     assert spec.search.early_stopping.name == "asha"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "search_spaces").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_file_is_a_study_of_its_own_name(path: Path) -> None:
+    assert load_study(path.stem).name == path.stem
 
 
 def test_every_default_is_filled_in() -> None:
