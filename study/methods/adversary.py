@@ -8,8 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from study.knobs import Knob, Range, knobs
+from study.knobs import Knob, Range, knobs, options
 from study.methods.batch import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Beside:
+    """adversary: `none`, or `representation`: beside the method's own loss."""
+
+    adversary: Literal["none", "representation"] = "none"
 
 
 @dataclass(frozen=True)
@@ -34,9 +41,9 @@ class Stage:
     classifier_epochs: Annotated[int, Range(low=1)] = 10
 
 
-def adversary_knobs(method: Mapping[str, Any]) -> list[Knob]:
-    """The keys about an adversary of a `method` section."""
-    found = list(knobs(Where))
+def adversary_knobs(method: Mapping[str, Any], has_stage: bool) -> list[Knob]:
+    """The keys about an adversary of a `method` section; `has_stage`: it can have one in a stage of its own."""
+    found = list(knobs(Where if has_stage else Beside))
     if method.get("adversary", "none") != "none":
         found += knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":
@@ -52,10 +59,9 @@ class Adversary(nn.Module):
         bias_classes: how many.
     """
 
-    def __init__(self, features: int, bias_classes: int, options: AdversaryOptions) -> None:
+    def __init__(self, features: int, bias_classes: int, given: AdversaryOptions) -> None:
         super().__init__()
-        self.weight = options.adversary_weight
-        hidden = options.adversary_hidden
+        self.weight, hidden = given.adversary_weight, given.adversary_hidden
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
@@ -74,10 +80,14 @@ def reversed_gradient(features: Tensor, weight: float) -> Tensor:
     return still - weight * (features - still)
 
 
+def stage_epochs(method: Mapping[str, Any]) -> int:
+    """How many of the last epochs are a classifier stage; 0: there is none."""
+    return options(Stage, method).classifier_epochs if method.get("adversary") == "classifier" else 0
+
+
 def maybe_adversary(method: Mapping[str, Any], features: int, bias_classes: int | None) -> Adversary | None:
     """The adversary that a `method` section asks for, if it does."""
     if method.get("adversary", "none") == "none" or bias_classes is None:
         return None
-    options = {knob.key: method[knob.key] for knob in knobs(AdversaryOptions) if knob.key in method}
     with torch.random.fork_rng(devices=[]):  # the encoder starts as it would without an adversary
-        return Adversary(features, bias_classes, AdversaryOptions(**options))
+        return Adversary(features, bias_classes, options(AdversaryOptions, method))

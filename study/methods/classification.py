@@ -58,7 +58,8 @@ class Classifier(nn.Module):
         """The loss of classifying features (B, F), a scalar."""
         logits = self.linear(features)
         if self.plain:
-            return functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN)
+            total = functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN, reduction="sum")
+            return total / (labels.target != UNKNOWN).sum().clamp(min=1)
         extra = {"bias": labels.bias, "confusion": self.confusion} if self.balanced else {}
         value: Tensor = self.loss(logits, target=labels.target, **extra)
         return value
@@ -105,9 +106,10 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     if method["name"] != PLAIN:
         yield from knobs(classification_losses()[method["name"]])
     yield from regulariser_knobs(method)
-    yield from (knob for knob in adversary_knobs(method) if knob.key != "classifier_epochs")
+    yield from adversary_knobs(method, has_stage=False)
     if needs(method).bias or method.get("bias_source") == "model":
-        only_fair_kl = method["name"] != BALANCED and method.get("regulariser") == "fair_kl"
+        adversary = method.get("adversary", "none") != "none"
+        only_fair_kl = method["name"] != BALANCED and method.get("regulariser") == "fair_kl" and not adversary
         yield from source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
 
 

@@ -8,12 +8,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from study.data.dataset import Facts
+from study.knobs import options
 from study.losses.catalogue import losses
 from study.losses.sup_con import sup_con
-from study.methods.adversary import maybe_adversary
+from study.methods.adversary import maybe_adversary, stage_epochs
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.classification import BALANCED, PLAIN, Classifier
-from study.methods.contrastive_keys import GIVEN, HALF_A_METHOD, keys, needs, required, view_count
+from study.methods.contrastive_keys import GIVEN, HALF_A_METHOD, CrossEntropyWeight, keys, needs, required, view_count
 from study.methods.diagnoses import DIAGNOSES
 from study.methods.inputs import Inputs
 from study.methods.method import Method, NewNetwork
@@ -41,11 +42,11 @@ class Contrastive(Method):
         positives = int(method.get("positives", 1))
         self.pair_views = view_count(method)
         self.views = self.pair_views + (positives if positives > 1 else 0)
-        self.ce_weight = float(method.get("ce_weight", 0.0))
-        self.stage_epochs = int(method.get("classifier_epochs", 0))
+        adds_cross_entropy = method.get("cross_entropy", "none") != "none"
+        self.ce_weight = options(CrossEntropyWeight, method).ce_weight if adds_cross_entropy else 0.0
+        self.stage_epochs = stage_epochs(method)
         self.in_stage = False
-        classifies = method.get("cross_entropy", "none") != "none" or self.stage_epochs
-        self.classifier = self._classifier(method, facts) if classifies else None
+        self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
         self.adversary = maybe_adversary(method, network.encoder.features, facts.bias_classes)
         self.elsewhere = Term.of(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
 
@@ -121,9 +122,11 @@ class Contrastive(Method):
         value, count = pair.new_zeros(()), int(known.sum())
         if count > 1:
             told = labels.at(known).named()
-            value = value + count * self.objective(pair[:, known], first[:, known], told, told)
+            seen = told if self.inputs.use_target else told | {"target": None}
+            value = value + count * self.objective(pair[:, known], first[:, known], seen, told)
         if self.elsewhere is not None and len(known) - count > 1:
-            rest = self.elsewhere(pair[:, ~known], {"target": labels.target[~known]})
+            target = labels.target[~known] if self.inputs.use_target else None
+            rest = self.elsewhere(pair[:, ~known], {"target": target})
             value = value + (len(known) - count) * self.objective.weights.contrast * rest
         return value / len(known)
 

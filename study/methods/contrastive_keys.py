@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from study.knobs import Knob, Range, knobs
 from study.losses.catalogue import losses, needs_two_views
-from study.methods.adversary import adversary_knobs
+from study.methods.adversary import adversary_knobs, stage_epochs
 from study.methods.bias_source import patch, source_knobs
 from study.methods.needs import Needs
 from study.methods.regularised import NO_REGULARISER, regulariser_knobs
@@ -92,7 +92,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     yield from knobs(CrossEntropy)
     if method.get("cross_entropy", "none") != "none":
         yield from knobs(CrossEntropyWeight)
-    yield from adversary_knobs(method)
+    yield from adversary_knobs(method, has_stage=True)
     if uses_bias(method):
         yield from source_knobs(method, _takes_features(method), takes_unknown="bias" in required(name))
 
@@ -116,18 +116,21 @@ def needs(method: Mapping[str, Any]) -> Needs:
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
         views=pairs or ("views" if method.get("views", 1) > 1 else None),
         patch=patch(method),
+        epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,
     )
 
 
 def view_count(method: Mapping[str, Any]) -> int:
     """How many views of a sample the loss itself takes, without those that are M's of DCL."""
-    return 2 if needs_two_views(method["name"]) else int(method.get("views", 1))
+    least = 2 if needs_two_views(method["name"]) or not method.get("use_target", True) else 1
+    return least if needs_two_views(method["name"]) else max(least, int(method.get("views", 1)))
 
 
 def _asks_for_labels(method: Mapping[str, Any]) -> str | None:
     """The key that makes the method look at classes."""
     by_loss = not needs_two_views(method["name"]) and method["name"] not in CLUSTERED
     added = [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
+    added += ["adversary"] if method.get("adversary") == "classifier" else []
     return "name" if by_loss and method.get("use_target", True) else next(iter(added), None)
 
 

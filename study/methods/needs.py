@@ -15,6 +15,7 @@ class Needs:
         bias: the key that asks for bias labels, None: they are not needed.
         condition: the key that asks for a continuous attribute or, in its place, bias labels.
         views: the key that asks for several views of a sample, which must differ.
+        epochs: the key that asks for it, and how many epochs it takes at least.
         only_tables, only_binary: it works on rows of numbers, on two classes, alone.
         patch: side in pixels of what a bias-capturing network sees of an image at once, which must have room for it.
     """
@@ -26,6 +27,7 @@ class Needs:
     only_tables: bool = False
     only_binary: bool = False
     patch: int | None = None
+    epochs: tuple[str, int] | None = None
 
     def lacking(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """The keys whose wish a data set cannot fulfil, and why."""

@@ -25,12 +25,12 @@ def names() -> list[str]:
     return list(catalogue.modules("study.models", "Options"))
 
 
-def model_knobs(model: Mapping[str, Any]) -> list[Knob]:
+def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
     own = knobs(catalogue.modules("study.models", "Options")[model["name"]].Options)
-    return [*own, *(knob for knob in knobs(HeadOptions) if knob.key not in without)]
+    return {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
 
 
 def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from study import data, methods, models
 from study.errors import UserError, nearest
@@ -12,7 +12,7 @@ from study.knobs import Knob, knobs
 from study.spec.checks import Problems, check, one_of, section_model
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
-from study.spec.schema import Layout, Search
+from study.spec.schema import Domain, Layout, Search
 from study.spec.study_spec import StudySpec
 from study.training import augment, checks, metrics
 from study.training.config import SECTIONS, TrainOptions
@@ -92,7 +92,7 @@ def _check_section(section: str, values: Mapping[str, Any], at: Key, problems: P
         return None
     if section == "method":
         return _check_method(values, at, problems)
-    keys = data.data_knobs(values["name"]) if section == "data" else models.model_knobs(values)
+    keys = data.data_knobs(values["name"]) if section == "data" else list(models.model_knobs(values).values())
     return _check_keys(section, keys, values, at, problems)
 
 
@@ -123,8 +123,9 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
     for key, domain in spec.search.space.items():
         at: Key = ("search", "space", key)
         if _check_key(spec, key, at, problems):
-            for value in domain.ends():
-                _check_values(spec, {key: value}, at, problems)
+            valid = [_check_values(spec, {key: value}, at, problems) for value in domain.ends()]
+            if all(valid):
+                _check_values(spec, {key: _between(spec, key, domain)}, at, problems)
             section, name = key.split(".")
             if type(spec.base[section][name]) is int and isinstance(domain.step, float):
                 problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
@@ -148,6 +149,16 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
         problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
 
 
+def _between(spec: StudySpec, key: str, domain: Domain) -> Any:
+    """A value between the ends of a range, which must be valid, too; of choices, any."""
+    if domain.choices is not None or domain.low is None or domain.high is None:
+        return domain.ends()[0]
+    section, name = key.split(".")
+    if type(spec.base[section][name]) is int:
+        return (int(domain.low) + int(domain.high)) // 2
+    return domain.low + 0.382 * (domain.high - domain.low) if domain.low < domain.high else domain.low
+
+
 def _check_epsilon_space(spec: StudySpec, problems: Problems) -> None:
     """Where epsilon and the temperature are both searched, their largest values together must be valid, too."""
     keys = ("method.epsilon", "method.temperature")
@@ -167,18 +178,41 @@ def _check_key(spec: StudySpec, key: str, at: Key, problems: Problems) -> bool:
     if key in ("train.epochs", "train.seed") or key.startswith("data."):
         problems.add(at, "cannot be searched: every trial of a study has the same data, epochs and seed")
         return False
-    if key in ("method.name", "method.regulariser", "model.name") and at[1] == "space":
+    if at[1] == "space" and key in ("method.name", "model.name"):
         problems.add(at, "cannot be searched: write one study for each")
+        return False
+    if _is_switch(spec, key):
+        problems.add(at, "cannot differ between trials: other keys depend on it. Write one study for each")
         return False
     return True
 
 
-def _check_values(spec: StudySpec, values: Mapping[str, Any], at: Key, problems: Problems) -> None:
-    """Values of keys that exist, in the sections that they would give."""
-    trial = spec.trial_document(values)
+def _is_switch(spec: StudySpec, key: str) -> bool:
+    """Whether which keys there are depends on the value of this one."""
+    section, name = key.split(".")
+    if section not in ("method", "model") or name == "name":
+        return False
+    keys_of = methods.method_knobs if section == "method" else models.model_knobs
+    there = keys_of(spec.base[section])
+    if get_origin(there[name].type) is not Literal:
+        return False
+    others = (keys_of({**spec.base[section], name: value}) for value in get_args(there[name].type))
+    return any(other.keys() != there.keys() for other in others)
+
+
+def _check_values(spec: StudySpec, values: Mapping[str, Any], at: Key, problems: Problems) -> bool:
+    """Values of keys that exist, in the sections that they would give; whether they are valid there."""
+    trial, facts = spec.trial_document(values), data.describe(spec.base["data"])
     for section in sorted({key.split(".")[0] for key in values}):
         probe = _Redirected(problems, section, at)
-        _check_section(section, trial[section], (section,), probe)
+        if _check_section(section, trial[section], (section,), probe) is None:
+            return False
+    known = {why for _, why in checks.problems(spec.base, facts)}
+    given = ", ".join(f"{name} {value!r}" for name, value in values.items())
+    found = [why for _, why in checks.problems(trial, facts) if why not in known]
+    for why in found:
+        problems.add(at, f"with {given}: {why}")
+    return not found
 
 
 class _Redirected(Problems):

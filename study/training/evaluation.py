@@ -55,11 +55,13 @@ class Evaluation:
     def features(self, split: str, encoder: str = "encoder") -> Tensor:
         """The encoder's features of a whole split, (N, F) float32, not normalised."""
         data, module = self._splits[split], self._method.encoders()[encoder]
-        parts = torch.arange(len(data), device=data.target.device).split(BATCH)
-        size = self._options.evaluation_size
-        return torch.cat(
-            [module(data.normalised(evaluation_resize(data.pixels(part), size))).float() for part in parts]
-        )
+        size, device = self._options.evaluation_size, data.target.device
+        with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
+            parts = [
+                module(data.normalised(evaluation_resize(data.pixels(index), size))).float()
+                for index in torch.arange(len(data), device=device).split(BATCH)
+            ]
+        return torch.cat(parts)
 
     def online_scores(self, encoder: str, features: Tensor) -> Tensor:
         """The linear probe's scores of features (B, F): (B, classes)."""

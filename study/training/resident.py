@@ -34,7 +34,7 @@ class Resident:
 
     def normalised(self, pixels: Tensor) -> Tensor:
         """The pixels as the network sees them; rows of a table as they are."""
-        return pixels if self.inputs.dtype != torch.uint8 else pixels.sub_(self._mean).div_(self._deviation)
+        return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
 
 def _per_channel(value: float | tuple[float, ...], device: torch.device) -> Tensor | float:

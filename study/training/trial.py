@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +77,7 @@ class Trial:
         order = torch.Generator().manual_seed(options.seed)
         chance = torch.Generator(self.device).manual_seed(options.seed)
         generators = {"order": order, "chance": chance}
-        done = checkpoint.restore(resume, states, generators) if resume and resume.exists() else 0
+        done = checkpoint.restore(resume, self._identity, states, generators) if resume and resume.exists() else 0
         clock = Clock(self.device)
         for epoch in range(done + 1, options.epochs + 1):
             method.begin_epoch(epoch, options.epochs)
@@ -87,7 +89,7 @@ class Trial:
                 with clock.phase("training"):
                     with self._precision():
                         loss, features = forward(batch)
-                        probe_loss = self._probe_loss(features, index)
+                    probe_loss = self._probe_loss(features, index)
                     main.zero_grad(set_to_none=True)
                     beside.zero_grad(set_to_none=True)
                     (loss + probe_loss).backward()
@@ -105,13 +107,12 @@ class Trial:
                 values |= self.evaluate("val", final=epoch == options.epochs)
                 values |= self._diagnosis(batch)
             if resume:
-                checkpoint.keep(resume, epoch, states, generators)
+                checkpoint.keep(resume, epoch, self._identity, states, generators)
             yield values | clock.epoch(images=count)
 
     def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
         """The metrics of a split, `SPLIT/NAME`, with the networks as they are; with `final` all of `train.final`."""
-        with self._precision():
-            return self.evaluation(split, final)
+        return self.evaluation(split, final)
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
@@ -149,7 +150,9 @@ class Trial:
         """Of the probes that are looked at, on features that pass no gradient on."""
         target = self._splits["train"].target[index]
         parts = [
-            functional.cross_entropy(self.evaluation.online_scores(name, part.detach()), target, ignore_index=UNKNOWN)
+            functional.cross_entropy(
+                self.evaluation.online_scores(name, part.detach().float()), target, ignore_index=UNKNOWN
+            )
             for name, part in features.items()
             if name != "encoder" or not self.method.classifies
         ]
@@ -167,6 +170,11 @@ class Trial:
 
     def _probe_optimizer(self) -> torch.optim.Optimizer:
         return torch.optim.Adam(self.probes.parameters(), lr=self.options.probe_learning_rate)
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        """What a checkpoint must have been made from for this trial to go on from it."""
+        return {"config": self.config.to_document(), "data": self.dataset.fingerprint}
 
     def _modules(self) -> nn.ModuleDict:
         return nn.ModuleDict({"method": self.method, "probes": self.probes})

@@ -1,5 +1,7 @@
 """Methods by name: their keys, what they need of the data, and that each trains a network."""
 
+from typing import Literal
+
 import pytest
 import torch
 from helpers import quickstart
@@ -141,6 +143,35 @@ def test_where_the_bias_is_unknown_the_loss_is_sup_con() -> None:
     told = losses()["fair_sup_con"](rows[:, :5], target=target[:5], bias=some[:5])
     rest = losses()["sup_con"](rows[:, 5:], target=target[5:], temperature=0.1)
     torch.testing.assert_close(value, (5 * told + 7 * rest) / 12)
+
+
+def test_without_the_target_no_part_of_the_loss_sees_classes() -> None:
+    method = build("fair_sup_con", use_target=False, bias_source="some_labels", unknown_bias="sup_con")
+    whole = batch_for(method)
+    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
+    values = {
+        method(Batch(whole.views, Labels(target, some), whole.index))[0].item()
+        for target in (whole.labels.target, 2 - whole.labels.target, whole.index % 2)
+    }
+    assert len(values) == 1
+
+
+def test_without_the_target_there_are_two_views() -> None:
+    method = build("sup_con", use_target=False)
+    assert method.views == 2
+    assert method(batch_for(method))[0] > 0
+
+
+def test_an_adversary_needs_labels_not_a_model() -> None:
+    given = {"name": "cross_entropy", "regulariser": "fair_kl", "adversary": "representation"}
+    assert methods.method_knobs(given)["bias_source"].type == Literal["labels", "some_labels"]
+    assert methods.method_knobs({"name": "cross_entropy"})["adversary"].type == Literal["none", "representation"]
+
+
+def test_a_batch_without_a_class_has_a_finite_cross_entropy() -> None:
+    method = build("cross_entropy")
+    batch = batch_for(method)
+    assert method(Batch(batch.views, Labels(torch.full((12,), UNKNOWN)), batch.index))[0] == 0
 
 
 def test_the_condition_of_hard_negatives_is_the_representation() -> None:

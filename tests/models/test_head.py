@@ -69,7 +69,7 @@ def test_a_network_gives_features_and_embeddings(kind: str, norm: str) -> None:
     network = models.network(model, FACTS)
     images = torch.randn(4, *FACTS.shape)
     features, embeddings = network(images)
-    assert features.shape == (4, network.features) == (4, 8)
+    assert features.shape == (4, network.encoder.features) == (4, 8)
     assert torch.equal(features, network.encoder(images))
     assert network.has_head == (kind != "none")
     assert embeddings is features if kind == "none" else embeddings.shape == (4, 5)
@@ -96,5 +96,11 @@ def test_the_encoder_of_a_seed_does_not_depend_on_the_head() -> None:
 
 def test_every_network_has_the_keys_of_the_head() -> None:
     for name in models.names():
-        keys = {knob.key for knob in models.model_knobs(name)}
+        keys = set(models.model_knobs({"name": name, "head": "mlp"}))
         assert {"head", "head_hidden", "head_features", "head_norm"} <= keys
+
+
+def test_the_keys_of_a_head_are_those_that_have_an_effect() -> None:
+    for head, there in (("none", {"head"}), ("linear", {"head", "head_features", "head_norm"})):
+        keys = set(models.model_knobs({"name": "lenet", "head": head}))
+        assert keys == there

@@ -15,7 +15,8 @@ from helpers import COST, ROOT, quickstart, timeless
 
 from study import data
 from study.data import Dataset, Split
-from study.training import Diverged, Trial, TrialConfig
+from study.errors import UserError
+from study.training import Diverged, Trial, TrialConfig, probes
 from study.training.metrics import available
 
 METHOD = ("method.lambda=1.0", "method.epsilon=0.25")
@@ -145,6 +146,25 @@ def test_a_finished_trial_resumed_gives_nothing_more(dataset: Dataset, tmp_path:
     again = Trial(config(), dataset, "cpu")
     assert list(again.run(file)) == []
     assert again.evaluate("test") == done.evaluate("test")
+
+
+def test_the_state_of_another_trial_is_refused(dataset: Dataset, tmp_path: Path) -> None:
+    file = tmp_path / "state.pt"
+    next(iter(Trial(config(), dataset, "cpu").run(file)))
+    with pytest.raises(UserError, match=r"state\.pt: is the state of a trial of another configuration"):
+        next(iter(Trial(config(seed=3), dataset, "cpu").run(file)))
+
+
+def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Dataset) -> None:
+    """On the same features the same metrics, whatever the precision of the network that gave them."""
+    half = Trial(config("train.precision=bfloat16", "train.final=[mlp,lbfgs]"), few(dataset, 300), "cpu")
+    list(half.run())
+    features = half.evaluation.features("train")
+    assert features.dtype == torch.float32
+    target = torch.from_numpy(few(dataset, 300).splits["train"].target.copy())
+    expected = probes.fit("mlp", features, target, 10, 0)(half.evaluation.features("val")).argmax(1)
+    right = (expected == torch.from_numpy(dataset.splits["val"].target.copy())).double().mean()
+    assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
 
 def test_training_learns(dataset: Dataset) -> None:
