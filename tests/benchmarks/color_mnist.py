@@ -1,4 +1,4 @@
-"""CCL-K paper Tables 3 and 5 on ColorMNIST, beside the published values: 2 epochs and 1 to 2 minutes a row, one CPU thread.
+"""CCL-K paper Tables 3 and 5 on ColorMNIST, beside the published values: 1 to 2 minutes a row on one CPU thread.
 
     STUDY_DATA=... python tests/benchmarks/color_mnist.py [--epochs 2] [--seeds 0] [--rows NAME ...] [--json FILE]
 
