@@ -1,6 +1,6 @@
 """WCL paper Table 3 on Adult and COMPAS, beside the published values: minutes on one CPU thread.
 
-    STUDY_DATA=... python tests/benchmarks/fairness_tables.py [--data NAME ...] [--rows ROW ...] [--tests] [--json FILE]
+    STUDY_DATA=... python tests/benchmarks/fairness_tables.py [--data NAME ...] [--rows ROW ...] [--tests] ...
 
 Mean and sample standard deviation over splits (`split_seed` and training seed 0, 1, ...). The accuracy of a contrastive
 row is that of logistic regression on the frozen features; the online probe's is beside it. The gap that the paper's
@@ -9,7 +9,12 @@ several settings, each split takes the one that its validation split likes best;
 
 The paper does not say its epochs, learning rate, widths, augmentation of rows or LAFTR's weight. Here: Adam 0.001,
 batches of 256, two layers of 128, columns corrupted with probability 0.3, the same epochs for every row, tau_plus as
-the paper has it for its other two-class data. `--tests` runs what may explain an accuracy more than 2 points away.
+the paper has it for its other two-class data.
+
+`--tests` runs what may explain an accuracy more than 2 points away. It found: on Adult the contrastive rows are within
+1 point with 8 features instead of 128. On COMPAS every row is above the published one; ages and priors in ranges, or no
+age, bring the baseline within 2 points, and without the number of priors Eq. Odds, DCL and HCL are. The published gaps
+on COMPAS are no accuracy parity of two races, which is below 0.1 here; DCL's and HCL's are those of Eq. 6.
 """
 
 import argparse
@@ -114,12 +119,13 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "all races, no filter": Variant(data={"races": "all", "filtered": False}),
         "race not among the inputs": Variant(data={"sensitive_input": False}),
         "age and priors in three ranges": Variant(columns=in_ranges),
+        "age and priors in three ranges, 8 features": Variant(model={"features": 8}, columns=in_ranges),
         "without age": Variant(columns=without(0)),
         "without the number of priors": Variant(columns=without(4)),
         "8 features instead of 128": Variant(model={"features": 8}),
     },
 }
-TESTED = ("Baseline", "DCL", "WCL (E_d)")
+TESTED = ("Baseline", "DCL")
 GIVEN = Variant()
 
 
@@ -192,9 +198,10 @@ def table(name: str, rows: Sequence[str], variant: Variant, splits: int, epochs:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", choices=tuple(PUBLISHED), default=tuple(PUBLISHED))
-    parser.add_argument("--rows", nargs="+", choices=tuple(ROWS), help="else all, with --tests three of them")
+    parser.add_argument("--rows", nargs="+", choices=tuple(ROWS), help="else all, with --tests two of them")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--epochs", type=int, help="of every row; else 3 on Adult, 20 on COMPAS")
+    parser.add_argument("--variants", nargs="+", help="those of --tests, by name; else all")
     parser.add_argument("--tests", action="store_true", help="what may explain the differences, instead of the tables")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -203,7 +210,8 @@ def main() -> None:
     for name in given.data:
         epochs = given.epochs or EPOCHS[name]
         print(f"\n{name}, {epochs} epochs; always the more frequent class: {majority(name, given.splits):.2f}")
-        wanted = VARIANTS[name] if given.tests else {"": GIVEN}
+        tested = {key: VARIANTS[name][key] for key in given.variants or VARIANTS[name] if key in VARIANTS[name]}
+        wanted = tested if given.tests else {"": GIVEN}
         for title, variant in wanted.items():
             print(title) if title else None
             rows = given.rows or (TESTED if given.tests else tuple(ROWS))
