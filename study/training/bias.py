@@ -129,7 +129,7 @@ class StandIn:
             classes = self.dataset.facts.classes
             facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=("train",))
             key: dict[str, Any] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
-            key |= {"facts": asdict(self.dataset.facts), "made_from": self.made_from}
+            key |= {"facts": asdict(self.dataset.facts), "made_from": self.made_from, "torch": torch.__version__}
             name = "bias_features" if self.keeps_features else "bias_guess"
             return cached(name, key, facts, lambda: {"train": self._train(device)}).splits["train"]
 

@@ -22,9 +22,8 @@ def command(make_command: Callable[[], Command]) -> Command:
     return make_command()
 
 
-@pytest.mark.parametrize(
-    "signum", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGKILL, signal.SIGTERM))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_stopped_study_goes_on_as_the_undisturbed_one(
     command: Command, finished: Command, signum: signal.Signals
 ) -> None:

@@ -230,7 +230,9 @@ def test_gradcheck(call: Call) -> None:
     assert torch.autograd.gradcheck(lambda value: call(batch | {call.leaf: value}), leaf)
 
 
-@every_call
+@pytest.mark.parametrize(
+    "call", [pytest.param(call, marks=pytest.mark.slow if call.given else ()) for call in CALLS], ids=str
+)
 def test_traces_as_one_graph_and_gives_the_same(call: Call) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(call.function, fullgraph=True, backend="aot_eager", dynamic=False)
