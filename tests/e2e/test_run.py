@@ -151,6 +151,7 @@ def test_plan_starts_nothing(finished: Command) -> None:
     assert sorted(path.name for path in finished.home.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_train_exported_file_on_seeds(finished: Command) -> None:
     """Two seeds, then a third: the first two are kept; mean and sample sd over all; the test split is read."""
     best = str(finished.folder("tiny").best_file)
