@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from study import data
 from study.spec import StudySpec
 
 
@@ -12,7 +11,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     Epochs are the cost's unit: `most` if no trial were stopped, `expected` if trials at each rung were like each other,
     so that ASHA let one in `reduction` go on.
     """
-    search, facts = spec.search, data.describe(spec.base["data"])
+    search, facts = spec.search, spec.facts
     baseline = int(search.baseline is not None)
     searched = search.trials - baseline
     confirm = (min(search.confirm.top, searched) + baseline) * search.confirm.seeds if search.confirm.top else 0
@@ -20,6 +19,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "name": spec.name,
         "hash": spec.hash,
         "data": dict(spec.base["data"]),
+        "title": facts.title or spec.base["data"]["name"],
         "classes": facts.classes,
         "bias_classes": facts.bias_classes,
         "space": {key: domain.model_dump(exclude_none=True) for key, domain in search.space.items()},
@@ -45,7 +45,7 @@ def text(document: dict[str, Any]) -> str:
     rule = f"asha, rungs from epoch {stopping['grace']}, one in {stopping['reduction']} goes on"
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
-        f"data: {', '.join(f'{key} {value}' for key, value in document['data'].items())}",
+        f"data: {document['title']}: {', '.join(f'{key} {value}' for key, value in document['data'].items())}",
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {document['metric']}, sampler {document['sampler']}",

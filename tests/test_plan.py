@@ -36,6 +36,12 @@ def test_trials_by_stage(assignments: list[str], trials: dict[str, int]) -> None
     assert document["epochs"]["most"] == sum(trials.values()) * 20
 
 
+def test_the_data_are_called_by_their_title() -> None:
+    document = plan(quickstart("data={name: biased_mnist, rho: 0.99}"))
+    assert document["title"] == "Biased-MNIST"
+    assert "data: Biased-MNIST: name biased_mnist, rho 0.99" in text(document)
+
+
 def test_without_early_stopping_all_epochs_are_expected() -> None:
     document = plan(quickstart("search.early_stopping={}"))
     assert document["epochs"]["expected"] == document["epochs"]["most"]

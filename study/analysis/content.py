@@ -39,7 +39,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
         else None,
         Section("Figures", drawn) if drawn else None,
         Section("Trials", [Table(tables.printed_counts(record)), *_budget(spec, record)]) if record.trials else None,
-        Section("Settings", [Table(_pairs(_settings(spec)))]),
+        Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(shown)]) if shown else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > 2 else None,
@@ -81,9 +81,10 @@ def _budget(spec: StudySpec, record: StudyRecord) -> list[Text]:
     return [Text(f"Early stopping ran {run} of the {full} epochs of these searched trials, {100 * run / full:.0f}%.")]
 
 
-def _settings(spec: StudySpec) -> dict[str, str]:
-    """Every key that a trial starts from, and how the search goes."""
-    search, found = spec.search, {}
+def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+    """Every key that a trial starts from, and how the search goes; first what the data that were used are called."""
+    search = spec.search
+    found = {"data": record.sessions[-1]["dataset"]} if record.sessions and "dataset" in record.sessions[-1] else {}
     for section, values in spec.base.items():
         for key, given in values.items():
             dotted = f"{section}.{key}"

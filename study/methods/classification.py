@@ -92,13 +92,8 @@ class Classification(Method):
             value = value + self.adversary(features, labels.bias)
         return value, {"encoder": features}
 
-    @property
-    def classifies(self) -> bool:
-        return True
-
-    def logits(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.classifier.linear(features)
-        return logits
+    def own_classifier(self) -> nn.Module:
+        return self.classifier.linear
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:

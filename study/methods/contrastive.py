@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
@@ -70,13 +70,10 @@ class Contrastive(Method):
             value = self._with_adversary(value, features, batch.labels)
         return value, {"encoder": features[0]}
 
-    @property
-    def classifies(self) -> bool:
-        return self.classifier is not None and (self.in_stage or not self.stage_epochs)
-
-    def logits(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.classifier.linear(features)  # type: ignore[union-attr]
-        return logits
+    def own_classifier(self) -> nn.Module | None:
+        if self.classifier is None or (self.stage_epochs and not self.in_stage):
+            return None
+        return self.classifier.linear
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         if self.in_stage or self.name not in DIAGNOSES:

@@ -61,7 +61,7 @@ class GroupDro(Method):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
         target = batch.labels.target
-        logits = self.logits(features).float()
+        logits = self.classifier(features).float()
         losses = functional.cross_entropy(logits, target, ignore_index=UNKNOWN, reduction="none")
         counts = self._by_group(torch.ones_like(losses), batch.labels)
         by_group = self._by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
@@ -72,13 +72,8 @@ class GroupDro(Method):
             self.group_weights.copy_(weights)
         return (weights * by_group).sum(), {"encoder": features}
 
-    @property
-    def classifies(self) -> bool:
-        return True
-
-    def logits(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(features)
-        return logits
+    def own_classifier(self) -> nn.Module:
+        return self.classifier
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         """The largest weight of a group."""

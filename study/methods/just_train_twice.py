@@ -67,7 +67,7 @@ class JustTrainTwice(Method):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         target = batch.labels.target
         features = self._now().encoder(batch.views[0])
-        logits = self.logits(features).float()
+        logits = self.own_classifier()(features).float()
         losses = functional.cross_entropy(logits, target, ignore_index=UNKNOWN, reduction="none")
         if self.records and self.training:
             self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN)
@@ -79,15 +79,9 @@ class JustTrainTwice(Method):
         """That of the stage that trains now."""
         return {"encoder": self._now().encoder}
 
-    @property
-    def classifies(self) -> bool:
-        return True
-
-    def logits(self, features: Tensor) -> Tensor:
-        """The classification by the network of the stage that trains now."""
-        classifier = self.first_classifier if self.identifies else self.classifier
-        logits: Tensor = classifier(features)
-        return logits
+    def own_classifier(self) -> nn.Module:
+        """That of the stage that trains now."""
+        return self.first_classifier if self.identifies else self.classifier
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         """The share of training samples that are up-weighted."""

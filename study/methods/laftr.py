@@ -82,17 +82,12 @@ class Laftr(Method):
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
-        logits = self.logits(features).float()
+        logits = self.classifier(features).float()
         loss = functional.cross_entropy(logits, batch.labels.target, ignore_index=UNKNOWN)
         return loss + self.adversary(features, batch.labels), {"encoder": features}
 
-    @property
-    def classifies(self) -> bool:
-        return True
-
-    def logits(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(features)
-        return logits
+    def own_classifier(self) -> nn.Module:
+        return self.classifier
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:

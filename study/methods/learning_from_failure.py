@@ -108,13 +108,8 @@ class LearningFromFailure(Method):
     def encoders(self) -> dict[str, Encoder]:
         return {"encoder": self.network.encoder, "biased_encoder": self.biased.encoder}
 
-    @property
-    def classifies(self) -> bool:
-        return True
-
-    def logits(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(features)
-        return logits
+    def own_classifier(self) -> nn.Module:
+        return self.classifier
 
 
 def _cross_entropies(logits: Tensor, target: Tensor) -> Tensor:

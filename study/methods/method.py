@@ -1,5 +1,6 @@
 """What every method is: networks, and the loss that trains them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ NewNetwork = Callable[[], Network]
 """Gives the trial's network, initialised anew at each call."""
 
 
-class Method(nn.Module):
+class Method(nn.Module, ABC):
     """A module whose `forward` gives the value to minimise for one batch; one optimizer trains all its parameters.
 
     State that must survive a stop is in buffers.
@@ -32,22 +33,17 @@ class Method(nn.Module):
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         """Called before each epoch, the first is 1, `epochs` is the last."""
 
+    @abstractmethod
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss, a scalar, and for each of `encoders()` its features of the first view, (B, F)."""
-        raise NotImplementedError
 
     def encoders(self) -> dict[str, Encoder]:
         """The encoders that are probed, by name: `encoder` is what the method is for."""
         return {"encoder": self.network.encoder}
 
-    @property
-    def classifies(self) -> bool:
-        """Whether `logits` are the method's own at this epoch; else a probe is trained."""
-        return False
-
-    def logits(self, features: Tensor) -> Tensor:
-        """The method's own classification of the encoder's features (B, F): (B, classes)."""
-        raise NotImplementedError
+    def own_classifier(self) -> nn.Module | None:
+        """From the encoder's features (B, F) to scores (B, classes), as of this epoch; None: a probe is trained."""
+        return None
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         """Scalars about the method's inner workings, measured on one batch an epoch."""

@@ -77,6 +77,8 @@ def resolve(document: Document) -> StudySpec:
     )
     _check_search(spec, problems)
     _check_metric(spec, problems)
+    for at, why in checks.problems(spec.base, spec.facts):
+        problems.add(at, why)
     problems.raise_any()
     return spec
 
@@ -202,14 +204,14 @@ def _is_switch(spec: StudySpec, key: str) -> bool:
 
 def _check_values(spec: StudySpec, values: Mapping[str, Any], at: Key, problems: Problems) -> bool:
     """Values of keys that exist, in the sections that they would give; whether they are valid there."""
-    trial, facts = spec.trial_document(values), data.describe(spec.base["data"])
+    trial = spec.trial_document(values)
     for section in sorted({key.split(".")[0] for key in values}):
         probe = _Redirected(problems, section, at)
         if _check_section(section, trial[section], (section,), probe) is None:
             return False
-    known = {why for _, why in checks.problems(spec.base, facts)}
+    known = {why for _, why in checks.problems(spec.base, spec.facts)}
     given = ", ".join(f"{name} {value!r}" for name, value in values.items())
-    found = [why for _, why in checks.problems(trial, facts) if why not in known]
+    found = [why for _, why in checks.problems(trial, spec.facts) if why not in known]
     for why in found:
         problems.add(at, f"with {given}: {why}")
     return not found
@@ -228,11 +230,8 @@ class _Redirected(Problems):
 
 
 def _check_metric(spec: StudySpec, problems: Problems) -> None:
-    facts = data.describe(spec.base["data"])
     at = ("search", "metric")
-    valid = [f"val/{name}" for name in metrics.available(facts.on("val"))]
+    valid = [f"val/{name}" for name in metrics.available(spec.facts.on("val"))]
     if spec.metric not in valid:
         note = "test splits choose nothing. " if spec.metric.startswith("test/") else ""
         problems.add(at, f"{spec.metric!r} given. {note}{nearest(spec.metric, valid)}Allowed: {', '.join(valid)}")
-    for at, why in checks.problems(spec.base, facts):
-        problems.add(at, why)

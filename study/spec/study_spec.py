@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from study import data
+from study.data import Facts
 from study.spec.document import dump
 from study.spec.schema import Resources, Search
 from study.training.config import SECTIONS, TrialConfig, with_params
@@ -50,6 +52,11 @@ class StudySpec:
     def epochs(self) -> int:
         """Epochs of a trial at full budget."""
         return int(self.base["train"]["epochs"])
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What the data set has, as it says itself."""
+        return data.describe(self.base["data"])
 
     def better(self, one: float, other: float) -> bool:
         """Whether one value of the metric is better than another."""

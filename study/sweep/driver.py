@@ -36,7 +36,8 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
         record.apply(ledger.append("closed", state="interrupted"))
     if record.sessions and record.sessions[-1].get("data") != dataset.fingerprint:
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
-    record.apply(ledger.append("opened", **provenance(), data=dataset.fingerprint, spec=spec.hash))
+    told = {"data": dataset.fingerprint, "dataset": dataset.facts.title or spec.base["data"]["name"], "spec": spec.hash}
+    record.apply(ledger.append("opened", **provenance(), **told))
     state = "interrupted"
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))

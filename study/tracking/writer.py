@@ -15,7 +15,15 @@ from study.summary import result_metrics
 from study.tracking.progress import Progress
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
-INHERITED = ("study.id", "study.name", "study.version", "study.dirty", "study.data", "mlflow.source.git.commit")
+INHERITED = (
+    "study.id",
+    "study.name",
+    "study.version",
+    "study.dirty",
+    "study.data",
+    "study.dataset",
+    "mlflow.source.git.commit",
+)
 """Tags of the study's run that each trial's run has too."""
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}

@@ -142,7 +142,7 @@ class StandIn:
                 pass
         except Diverged as problem:
             raise Diverged(f"the network that stands in for bias labels: {problem}") from None
-        features = trial.evaluation.features(self.split)
-        logits = trial.evaluation.scores("encoder", features)
+        features = trial.evaluate.features(self.split)
+        logits = trial.evaluate.scores("encoder", features)
         kept = features if self.keeps_features else logits
         return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())

@@ -1,6 +1,6 @@
 """What a trial's networks are worth on a split: online for every epoch, and the final word."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +39,6 @@ class Evaluation:
         Args:
             final: also what `train.final` names, as `SPLIT/knn_accuracy`.
         """
-        self._method.eval()
         values: dict[str, Tensor] = {}
         for name in self._method.encoders():
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
@@ -54,7 +53,7 @@ class Evaluation:
     @torch.no_grad()
     def features(self, split: str, encoder: str = "encoder") -> Tensor:
         """The encoder's features of a whole split, (N, F) float32, not normalised."""
-        data, module = self._splits[split], self._method.encoders()[encoder]
+        data, module = self._splits[split], self._method.eval().encoders()[encoder]
         size, device = self._options.evaluation_size, data.target.device
         with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
             parts = [
@@ -71,9 +70,8 @@ class Evaluation:
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:
         """The method's own classification of features (B, F), or the online probe's: (B, classes)."""
-        if encoder == "encoder" and self._method.classifies:
-            return self._method.logits(features)
-        return self.online_scores(encoder, features)
+        own = self._method.own_classifier() if encoder == "encoder" else None
+        return self.online_scores(encoder, features) if own is None else own(features)
 
     def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Classes (N,): of the highest score, or by thresholds on the training split's scores that equalize odds."""
@@ -93,7 +91,12 @@ class Evaluation:
         found: dict[str, Tensor] = {}
         train = self.features("train", encoder)
         for name in self._options.final:
-            found |= _FURTHER.get(name, _by_probe(name))(self, split, train, features)
+            if name == "ridge":
+                found |= self._attribute(split, train, features)
+            elif name == "representation":
+                found |= self._representation(split, features)
+            else:
+                found |= self._probed(name, split, train, features)
         return found
 
     def _attribute(self, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
@@ -102,25 +105,13 @@ class Evaluation:
             return {}
         return {"condition_mse": ridge.mean_squared_error(ridge.fit(train, given), features, asked)}
 
-    def _representation(self, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
-        data = self._splits[split]
-        return representation.measures(
-            functional.normalize(features, dim=1), data.target, data.bias, self._facts.on(split)
-        )
+    def _representation(self, split: str, features: Tensor) -> dict[str, Tensor]:
+        data, unit = self._splits[split], functional.normalize(features, dim=1)
+        return representation.measures(unit, data.target, data.bias, self._facts.on(split))
 
-    def probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
+    def _probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
         """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""
         target, seed = self._splits["train"].target, self._options.seed
         scores = probes.fit(name, train, target, self._facts.classes, seed)(features)
         found = self._metrics(split, scores, scores.argmax(1))
         return {f"{name}_{metric}": value for metric, value in found.items()}
-
-
-Final = Callable[[Evaluation, str, Tensor, Tensor], dict[str, Tensor]]
-
-
-def _by_probe(name: str) -> Final:
-    return lambda evaluation, split, train, features: evaluation.probed(name, split, train, features)
-
-
-_FURTHER: dict[str, Final] = {"ridge": Evaluation._attribute, "representation": Evaluation._representation}

@@ -39,6 +39,9 @@ class Trial:
         config: what to train.
         dataset: its data; it is read, never written.
         device: where; the GPU if there is one.
+
+    Attributes:
+        evaluate: `evaluate(split, final=False)` gives the metrics of a split with the networks as they are.
     """
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
@@ -55,7 +58,7 @@ class Trial:
             module.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: Resident(split, facts, self.device) for name, split in dataset.splits.items()}
         self._augmentation = augment.build(name, facts.shape, self.options)
-        self.evaluation = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
+        self.evaluate = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
 
     def run(self, resume: Path | None = None) -> Iterator[dict[str, float]]:
         """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
@@ -110,10 +113,6 @@ class Trial:
                 checkpoint.keep(resume, epoch, self._identity, states, generators)
             yield values | clock.epoch(images=count)
 
-    def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
-        """The metrics of a split, `SPLIT/NAME`, with the networks as they are; with `final` all of `train.final`."""
-        return self.evaluation(split, final)
-
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
         from safetensors.torch import save_file
@@ -127,7 +126,6 @@ class Trial:
         """Take the weights that `save` wrote for this configuration."""
         from safetensors.torch import load_file
 
-        self.method.begin_epoch(self.options.epochs, self.options.epochs)
         self._modules().load_state_dict(load_file(path))
 
     def _batches(self, order: torch.Generator) -> Iterator[Tensor]:
@@ -151,10 +149,10 @@ class Trial:
         target = self._splits["train"].target[index]
         parts = [
             functional.cross_entropy(
-                self.evaluation.online_scores(name, part.detach().float()), target, ignore_index=UNKNOWN
+                self.evaluate.online_scores(name, part.detach().float()), target, ignore_index=UNKNOWN
             )
             for name, part in features.items()
-            if name != "encoder" or not self.method.classifies
+            if name != "encoder" or self.method.own_classifier() is None
         ]
         return torch.stack(parts).sum() if parts else 0.0
 

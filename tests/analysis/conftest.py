@@ -22,7 +22,9 @@ class Writer:
     def __init__(self, path: Path) -> None:
         Ledger.create(path)
         self.path, self.ledger, self.trials, self.clock = path, Ledger(path), count(), 1_800_000_000.0
-        self.append("opened", versions={"torch": "2.15.0"}, commit="abc1234", data="0123456789abcdef")
+        self.append(
+            "opened", versions={"torch": "2.15.0"}, commit="abc1234", data="0123456789abcdef", dataset="Digits (8 x 8)"
+        )
 
     def append(self, event: str, **fields: Any) -> None:
         self.ledger.append(event, time=self.clock, **fields)

@@ -82,6 +82,12 @@ def test_the_order_is_from_message_to_detail(report):
     ]
 
 
+def test_the_settings_begin_with_what_the_data_are_called(report):
+    settings = (report / "report.md").read_text().split("## Settings")[1].split("##")[0]
+    rows = [line for line in settings.splitlines() if line.startswith("|")]
+    assert rows[2].startswith("| data | Digits (8 x 8) |")
+
+
 def test_linked_figures_exist(report):
     linked = re.findall(r"\]\((figures/.*?)\)", (report / "report.md").read_text())
     assert len(linked) == len(FIGURES)

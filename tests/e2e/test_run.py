@@ -69,6 +69,7 @@ def test_mlflow_has_every_trial_once(finished: Command, mlflow_runs: tuple[Run, 
         assert run.data.tags.get("stopped_by") == ("asha" if trial.state == "pruned" else None)
         assert run.data.tags["study.version"] == record.sessions[0]["version"]
         assert run.data.tags["study.data"] == data.load(spec.base["data"]).fingerprint
+        assert run.data.tags["study.dataset"] == (spec.facts.title or "biased_digits")
 
 
 def test_mlflow_has_every_epoch_once(finished: Command, mlflow_runs: tuple[Run, dict[int, Run]]) -> None:

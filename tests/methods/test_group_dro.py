@@ -19,7 +19,7 @@ def begun(batch: Batch, **given: float):
 def test_a_step_by_hand() -> None:
     batch = rows()
     method = begun(batch, group_step=0.5, group_adjustment=2.0)
-    logits = method.logits(method.network.encoder(batch.views[0]))
+    logits = method.own_classifier()(method.network.encoder(batch.views[0]))
     each = functional.cross_entropy(logits, batch.labels.target, reduction="none")
     expected = []
     for target, bias in [(0, 0), (0, 1), (1, 0), (1, 1)]:
@@ -83,7 +83,7 @@ def test_the_worst_group_gains() -> None:
         if not step:
             method.group_weights.copy_(torch.bincount(groups) / len(groups))
         steps(method, batch, 60, rate=0.01)
-        logits = method.logits(method.network.encoder(batch.views[0]))
+        logits = method.own_classifier()(method.network.encoder(batch.views[0]))
         each = functional.cross_entropy(logits, batch.labels.target, reduction="none").detach()
         worst.append(max(float(each[groups == group].mean()) for group in range(4)))
     assert worst[1] < 0.9 * worst[0]

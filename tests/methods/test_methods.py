@@ -84,14 +84,14 @@ def test_a_bias_balanced_cross_entropy_is_added_with_its_weight() -> None:
     for target, bias in zip(batch.labels.target, batch.labels.bias, strict=True):
         counts[bias, target] += 1
     entropy = classification_losses()["bias_balanced_cross_entropy"](
-        both.logits(both.network.encoder(batch.views[0])),
+        both.own_classifier()(both.network.encoder(batch.views[0])),
         target=batch.labels.target,
         bias=batch.labels.bias,
         confusion=counts / counts.sum(1, keepdim=True),
     )
     torch.testing.assert_close(both(batch)[0], alone(batch)[0] + 0.5 * entropy)
-    assert both.classifies
-    assert not alone.classifies
+    assert both.own_classifier() is not None
+    assert alone.own_classifier() is None
 
 
 def test_the_reversed_gradient() -> None:
@@ -122,13 +122,13 @@ def test_an_adversary_of_the_classifier_stage_acts_in_the_last_epochs() -> None:
     method = build("sup_con", adversary="classifier", classifier_epochs=2)
     batch = batch_for(method)
     method.begin_epoch(3, 5)
-    assert not method.classifies
+    assert method.own_classifier() is None
     plain = build("sup_con")
     assert method(batch)[0] == plain(batch)[0]
     method.begin_epoch(4, 5)
-    assert method.classifies
+    assert method.own_classifier() is not None
     features = method.network.encoder(batch.views[0])
-    entropy = functional.cross_entropy(method.logits(features), batch.labels.target)
+    entropy = functional.cross_entropy(method.own_classifier()(features), batch.labels.target)
     adversary = functional.cross_entropy(method.adversary.layers(features), batch.labels.bias)
     torch.testing.assert_close(method(batch)[0], entropy + adversary)
 

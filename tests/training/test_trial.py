@@ -159,10 +159,10 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     """On the same features the same metrics, whatever the precision of the network that gave them."""
     half = Trial(config("train.precision=bfloat16", "train.final=[mlp,lbfgs]"), few(dataset, 300), "cpu")
     list(half.run())
-    features = half.evaluation.features("train")
+    features = half.evaluate.features("train")
     assert features.dtype == torch.float32
     target = torch.from_numpy(few(dataset, 300).splits["train"].target.copy())
-    expected = probes.fit("mlp", features, target, 10, 0)(half.evaluation.features("val")).argmax(1)
+    expected = probes.fit("mlp", features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
     right = (expected == torch.from_numpy(dataset.splits["val"].target.copy())).double().mean()
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
