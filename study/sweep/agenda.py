@@ -16,7 +16,7 @@ from study.ledger import Ledger
 from study.record import ENDED, Stage, State, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.sampler import Sampler
+from study.sweep.sampler import Sampler, Told
 
 HOPELESS = 3
 """A study stops when its first so many trials have all failed."""
@@ -135,25 +135,30 @@ class Agenda:
                 stopped[number] = self._stops(trial, epoch)
         for trial in list(self.record.trials.values()):
             if trial.state in ENDED:
-                self._sampler.tell(trial)
+                self._tell(trial)
             elif trial.epochs == self.spec.epochs:
                 self._complete(trial)
             elif stopped.get(trial.number):  # by its last epoch: one that went on behind a rung was let through
                 self._end(trial, "pruned", self._rule.name)
 
     def _stops(self, trial: TrialRecord, epoch: int) -> bool:
-        value = trial.reports[epoch - 1].get(self.spec.metric)
-        return trial.stage == "search" and value is not None and self._rule.stops(trial.number, epoch, value)
+        score = self.spec.objective.score(trial.reports[epoch - 1])
+        return trial.stage == "search" and score is not None and self._rule.stops(trial.number, epoch, score)
 
     def _complete(self, trial: TrialRecord) -> None:
-        if trial.last(self.spec.metric) is None:
-            self._end(trial, "failed", f"{self.spec.metric} is not a number")
+        if self.spec.objective.score(trial.reports[-1]) is None:
+            self._end(trial, "failed", f"{' or '.join(self.spec.objective.needed)} is not a number")
         else:
             self._end(trial, "complete")
 
     def _end(self, trial: TrialRecord, state: State, reason: str | None = None) -> None:
         self._write("ended", trial=trial.number, state=state, reason=reason)
-        self._sampler.tell(trial)
+        self._tell(trial)
+
+    def _tell(self, trial: TrialRecord) -> None:
+        scored = [(int(report["epoch"]), self.spec.objective.score(report)) for report in trial.reports]
+        course = [(epoch, score) for epoch, score in scored if score]
+        self._sampler.tell(Told(trial.number, trial.state, course, scored[-1][1] if scored else None))
 
     def _write(self, event: str, **fields: Any) -> None:
         self.record.apply(self._ledger.append(event, **fields))
@@ -167,7 +172,7 @@ class Agenda:
         search = self.spec.search
         given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
         position, number = len(list(self.record.by_stage("baseline", "search"))), len(self.record.trials)
-        if position >= search.trials or self.spec.final_seeds is not None:
+        if position >= self.spec.trials or self.spec.final_seeds is not None:
             return None
         if position >= len(given):
             return self._add("search", self._sampler.ask(number), self.spec.seed)
