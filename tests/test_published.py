@@ -8,13 +8,16 @@ import re
 from functools import cache
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from helpers import ROOT
 
+from study import data, methods, models
 from study.errors import UserError
+from study.knobs import knobs
 from study.published import PublishedTable, load, names
+from study.training.config import TrainOptions
 from study.training.metrics import METRICS
 
 PAPERS = Path(os.environ.get("STUDY_PAPERS", ROOT.parent / "shared" / "papers"))
@@ -116,6 +119,25 @@ def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) ->
         assert mode(of.metric_of(row, column)) in ("max", "min")
 
 
+@cache
+def known_keys() -> set[str]:
+    """The keys of every data set, network and method, with each value of the keys that others depend on."""
+    found = {f"data.{knob.key}" for name in data.names() for knob in data.data_knobs(name)}
+    found |= {f"train.{knob.key}" for knob in knobs(TrainOptions)} | {"data.name", "model.name", "method.name"}
+    for section, keys_of in (("model", models.model_knobs), ("method", methods.method_knobs)):
+        for name in (models if section == "model" else methods).names():
+            plain = keys_of({"name": name})
+            values = [(key, value) for key, knob in plain.items() for value in get_args(knob.type)]
+            found |= {f"{section}.{key}" for other, value in values for key in keys_of({"name": name, other: value})}
+    return found
+
+
+@pytest.mark.parametrize("name", names())
+def test_rows_and_columns_set_keys_that_there_are(name: str) -> None:
+    of = table(name)
+    assert {key for line in (*of.rows, *of.columns) for key in line.set} <= known_keys()
+
+
 @pytest.mark.parametrize("name", names())
 def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
     of = table(name)
@@ -154,8 +176,8 @@ def test_the_numbers_of_every_row_are_in_the_papers_text_beside_the_caption(name
     """The rows in their order, each row's numbers and spreads without another number between them."""
     of = table(name)
     regions = [numbers(text) for text in nearby((PAPERS / TEXTS[of.paper.key]).read_text(encoding="utf-8"), of.source)]
-    rows = [[number for cell in row for number in numbers(cell)] for row in of.cells]
-    assert any(in_order(region, [row for row in rows if row]) for region in regions)
+    rows = [found for row in of.cells if (found := [number for cell in row for number in numbers(cell)])]
+    assert not rows or any(in_order(region, rows) for region in regions)
 
 
 def nearby(text: str, source: str) -> list[str]:
