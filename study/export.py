@@ -71,7 +71,7 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec")},
     }
     base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
-    search = Search(trials=1, metric=spec.metric)
+    search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 

@@ -37,7 +37,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None) 
     origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
     name = name or f"{str(origin)[:94]}-final"
     check_name(name)
-    search = Search(trials=1, metric=spec.metric)
+    search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
     return replace(spec, name=name, search=search, final_seeds=tuple(seeds))
 
 

@@ -13,7 +13,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     """
     search, facts = spec.search, spec.facts
     baseline = int(search.baseline is not None)
-    searched = search.trials - baseline
+    searched = spec.trials - baseline
     confirm = (min(search.confirm.top, searched) + baseline) * search.confirm.seeds if search.confirm.top else 0
     return {
         "name": spec.name,
@@ -31,7 +31,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "trials": {"baseline": baseline, "search": searched, "confirm": confirm},
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (search.trials + confirm) * spec.epochs,
+            "most": (spec.trials + confirm) * spec.epochs,
             "expected": round((baseline + confirm) * spec.epochs + searched * _expected_epochs(spec)),
         },
         "resources_per_trial": spec.resources.model_dump(),

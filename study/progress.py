@@ -136,13 +136,13 @@ class Progress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        return spec.search.trials + self._confirms()
+        return spec.trials + self._confirms()
 
     def _confirms(self) -> int:
         confirm = self._spec.search.confirm
         if confirm.top == 0:
             return 0
-        searched = self._spec.search.trials - (self._spec.search.baseline is not None)
+        searched = self._spec.trials - (self._spec.search.baseline is not None)
         return (min(confirm.top, searched) + (self._spec.search.baseline is not None)) * confirm.seeds
 
     def _done(self) -> int:
@@ -155,7 +155,7 @@ class Progress:
         mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
-        return spec.search.trials * mean + self._confirms() * spec.epochs
+        return spec.trials * mean + self._confirms() * spec.epochs
 
 
 COLOURS = {

@@ -94,7 +94,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         return found | {"metric": metric}
     stopping, confirm = search.early_stopping, search.confirm
     found["metric"] = metric
-    found["search"] = f"{words.count(search.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    found["search"] = f"{words.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     found["baseline"] = (
         ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
     )

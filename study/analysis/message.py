@@ -37,7 +37,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     trials = list(record.trials.values())
     if is_search and chosen and reference is None:
         yield "There is no complete baseline, so what the search gained is not known."
-    planned, seen = spec.search.trials, sum(trial.stage in ("baseline", "search") for trial in trials)
+    planned, seen = spec.trials, sum(trial.stage in ("baseline", "search") for trial in trials)
     if is_search and seen < planned:
         yield f"{seen} of the {planned} planned trials of the search were started."
     for state in ("running", "waiting", "interrupted"):

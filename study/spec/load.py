@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from study import data, methods, models
 from study.errors import UserError, nearest
 from study.knobs import Knob, knobs
+from study.objective import Constraint
 from study.spec.checks import Problems, check, one_of, section_model
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
@@ -18,6 +19,9 @@ from study.training import augment, checks, metrics
 from study.training.config import SECTIONS, TrainOptions
 
 TRAIN = list(knobs(TrainOptions))
+MOST_TRIALS = 100
+"""Of a search that names no number."""
+
 NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -67,16 +71,18 @@ def resolve(document: Document) -> StudySpec:
         problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
     base = {section: _check_section(section, layout[section], (section,), problems) for section in SECTIONS}
     problems.raise_any()
+    search = Search.model_validate(layout["search"])
     spec = StudySpec(
         layout["name"],
         {section: values or {} for section, values in base.items()},
-        Search.model_validate(layout["search"]),
+        search if search.trials is not None else search.model_copy(update={"trials": MOST_TRIALS}),
         Layout.model_validate(document.values).resources,
         None if layout["final_seeds"] is None else tuple(layout["final_seeds"]),
         layout["origin"],
     )
+    _check_metrics(spec, problems)
+    problems.raise_any()
     _check_search(spec, problems)
-    _check_metric(spec, problems)
     for at, why in checks.problems(spec.base, spec.facts):
         problems.add(at, why)
     problems.raise_any()
@@ -138,13 +144,11 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
             _check_values(spec, point, at, problems)
     _check_epsilon_space(spec, problems)
     given = len(spec.search.enqueue) + (spec.search.baseline is not None)
-    if given > spec.search.trials:
-        message = f"{spec.search.trials} given, allowed is at least {given}: the baseline and what is enqueued"
+    if given > spec.trials:
+        message = f"{spec.trials} given, allowed is at least {given}: the baseline and what is enqueued"
         problems.add(("search", "trials"), message)
-    if not spec.search.space and spec.search.trials > max(given, 1):
-        problems.add(
-            ("search", "trials"), f"{spec.search.trials} given, allowed is {max(given, 1)}: search.space is empty"
-        )
+    if not spec.search.space and spec.trials > max(given, 1):
+        problems.add(("search", "trials"), f"{spec.trials} given, allowed is {max(given, 1)}: search.space is empty")
     stopping = spec.search.early_stopping
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")
@@ -229,9 +233,21 @@ class _Redirected(Problems):
         self._problems.add(at, message)
 
 
-def _check_metric(spec: StudySpec, problems: Problems) -> None:
-    at = ("search", "metric")
-    valid = [f"val/{name}" for name in metrics.available(spec.facts.on("val"))]
-    if spec.metric not in valid:
-        note = "test splits choose nothing. " if spec.metric.startswith("test/") else ""
-        problems.add(at, f"{spec.metric!r} given. {note}{nearest(spec.metric, valid)}Allowed: {', '.join(valid)}")
+def _check_metrics(spec: StudySpec, problems: Problems) -> None:
+    """Every metric that is searched for or limited exists for these data, and looks at the validation split."""
+    search, found = spec.search, metrics.available(spec.facts.on("val"))
+    valid = [f"val/{name}" for name in found]
+    given = [search.metric] if isinstance(search.metric, str) else search.metric
+    named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in given]
+    if len(set(given)) < len(given):
+        problems.add(("search", "metric"), f"{given} given: one is repeated")
+    for index, text in enumerate(search.constraints):
+        place: Key = ("search", "constraints", str(index))
+        try:
+            named.append((place, Constraint.parse(text).metric))
+        except ValueError as error:
+            problems.add(place, str(error))
+    for at, name in named:
+        if name not in valid:
+            note = "test splits choose nothing. " if name.startswith("test/") else ""
+            problems.add(at, f"{name!r} given. {note}{nearest(name, valid)}Allowed: {', '.join(valid)}")

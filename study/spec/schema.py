@@ -1,10 +1,21 @@
 """The sections of a study file whose keys do not depend on data set, network or method."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from study.spec.checks import STRICT
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(given: Any) -> Any:
+    """A duration such as `90m` or `1h30m` in seconds; anything else as it is."""
+    if isinstance(given, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", given):
+        return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", given))
+    return float(given) if type(given) is int else given
+
 
 Positive = Annotated[int, Field(ge=1)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
@@ -56,12 +67,19 @@ class Domain(BaseModel):
 
 
 class EarlyStopping(BaseModel):
-    """`asha`: after `grace` epochs, then each time `reduction` times as many, only the best 1/`reduction` goes on."""
+    """Which searched trials go on.
+
+    `asha`: after `grace` epochs, then each time `reduction` times as many, only the best 1/`reduction` goes on; with
+    `brackets` the trials take turns in as many such ladders, each beginning `reduction` times later than the one
+    before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same budget.
+    `median`: after each epoch from `grace` on, a trial below the median of the others' best so far stops.
+    """
 
     model_config = STRICT
-    name: Literal["asha", "none"] = "none"
+    name: Literal["asha", "hyperband", "median", "none"] = "none"
     grace: Positive = 1
     reduction: Annotated[int, Field(ge=2)] = 3
+    brackets: Positive = 1
 
 
 class Confirm(BaseModel):
@@ -72,25 +90,46 @@ class Confirm(BaseModel):
     seeds: Annotated[int, Field(ge=2)] = 3
 
 
+class Plateau(BaseModel):
+    """The search ends when the best of the last `trials` ended trials is not better than the best before by `by`."""
+
+    model_config = STRICT
+    trials: Positive
+    by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
 class Search(BaseModel):
     """What is searched and how.
 
     `baseline` is run first, at full budget, and is what the result is compared with; `enqueue` are configurations
-    to try before the sampler's own. `trials` counts them all; the confirm trials come on top. `seed` is the
-    sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as resources allow.
+    to try before the sampler's own, `papers`: those of the papers. `trials` counts them all (null: every cell of a
+    grid, else 100); the confirm trials come on top. The search ends earlier when `time` (`90m`, `2h`, seconds; all
+    sessions together), `gpu_hours` or `plateau` says so. `alternatives` are whole sections under a label, which
+    `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`.
+    `replicates` is the number of seeds whose mean is a configuration's value. `metric` is one or a list, each of
+    `constraints` reads `val/equalized_odds <= 0.05`. `retries` is how often a trial that was cut off runs again.
+    `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
+    resources allow.
     """
 
     model_config = STRICT
     space: dict[str, Domain] = Field(default_factory=dict)
+    alternatives: dict[Literal["data", "model", "method"], dict[str, dict[str, Any]]] = Field(default_factory=dict)
     baseline: dict[str, Any] | None = None
     enqueue: list[dict[str, Any]] = Field(default_factory=list)
-    sampler: Literal["tpe", "random"] = "tpe"
+    sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    trials: Positive = 100
+    trials: Positive | None = None
+    time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
+    gpu_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    plateau: Plateau | None = None
+    replicates: Positive = 1
     concurrency: Positive | None = None
-    metric: str = "val/accuracy"
+    metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
+    constraints: list[str] = Field(default_factory=list)
     early_stopping: EarlyStopping = EarlyStopping()
     confirm: Confirm = Confirm()
+    retries: Annotated[int, Field(ge=0)] = 2
 
 
 class Resources(BaseModel):

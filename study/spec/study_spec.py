@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from study import data
 from study.data import Facts
+from study.objective import Constraint, Objective
 from study.spec.document import dump
 from study.spec.schema import Resources, Search
 from study.training.config import SECTIONS, TrialConfig, with_params
@@ -35,8 +36,8 @@ class StudySpec:
 
     @property
     def metric(self) -> str:
-        """What is searched for, as `SPLIT/NAME`."""
-        return self.search.metric
+        """What is searched for, as `SPLIT/NAME`; the first where there are several."""
+        return self.objective.metrics[0]
 
     @property
     def test_metric(self) -> str:
@@ -46,7 +47,21 @@ class StudySpec:
     @property
     def mode(self) -> Literal["max", "min"]:
         """Which direction of the metric is better."""
-        return METRICS[self.metric.split("/")[1]].mode
+        return self.objective.modes[0]
+
+    @cached_property
+    def objective(self) -> Objective:
+        """All that is searched for, and the constraints."""
+        given = self.search.metric
+        metrics = (given,) if isinstance(given, str) else tuple(given)
+        modes = tuple(METRICS[name.split("/")[1]].mode for name in metrics)
+        return Objective(metrics, modes, tuple(Constraint.parse(text) for text in self.search.constraints))
+
+    @property
+    def trials(self) -> int:
+        """How many configurations the search tries, the baseline and what is enqueued among them."""
+        assert self.search.trials is not None  # filled in when the file was read
+        return self.search.trials
 
     @property
     def epochs(self) -> int:
@@ -64,8 +79,14 @@ class StudySpec:
 
     @property
     def seed(self) -> int:
-        """Training seed of the searched trials; confirm trials take the next ones."""
+        """Training seed of the searched trials; replicates take the next ones, confirm trials those behind."""
         return int(self.base["train"]["seed"])
+
+    @property
+    def confirm_seeds(self) -> range:
+        """Training seeds of the confirm trials: none that the search saw."""
+        first = self.seed + self.search.replicates
+        return range(first, first + (self.search.confirm.seeds if self.search.confirm.top else 0))
 
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The sections of one trial: the base with these dotted keys."""

@@ -5,15 +5,16 @@ from typing import Any, Protocol
 
 from ray.tune.schedulers import ASHAScheduler, TrialScheduler
 
+from study.objective import Score
 from study.spec import StudySpec
 
 
 class EarlyStopping(Protocol):
-    """Hears the metric of each searched trial's epochs and says which trial stops."""
+    """Hears the score of each searched trial's epochs and says which trial stops."""
 
     name: str
 
-    def stops(self, trial: int, epoch: int, value: float) -> bool:
+    def stops(self, trial: int, epoch: int, score: Score) -> bool:
         """Whether the trial stops after this epoch; never told of the last epoch of a full run."""
 
 
@@ -22,7 +23,7 @@ class NoEarlyStopping:
 
     name = "none"
 
-    def stops(self, trial: int, epoch: int, value: float) -> bool:
+    def stops(self, trial: int, epoch: int, score: Score) -> bool:
         return False
 
 
@@ -48,12 +49,12 @@ class Asha:
         )
         self._known: set[int] = set()
 
-    def stops(self, trial: int, epoch: int, value: float) -> bool:
+    def stops(self, trial: int, epoch: int, score: Score) -> bool:
         named = SimpleNamespace(trial_id=str(trial))
         if trial not in self._known:
             self._known.add(trial)
             self._scheduler.on_trial_add(None, named)
-        decision = self._scheduler.on_trial_result(None, named, {"epoch": epoch, "value": value})
+        decision = self._scheduler.on_trial_result(None, named, {"epoch": epoch, "value": score.values[0]})
         return bool(decision == TrialScheduler.STOP)
 
 

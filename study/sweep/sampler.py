@@ -1,16 +1,28 @@
 """Optuna as the one who suggests. It knows no Ray and no ledger; its history is rebuilt from trial records."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import Trial, TrialState
 
-from study.record import TrialRecord
+from study.objective import Score
+from study.record import State
 from study.spec import StudySpec
 from study.spec.schema import Domain
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
+
+    number: int
+    state: State
+    course: Sequence[tuple[int, Score]] = ()
+    score: Score | None = None
 
 
 class Sampler:
@@ -39,19 +51,17 @@ class Sampler:
             self._study.enqueue_trial(dict(params))
             self._ask(number)
 
-    def tell(self, trial: TrialRecord) -> None:
-        """Tell how an ended trial did."""
-        if trial.number not in self._trials:
+    def tell(self, told: Told) -> None:
+        """Tell how an ended configuration did; nothing of one that was never adopted."""
+        if told.number not in self._trials:
             return
-        told = self._trials[trial.number]
-        for report in trial.reports:
-            if (value := report.get(self._spec.metric)) is not None:
-                told.report(value, int(report["epoch"]))
-        value = trial.last(self._spec.metric)
-        if trial.state == "complete" and value is not None:
-            self._study.tell(told, value)
+        trial = self._trials[told.number]
+        for epoch, score in told.course:
+            trial.report(score.values[0], epoch)
+        if told.state == "complete" and told.score is not None:
+            self._study.tell(trial, told.score.values[0])
         else:
-            self._study.tell(told, state=TrialState.PRUNED if trial.state == "pruned" else TrialState.FAIL)
+            self._study.tell(trial, state=TrialState.PRUNED if told.state == "pruned" else TrialState.FAIL)
 
     def history(self) -> list[optuna.trial.FrozenTrial]:
         """What Optuna believes."""

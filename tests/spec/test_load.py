@@ -77,7 +77,7 @@ def test_every_default_is_filled_in() -> None:
         ("biased_digits", "biased_digit", 5, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
         ("small_conv_net", "resnet", 6, "model.name: 'resnet' given. Did you mean 'resnet"),
         ("fair_kl", "fairkl", 7, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
-        ("sampler: tpe", "sampler: tpee", 15, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'tpe' or"),
+        ("sampler: tpe", "sampler: tpee", 15, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'tpe', 'gp'"),
         ("epochs: 20", "epochs: 2.5", 8, "train.epochs: 2.5 given, allowed is a valid integer"),
         ("epochs: 20", "epochs: many", 8, "train.epochs: 'many' given, allowed is a valid integer"),
         ("epochs: 20", "epochs: '20'", 8, "train.epochs: '20' given, allowed is a valid integer"),

@@ -1,0 +1,116 @@
+"""What a study searches for: one metric or several, and limits that others must keep.
+
+Values of several metrics are ordered by constrained domination (Deb et al. 2002, NSGA-II, section VI): one that keeps
+the limits is better than one that does not; of two that do not, the one that misses them by less; of two that do,
+the one that is no worse in any metric and better in one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+CONSTRAINT = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A limit of one metric, written as `val/equalized_odds <= 0.05`."""
+
+    metric: str
+    sense: Literal["<=", ">="]
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Constraint":
+        """Read one.
+
+        Raises:
+            ValueError: not of that form.
+        """
+        found = CONSTRAINT.fullmatch(text)
+        try:
+            if found:
+                return cls(found[1], "<=" if found[2] == "<=" else ">=", float(found[3]))
+        except ValueError:
+            pass
+        raise ValueError(f"{text!r} given, allowed is METRIC <= NUMBER or METRIC >= NUMBER")
+
+    def violation(self, value: float) -> float:
+        """By how much a value misses the limit, 0 where it keeps it."""
+        return max(0.0, value - self.limit if self.sense == "<=" else self.limit - value)
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a trial is worth at one epoch.
+
+    Attributes:
+        values: one per metric, in the metric's own direction.
+        gains: the same, turned so that larger is better.
+        violation: the sum over constraints of how much is missed, 0 where all are kept.
+    """
+
+    values: tuple[float, ...]
+    gains: tuple[float, ...]
+    violation: float
+
+    def dominates(self, other: "Score") -> bool:
+        """Whether this is better, by constrained domination."""
+        if self.violation > 0 or other.violation > 0:
+            return self.violation < other.violation
+        return self.gains != other.gains and all(a >= b for a, b in zip(self.gains, other.gains, strict=True))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Metrics with their directions, and constraints."""
+
+    metrics: tuple[str, ...]
+    modes: tuple[Literal["max", "min"], ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def needed(self) -> list[str]:
+        """Every metric that a score needs."""
+        return list(dict.fromkeys([*self.metrics, *(one.metric for one in self.constraints)]))
+
+    def score(self, report: Mapping[str, float | None]) -> Score | None:
+        """The score of an epoch's metrics; None where one that it needs is missing or not a number."""
+        known = {name: value for name in self.needed if (value := report.get(name)) is not None}
+        if len(known) < len(self.needed):
+            return None
+        found = tuple(known[name] for name in self.metrics)
+        gains = tuple(value if mode == "max" else -value for value, mode in zip(found, self.modes, strict=True))
+        return Score(found, gains, sum(one.violation(known[one.metric]) for one in self.constraints))
+
+
+def order(scores: Sequence[Score]) -> list[int]:
+    """Positions of scores, the best first: front by front of constrained domination, within one by the first metric.
+
+    Ties keep their order.
+    """
+    fronts = _single(scores) if not scores or len(scores[0].gains) == 1 else _fronts(scores)
+    return sorted(range(len(scores)), key=lambda one: (fronts[one], -scores[one].gains[0]))
+
+
+def _single(scores: Sequence[Score]) -> Sequence[float]:
+    """With one metric the front follows from the constraints alone."""
+    return [one.violation for one in scores]
+
+
+def _fronts(scores: Sequence[Score]) -> Sequence[float]:
+    """The front of each score, the best is 0; those that miss a constraint come behind the others, by how much."""
+    import numpy as np
+
+    gains = np.array([one.gains for one in scores])
+    violation = np.array([one.violation for one in scores])
+    found = np.where(violation > 0, len(scores) + violation, -1.0)
+    front = 0
+    while (left := np.flatnonzero(found < 0)).size:
+        points = gains[left]
+        no_worse = (points[:, None] >= points[None]).all(2)
+        dominated = (no_worse & (points[:, None] > points[None]).any(2)).any(0)
+        found[left[~dominated]] = front
+        front += 1
+    return list(found)
