@@ -32,7 +32,7 @@ NEARBY = 6000
 """Characters before and after a caption in which its table is looked for."""
 
 MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
-BESIDE_METRICS = {"condition_mse": "min"}
+BESIDE_METRICS = {"condition_mse": "max"}
 
 EXAMPLE: dict[str, Any] = {
     "name": "example",
@@ -176,8 +176,23 @@ def test_the_numbers_of_every_row_are_in_the_papers_text_beside_the_caption(name
     """The rows in their order, each row's numbers and spreads without another number between them."""
     of = table(name)
     regions = [numbers(text) for text in nearby((PAPERS / TEXTS[of.paper.key]).read_text(encoding="utf-8"), of.source)]
-    rows = [found for row in of.cells if (found := [number for cell in row for number in numbers(cell)])]
-    assert not rows or any(in_order(region, rows) for region in regions)
+    lines = [[number for place in line for number in numbers(of.cell(*place).printed)] for line in printed_lines(of)]
+    lines = [line for line in lines if line]
+    assert not lines or any(in_order(region, lines) for region in regions)
+
+
+def printed_lines(of: PublishedTable) -> list[list[tuple[str, str]]]:
+    """Row and column labels of the cells that stand on each line of print."""
+    rows = [[(row.label, column.label) for column in of.columns] for row in of.rows]
+    if of.name == "cclk-table2":  # baselines on the left, kernels on the right
+        info_nce, weak, cosine, rbf, laplacian, linear = rows
+        return [info_nce + rbf, weak + laplacian, cosine + linear, cosine]
+    if of.name == "cclk-table5":  # fair on the left, hard negatives on the right, each with kernels of its own
+        rbf, polynomial, laplacian, cosine, linear = rows
+        return [rbf[:2] + linear[2:], polynomial[:2] + rbf[2:], laplacian[:2] + polynomial[2:], cosine[:2]]
+    if of.name == "fscl-table1":  # Table 7 has a line per target and sensitive attribute: two columns of this one
+        return [[place for row in rows for place in row[at : at + 2]] for at in range(0, len(of.columns), 2)]
+    return rows
 
 
 def nearby(text: str, source: str) -> list[str]:

@@ -12,7 +12,10 @@ PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 NOTHING = "-"
 """What a cell without a printed number holds."""
 
-Unit = Literal["percent", "fraction", "number"]
+PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
+"""By unit, what a printed number is divided by: 65025 for the error of a colour that is printed as 0 to 255."""
+
+Unit = Literal["percent", "fraction", "number", "squared_255"]
 Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
 Metric = Annotated[str, Field(pattern=r"^[a-z_]+/[a-z0-9_]+$")]
 Trend = Literal["increasing", "decreasing"]
@@ -25,7 +28,7 @@ class Cell:
 
     Attributes:
         printed: as it stands in the table, in its unit.
-        value: the number, None where none is printed; a fraction where the unit is percent.
+        value: the number in the unit of our metric (a fraction where percent is printed), None where none is printed.
         spread: what stands behind ±, in the unit of `value`; None where nothing does.
     """
 
@@ -50,7 +53,8 @@ class Line(BaseModel):
     Attributes:
         label: as printed, symbols spelled out.
         set: the study-file keys and values that a trial of this line has.
-        published_only: a method that this project does not have: there are no trials of it.
+        published_only: there are no trials of it: a method that this project does not have, or a setting that no trial
+            of the table's study has.
         metric, unit: of the line's cells, where they are not the table's.
         prefix: what stands before the metric's name, as `lbfgs` for `test/lbfgs_accuracy`: of a further classifier or
             encoder of the trial.
@@ -190,8 +194,8 @@ class PublishedTable(BaseModel):
     def cell(self, row: str, column: str) -> Cell:
         """The printed cell of a row's and a column's label; ValueError where there is none."""
         of_row, of_column, printed = self.at(row, column)
-        percent = (of_column.unit or of_row.unit or self.unit) == "percent"
-        value, spread = (number / 100 if percent and number is not None else number for number in _numbers(printed))
+        per_unit = PER_UNIT[of_column.unit or of_row.unit or self.unit]
+        value, spread = (None if number is None else number / per_unit for number in _numbers(printed))
         return Cell(printed, value, spread)
 
     def metric_of(self, row: str, column: str) -> str:
@@ -202,9 +206,13 @@ class PublishedTable(BaseModel):
         return f"{split}/{'_'.join([*prefixes, name])}"
 
     def where(self, row: str, column: str) -> dict[str, Any] | None:
-        """The study-file keys and values of a cell's trials; None: the project has no such method."""
+        """The study-file keys and values of a cell's trials.
+
+        None: there are none, since the project has no such method, or row and column ask for different values of a key.
+        """
         of_row, of_column, _ = self.at(row, column)
-        if of_row.published_only or of_column.published_only:
+        apart = any(of_row.set[key] != of_column.set[key] for key in of_row.set.keys() & of_column.set.keys())
+        if apart or of_row.published_only or of_column.published_only:
             return None
         return of_row.set | of_column.set
 
