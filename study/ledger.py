@@ -28,6 +28,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import orjson
+
 from study.errors import UserError
 
 Event = dict[str, Any]
@@ -99,7 +101,7 @@ class Tail:
                 if not line.endswith(b"\n"):
                     return
                 try:
-                    event = json.loads(line)
+                    event = orjson.loads(line)
                 except ValueError as error:  # no JSON, or no text at all
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
                 if not isinstance(event, dict) or "event" not in event:

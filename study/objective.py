@@ -8,7 +8,11 @@ the one that is no worse in any metric and better in one.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
 
 CONSTRAINT = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -55,6 +59,11 @@ class Score:
     gains: tuple[float, ...]
     violation: float
 
+    @property
+    def single(self) -> bool:
+        """Whether there is one metric."""
+        return len(self.gains) == 1
+
     def dominates(self, other: "Score") -> bool:
         """Whether this is better, by constrained domination."""
         if self.violation > 0 or other.violation > 0:
@@ -70,7 +79,7 @@ class Objective:
     modes: tuple[Literal["max", "min"], ...]
     constraints: tuple[Constraint, ...] = ()
 
-    @property
+    @cached_property
     def needed(self) -> list[str]:
         """Every metric that a score needs."""
         return list(dict.fromkeys([*self.metrics, *(one.metric for one in self.constraints)]))
@@ -90,27 +99,51 @@ def order(scores: Sequence[Score]) -> list[int]:
 
     Ties keep their order.
     """
-    fronts = _single(scores) if not scores or len(scores[0].gains) == 1 else _fronts(scores)
+    fronts = _fronts(scores)
     return sorted(range(len(scores)), key=lambda one: (fronts[one], -scores[one].gains[0]))
 
 
-def _single(scores: Sequence[Score]) -> Sequence[float]:
-    """With one metric the front follows from the constraints alone."""
-    return [one.violation for one in scores]
+def front(scores: Sequence[Score]) -> list[int]:
+    """Positions of the scores that no other dominates."""
+    if not scores:
+        return []
+    fronts = _fronts(scores)
+    least = min(fronts)
+    first = [place for place, one in enumerate(fronts) if one == least]
+    if scores[0].single and scores[first[0]].violation == 0:
+        most = max(scores[place].gains for place in first)
+        return [place for place in first if scores[place].gains == most]
+    return first
 
 
 def _fronts(scores: Sequence[Score]) -> Sequence[float]:
     """The front of each score, the best is 0; those that miss a constraint come behind the others, by how much."""
+    if not scores or scores[0].single:  # with one metric the front follows from the constraints alone
+        return [one.violation for one in scores]
     import numpy as np
 
     gains = np.array([one.gains for one in scores])
     violation = np.array([one.violation for one in scores])
     found = np.where(violation > 0, len(scores) + violation, -1.0)
-    front = 0
-    while (left := np.flatnonzero(found < 0)).size:
-        points = gains[left]
-        no_worse = (points[:, None] >= points[None]).all(2)
-        dominated = (no_worse & (points[:, None] > points[None]).any(2)).any(0)
-        found[left[~dominated]] = front
+    kept = np.flatnonzero(found < 0)
+    dominates = _dominates(gains[kept])
+    above = dominates.sum(0)  # how many of those left dominate each
+    front, left = 0, np.ones(len(kept), dtype=bool)
+    while left.any():
+        first = left & (above == 0)
+        found[kept[first]] = front
+        above -= dominates[first].sum(0)
+        left &= ~first
         front += 1
     return list(found)
+
+
+def _dominates(gains: "np.ndarray") -> "np.ndarray":
+    """(N, N): whether one row of gains (N, metrics) dominates the other."""
+    import numpy as np
+
+    no_worse, better = np.ones((len(gains),) * 2, dtype=bool), np.zeros((len(gains),) * 2, dtype=bool)
+    for gain in gains.T:
+        no_worse &= gain[:, None] >= gain[None]
+        better |= gain[:, None] > gain[None]
+    return no_worse & better

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from study.objective import Score, order
+from study import objective
+from study.objective import Score
 from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 
@@ -96,17 +97,16 @@ def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The configurations, the baseline among them, that no other is better than in every metric; the best first."""
     everyone = ranked(record, spec)
-    scores = [one.score for one in everyone]
-    return [one for one in everyone if not any(other.dominates(one.score) for other in scores)]
+    return [everyone[place] for place in objective.front([one.score for one in everyone])]
 
 
 def mean_score(spec: StudySpec, trials: Sequence[TrialRecord]) -> Score | None:
     """The score of the means over trials of each metric at the last epoch, None if a trial lacks one."""
-    means = {}
-    for name in spec.objective.needed:
+    means: dict[str, float | None] = {}
+    for name in spec.objective.needed if trials else ():
         values = [value for trial in trials if (value := trial.last(name)) is not None]
-        means[name] = statistics.fmean(values) if trials and len(values) == len(trials) else None
-    return spec.objective.score(means)
+        means[name] = statistics.fmean(values) if len(values) == len(trials) else None
+    return spec.objective.score(means) if trials else None
 
 
 def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
@@ -148,4 +148,4 @@ def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
 
 
 def _sorted(found: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
-    return [found[place] for place in order(scores)]
+    return [found[place] for place in objective.order(scores)]

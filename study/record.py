@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from study import ledger
+from study.epochs import Epoch
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
@@ -26,7 +27,7 @@ class TrialRecord:
         repeats: number of the trial whose configuration a replicate or confirm trial repeats.
         state: `pruned` means stopped early; `interrupted` trials run again when the study is resumed.
         reason: who stopped a pruned trial, or why it failed.
-        reports: metrics of each epoch, in order; key `epoch` counts from 1.
+        reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
         untested: why it could not be read, where it should have been.
     """
@@ -39,7 +40,7 @@ class TrialRecord:
     state: State = "waiting"
     reason: str | None = None
     node: str | None = None
-    reports: list[dict[str, float]] = field(default_factory=list)
+    reports: list[Epoch] = field(default_factory=list)
     tested: dict[str, float] = field(default_factory=dict)
     untested: str | None = None
     started: float | None = None
@@ -89,7 +90,7 @@ class StudyRecord:
 
         A study whose driver died without a word reads as interrupted, and so do its running trials.
         """
-        record = cls.fold(ledger.read(path))
+        record = cls.fold(ledger.Tail(path).new())
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
         return record
@@ -149,7 +150,7 @@ class StudyRecord:
         trial.reports.clear()  # a trial that runs again runs from its first epoch
 
     def _report(self, event: ledger.Event) -> None:
-        self.trials[event["trial"]].reports.append({"epoch": event["epoch"], **event["metrics"]})
+        self.trials[event["trial"]].reports.append(Epoch(event["epoch"], event["metrics"]))
         self.story.append(("report", event["trial"], event["epoch"]))
 
     def _ended(self, event: ledger.Event) -> None:

@@ -1,6 +1,6 @@
 """A study's trials as pandas tables; everything else in `study.analysis` can be had from these."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pandas as pd
@@ -43,9 +43,10 @@ def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
     return list(dict.fromkeys([*spec.search.space, *(key for trial in trials for key in trial.params)]))
 
 
-def metric_names(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
+def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
     """The study's metric, then every other that the trials have, by name."""
-    names = {key for trial in trials for source in (*trial.reports, trial.tested) for key in source}
+    kinds = {id(epoch.names): epoch.names for trial in trials for epoch in trial.reports}  # few: names are shared
+    names = {name for kind in (*kinds.values(), *(trial.tested for trial in trials)) for name in kind}
     return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
 
 
