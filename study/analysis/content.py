@@ -1,6 +1,6 @@
 """What the report says, section by section, as a `study.analysis.page.Page`."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,15 +19,24 @@ from study.spec.schema import Domain
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "learning_curves": "Each line is one trial. Confirm trials are left out.",
+    "trade_off": "Each mark is one configuration of the search. The front joins those that no other is better than in "
+    "both metrics.",
+    "worst_group": "Each mark is one configuration of the search.",
     "parameters": "Each mark is one trial of the search, one seed. A trial that was stopped early stands at the value "
     "of its last epoch, which a full budget would have changed. The dashed line is the baseline.",
+    "importance": "How much of the metric each searched parameter decides, judged by those of the search's trials at "
+    "full budget that have it: over the whole space (fANOVA), and for being among the best tenth (PED-ANOVA). From few "
+    "trials the shares are rough.",
+    "surface": "Each mark is one trial at full budget, each tile the mean of those in it.",
+    "parallel": "Each line is one trial at full budget, coloured by its value. On the page, draw along an axis to pick "
+    "trials.",
     "progress": "Each mark is one trial of the search, one seed. Only trials at full budget count for the best so far.",
 }
 
 
-def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str]) -> Page:
-    """The whole report; `pictures` are the figures that could be drawn."""
-    drawn = [Picture(name, _caption(name, spec)) for name in CAPTIONS if name in pictures]
+def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> Page:
+    """The whole report; `pictures` are the titles of the figures that could be drawn."""
+    drawn = [Picture(name, _caption(name, spec), _titled(pictures[name])) for name in CAPTIONS if name in pictures]
     summary, configurations = tables.printed_summary(spec, record), tables.printed_configurations(spec, record)
     shown = list(caveats(spec, record))
     sections = [
@@ -48,6 +57,11 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
         else None,
     ]
     return Page(f"Study {spec.name}", message(spec, record), [section for section in sections if section])
+
+
+def _titled(title: str) -> str:
+    """A figure's title without line breaks and without what a formula would need."""
+    return " ".join(title.replace(r"\$", "$").split())
 
 
 def _caption(name: str, spec: StudySpec) -> str:

@@ -1,6 +1,7 @@
 """The report's figures. Each function gives a Matplotlib figure, or None where there is nothing to draw yet."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from matplotlib.ticker import MaxNLocator
 from study.analysis import words
 from study.analysis.compare import Side, final_side, side_of
 from study.analysis.frame import metric
+from study.analysis.importance import importance
+from study.analysis.parallel import parallel
 from study.analysis.parameters import parameters
+from study.analysis.plane import trade_off, worst_group
 from study.analysis.style import (
     BLACK,
     BLUE,
@@ -21,6 +25,7 @@ from study.analysis.style import (
     MARKS,
     ORANGE,
     PALE,
+    RASTERIZED,
     VERMILLION,
     end_labels,
     ended_value,
@@ -30,10 +35,14 @@ from study.analysis.style import (
     new,
     plain,
     styled,
+    thin,
 )
+from study.analysis.surface import surface
 from study.ranking import baseline, candidates, searched
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
+
+CURVES = 400  # of each kind; of more trials so many are drawn, evenly chosen
 
 
 @styled
@@ -42,19 +51,17 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
     A final training has one curve per seed.
     """
-    trials = [trial for trial in record.by_stage("baseline", "search", "final") if _curve(spec, trial).size]
+    trials = [trial for trial in record.by_stage("baseline", "search", "final") if curve(spec, trial).size]
     if not trials:
         return None
     chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
     figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
     named = [one.trial for one in (chosen, reference) if one]
-    others, faded = [trial for trial in trials if trial not in named], fade(len(trials))
-    full = [trial for trial in others if trial.state != "pruned"]
-    stopped = [trial for trial in others if trial.state == "pruned"]
-    axes.add_collection(LineCollection([_curve(spec, t) for t in stopped], colors=PALE, linewidths=0.9, alpha=faded))
-    axes.add_collection(
-        LineCollection([_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded)
-    )
+    others, faded = [trial for trial in trials if trial not in named], fade(min(len(trials), CURVES))
+    full = thin([trial for trial in others if trial.state != "pruned"], CURVES)
+    stopped = thin([trial for trial in others if trial.state == "pruned"], CURVES)
+    axes.add_collection(LineCollection([curve(spec, t) for t in stopped], colors=PALE, linewidths=0.9, alpha=faded))
+    axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
     _ends(axes, spec, stopped, "stopped early", marker="v", color=GREY, s=22, alpha=faded)
     _ends(
         axes, spec, [t for t in full if t.state == "complete"], "full budget", marker="o", color=BLUE, s=18, alpha=faded
@@ -63,11 +70,11 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
     labels = []
     for one, name, colour, line in ((chosen, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
         if one:
-            curve = _curve(spec, one.trial)
-            axes.plot(*curve.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
-            labels.append((*curve[-1], f"{name} (trial {one.trial.number})", colour))
+            points = curve(spec, one.trial)
+            axes.plot(*points.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
+            labels.append((*points[-1], f"{name} (trial {one.trial.number})", colour))
     if not named:
-        labels = [(*_curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
+        labels = [(*curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
     axes.autoscale_view()
     _rungs(axes, spec)
     axes.set(xlabel="epoch", ylabel=plain(spec.metric))
@@ -90,13 +97,15 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
         shown = [trial for trial in trials if trial.state == state]
         if shown:
             ends = [(trial.number, ended_value(spec, trial)) for trial in shown]
-            axes.scatter(*zip(*ends, strict=True), label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
+            x, y = zip(*ends, strict=True)
+            dim, many = fade(len(trials)), len(ends) > RASTERIZED
+            axes.scatter(x, y, label=MARK_WORDS[state], alpha=dim, rasterized=many, **mark)
     last, labels = max(trial.number for trial in trials), []
     if complete:
         numbers = sorted(one.trial.number for one in complete)
         values = {one.trial.number: one.value for one in complete}
         pick = max if spec.mode == "max" else min
-        so_far = [pick(values[n] for n in numbers[: index + 1]) for index in range(len(numbers))]
+        so_far = list(accumulate((values[number] for number in numbers), pick))
         axes.step([*numbers, last], [*so_far, so_far[-1]], where="post", color=BLUE, linewidth=2.2, zorder=5)
         labels.append((last, so_far[-1], "best so far", BLUE))
     if reference:
@@ -139,12 +148,17 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
 FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "seeds": seeds,
     "learning_curves": learning_curves,
+    "trade_off": trade_off,
+    "worst_group": worst_group,
     "parameters": parameters,
+    "importance": importance,
+    "surface": surface,
+    "parallel": parallel,
     "progress": progress,
 }
 
 
-def _curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
+def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
     """(epochs, 2): epoch and metric where it is a number."""
     points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
     return np.array(points, dtype=float).reshape(-1, 2)
@@ -152,14 +166,21 @@ def _curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
 
 def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str, **mark: Any) -> None:
     if trials:
-        axes.scatter(*np.array([_curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
+        axes.scatter(*np.array([curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
+
+
+def rungs(spec: StudySpec) -> list[int]:
+    """The epochs at which ASHA compares trials."""
+    stopping, found = spec.search.early_stopping, []
+    rung = stopping.grace
+    while stopping.name == "asha" and spec.search.space and rung < spec.epochs:
+        found.append(rung)
+        rung *= stopping.reduction
+    return found
 
 
 def _rungs(axes: Axes, spec: StudySpec) -> None:
-    """The epochs at which ASHA compares trials."""
-    stopping = spec.search.early_stopping
-    rung = stopping.grace
-    while stopping.name == "asha" and spec.search.space and rung < spec.epochs:
+    for rung in rungs(spec):
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
             f"rung {rung}",
@@ -170,7 +191,6 @@ def _rungs(axes: Axes, spec: StudySpec) -> None:
             ha="center",
             va="bottom",
         )
-        rung *= stopping.reduction
 
 
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:

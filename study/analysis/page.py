@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of `figures/`, by the name of its file without `.png`."""
+    """A figure of `figures/`, by the name of its file without `.png`; `title` is what it says on top."""
 
     kind: ClassVar = "picture"
     name: str
     caption: str
+    title: str = ""
 
 
 Block = Text | Points | Table | Picture
@@ -79,18 +81,24 @@ class Page:
     sections: Sequence[Section]
 
 
-def to_html(page: Page, pictures: Mapping[str, bytes]) -> str:
+def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None) -> str:
     """One page with everything in it: it needs no network and no other file. Every text is escaped.
 
     Args:
         pictures: PNG files by the names that the page uses.
+        plots: Plotly figures (JSON) of the same names, which take their places where scripts run; the pictures are
+            printed. With any, the page holds Plotly itself, 4.8 MB.
     """
+    from plotly.offline import get_plotlyjs
+
     loader = PackageLoader("study.analysis")
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
-    return environment.get_template("report.html.j2").render(page=page, pictures=encoded)
+    given = {name: Markup(plot.replace("<", "\\u003c")) for name, plot in (plots or {}).items()}  # no tag ends early
+    library = Markup(get_plotlyjs()) if given else None
+    return environment.get_template("report.html.j2").render(page=page, pictures=encoded, plots=given, library=library)
 
 
 def to_markdown(page: Page) -> str:

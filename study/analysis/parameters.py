@@ -1,6 +1,6 @@
 """Each searched parameter against the study's metric, as small multiples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -8,12 +8,14 @@ from matplotlib.figure import Figure
 
 from study.analysis import words
 from study.analysis.frame import param
+from study.analysis.scale import Scale
 from study.analysis.style import (
     BASELINE_MARK,
     BEST_MARK,
     BLACK,
     MARK_WORDS,
     MARKS,
+    RASTERIZED,
     ended_value,
     fade,
     label,
@@ -26,7 +28,6 @@ from study.analysis.style import (
 from study.ranking import Candidate, baseline, candidates
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.spec.schema import Domain
 
 TURN = 0.6180339887  # multiples of the golden ratio spread evenly: jitter that is the same in every run
 
@@ -43,15 +44,17 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     rows = -(-len(space) // columns)
     figure, panels = new(_title(spec, chosen), 0.9 + 2.7 * rows, columns, rows)
     for axes, (key, domain) in zip(panels, space.items(), strict=False):
-        place = _axis(axes, domain, [param(spec, reference.trial, key)] if reference else [])
+        scale = Scale.of(domain, [param(spec, reference.trial, key)] if reference else [])
+        scale.apply(axes)
+        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key))]
         for state, mark in MARKS.items():
-            shown = [trial for trial in trials if trial.state == state]
-            _scatter(axes, spec, shown, place, key, label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
+            shown = [at for trial, at in spots if trial.state == state]
+            _scatter(axes, shown, label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
         if reference:
             axes.axhline(reference.value, color=BLACK, linewidth=1.1, linestyle="--", zorder=1)
-            _scatter(axes, spec, [reference.trial], place, key, label="baseline", zorder=5, **BASELINE_MARK)
+            _scatter(axes, [spot(spec, scale, reference.trial, key)], label="baseline", zorder=5, **BASELINE_MARK)
         if chosen:
-            _scatter(axes, spec, [chosen.trial], place, key, label="best", zorder=6, **BEST_MARK)
+            _scatter(axes, [spot(spec, scale, chosen.trial, key)], label="best", zorder=6, **BEST_MARK)
         axes.set_xlabel(label(key))
         metric_axis(axes, spec.metric)
     for index, axes in enumerate(panels):
@@ -69,31 +72,15 @@ def _title(spec: StudySpec, chosen: Candidate | None) -> str:
     return f"Best, {by}: {', '.join(values)}"
 
 
-def _axis(axes: Axes, domain: Domain, more: Sequence[Any]) -> Callable[[Any, int], float | None]:
-    """Scale an axis for a domain; gives where on it a trial's value lies, None for nowhere."""
-    if domain.choices is None:
-        if domain.log:
-            axes.set_xscale("log")
-        axes.margins(x=0.08)
-        return lambda given, _: None if given is None or (domain.log and given <= 0) else float(given)
-    names = list(dict.fromkeys(words.setting(choice) for choice in [*domain.choices, *more]))
-    axes.set_xticks(range(len(names)), [plain(name) for name in names])
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.grid(visible=False, axis="x")
-    return lambda given, number: (
-        names.index(text) + 0.5 * ((number * TURN) % 1 - 0.5) if (text := words.setting(given)) in names else None
-    )
+def spot(spec: StudySpec, scale: Scale, trial: TrialRecord, key: str) -> tuple[float, float] | None:
+    """Where a trial's mark lies; choices are spread a little, so that trials do not hide one another."""
+    place, value = scale.place(param(spec, trial, key)), trial.last(spec.metric)
+    if place is None or value is None:
+        return None
+    return place + (0.5 * ((trial.number * TURN) % 1 - 0.5) if scale.names else 0.0), value
 
 
-def _scatter(
-    axes: Axes,
-    spec: StudySpec,
-    trials: Sequence[TrialRecord],
-    place: Callable[[Any, int], float | None],
-    key: str,
-    **mark: Any,
-) -> None:
-    points = [(place(param(spec, trial, key), trial.number), trial.last(spec.metric)) for trial in trials]
-    kept = [point for point in points if None not in point]
-    if kept:
-        axes.scatter(*zip(*kept, strict=True), **mark)
+def _scatter(axes: Axes, spots: Sequence[tuple[float, float] | None], **mark: Any) -> None:
+    known = [at for at in spots if at]
+    if known:
+        axes.scatter(*zip(*known, strict=True), rasterized=len(known) > RASTERIZED, **mark)

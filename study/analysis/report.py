@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from study.analysis.content import report_page
 from study.analysis.figures import FIGURES
 from study.analysis.frame import trials_frame
+from study.analysis.interactive import INTERACTIVE
 from study.analysis.page import to_html, to_markdown
 from study.analysis.style import styled
 from study.errors import UserError
@@ -17,7 +18,7 @@ from study.spec import StudySpec
 
 
 def write_report(spec: StudySpec, record: StudyRecord, out: Path) -> Path:
-    """Write `report.html` (whole in itself), `report.md`, `figures/*.png` and `trials.csv` into a folder.
+    """Write `report.html` (whole in itself), `report.md`, `figures/*.png` and `.pdf`, and `trials.csv` into a folder.
 
     A study in any state has a report. The same study gives the same files, byte for byte. Each file is replaced in
     one step: a reader sees the old one or the new one.
@@ -28,17 +29,20 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path) -> Path:
     Raises:
         UserError: the folder cannot be written.
     """
-    drawn = {name: draw(spec, record) for name, draw in FIGURES.items()}
-    pictures = {name: png(figure) for name, figure in drawn.items() if figure is not None}
-    page = report_page(spec, record, pictures)
+    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, record))}
+    pictures = {name: png(figure) for name, figure in drawn.items()}
+    plots = {name: str(draw(spec, record).to_json()) for name, draw in INTERACTIVE.items() if name in drawn}
+    page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
+    files |= {f"figures/{name}.pdf": pdf(figure) for name, figure in drawn.items()}
     files["trials.csv"] = trials_frame(spec, record).to_csv().encode()
     files["report.md"] = to_markdown(page).encode()
-    files["report.html"] = to_html(page, pictures).encode()
+    files["report.html"] = to_html(page, pictures, plots).encode()
     try:
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in FIGURES.keys() - pictures.keys():  # of an earlier report, before the trials were run anew
-            (out / "figures" / f"{name}.png").unlink(missing_ok=True)
+            for suffix in ("png", "pdf"):
+                (out / "figures" / f"{name}.{suffix}").unlink(missing_ok=True)
         for name, content in files.items():
             _replace(out / name, content)
     except OSError as error:
@@ -51,6 +55,14 @@ def png(figure: Figure) -> bytes:
     """A figure as a PNG file that holds nothing but the picture: no date, no version."""
     stream = BytesIO()
     figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+@styled
+def pdf(figure: Figure) -> bytes:
+    """A figure as a PDF file, without date and version."""
+    stream = BytesIO()
+    figure.savefig(stream, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
     return stream.getvalue()
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -54,7 +54,10 @@ STYLE: dict[str, Any] = {
     "legend.fontsize": 9.5,
     "figure.facecolor": "white",
     "savefig.dpi": 180,
+    "pdf.fonttype": 42,  # letters stay letters, which journals ask for
 }
+T = TypeVar("T")
+
 WIDTH = 7.0  # inches: letters stay readable when a phone shows the figure on its whole width
 
 # How a trial's value is drawn: a low-budget value never looks like a full one.
@@ -65,6 +68,8 @@ MARKS: dict[str, dict[str, Any]] = {
 MARK_WORDS = {"complete": "full budget", "pruned": "stopped early, at its last epoch"}
 BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
 BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
+
+RASTERIZED = 1000  # more marks than these are pixels in a PDF
 
 styled = matplotlib.rc_context(STYLE)  # type: ignore[arg-type]  # a decorator; settings of the user's do not leak in
 
@@ -89,13 +94,18 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
+def thin(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most so many of them, evenly chosen, in order."""
+    return items if len(items) <= most else [items[place * len(items) // most] for place in range(most)]
+
+
 def new(
-    title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False
+    title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False, sharey: bool = True
 ) -> tuple[Figure, Sequence[Axes]]:
-    """A figure of this height (inches) with a title that says what one sees, and its axes, row by row, y shared."""
+    """A figure of this height (inches) with a title that says what one sees, and its axes, row by row."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     figure.suptitle(fill(plain(title), 74), x=0.01, ha="left")
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=True)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
     return figure, list(axes.flat)
 
 
@@ -132,4 +142,5 @@ def legend(figure: Figure, axes: Axes, **options: Any) -> None:
     """One legend below everything, of what the axes name."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
-        figure.legend(handles, names, loc="outside lower left", ncols=len(handles), handletextpad=0.4, **options)
+        columns = len(handles) if sum(map(len, names)) < 72 else 3
+        figure.legend(handles, names, loc="outside lower left", ncols=columns, handletextpad=0.4, **options)
