@@ -1,6 +1,7 @@
 """The sections of a study file whose keys do not depend on data set, network or method."""
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
@@ -22,8 +23,16 @@ Number = int | Annotated[float, Field(allow_inf_nan=False)]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
+def among(value: Any, values: Iterable[Any]) -> bool:
+    """Whether a value is one of these; true and 1 are two values."""
+    return any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values)
+
+
 class Domain(BaseModel):
-    """Values that the search may give to one key: a range (`low`, `high`, `log`, `step`) or `choices`."""
+    """Values that the search may give to one key: a range (`low`, `high`, `log`, `step`) or `choices`.
+
+    With `when`, the key is searched only in trials in which each of the keys named there has one of the values given.
+    """
 
     model_config = STRICT
     low: Number | None = None
@@ -31,6 +40,7 @@ class Domain(BaseModel):
     log: bool = False
     step: Annotated[Number, Field(gt=0)] | None = None
     choices: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    when: dict[str, Annotated[list[Scalar], Field(min_length=1)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -54,12 +64,14 @@ class Domain(BaseModel):
         """The values that must be valid for the whole domain to be: both ends, or every choice."""
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
+    def applies(self, params: Mapping[str, Any]) -> bool:
+        """Whether `when` holds for a trial with these parameters."""
+        return all(key in params and among(params[key], values) for key, values in self.when.items())
+
     def contains(self, value: Scalar) -> bool:
         """Whether the search could give this value."""
         if self.choices is not None:
-            return any(
-                isinstance(value, bool) == isinstance(choice, bool) and value == choice for choice in self.choices
-            )
+            return among(value, self.choices)
         if self.low is None or self.high is None or not isinstance(value, int | float):
             return False
         on_step = self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8

@@ -12,6 +12,7 @@ from study.data import Facts
 from study.objective import Constraint, Objective
 from study.spec.document import dump
 from study.spec.schema import Resources, Search
+from study.spec.space import Space, ordered
 from study.training.config import SECTIONS, TrialConfig, with_params
 from study.training.metrics import METRICS
 
@@ -82,6 +83,17 @@ class StudySpec:
         """Training seed of the searched trials; confirm trials take the next ones."""
         return int(self.base["train"]["seed"])
 
+    @cached_property
+    def space(self) -> Space:
+        """What is searched, in the order in which a trial's parameters are decided."""
+        domains = ordered(self.search.space, {})
+        integers = {key for key in domains if type(self._value(key)) is int}
+        return Space(domains, frozenset(integers), lambda key, params: True)
+
+    def _value(self, key: str) -> Any:
+        section, name = key.split(".")
+        return self.base[section][name]
+
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The sections of one trial: the base with these dotted keys."""
         return with_params(self.base, params)
@@ -112,4 +124,4 @@ class StudySpec:
 
 
 def _compact(domain: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in domain.items() if value is not None and value is not False}
+    return {key: value for key, value in domain.items() if value is not None and value is not False and value != {}}
