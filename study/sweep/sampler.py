@@ -46,8 +46,7 @@ class Sampler:
 
     def adopt(self, number: int, params: Mapping[str, Any]) -> None:
         """Take in a trial whose parameters were decided elsewhere; one outside the space is left out."""
-        space = self._spec.search.space
-        if set(params) == set(space) and all(space[key].contains(value) for key, value in params.items()):
+        if self._spec.space.contains(params):
             self._study.enqueue_trial(dict(params))
             self._ask(number)
 
@@ -70,15 +69,14 @@ class Sampler:
     def _ask(self, number: int) -> dict[str, Any]:
         trial = self._study.ask()
         self._trials[number] = trial
-        return {key: self._suggest(trial, key, domain) for key, domain in self._spec.search.space.items()}
+        return self._spec.space.walk(lambda key, domain: self._suggest(trial, key, domain))
 
     def _suggest(self, trial: Trial, key: str, domain: Domain) -> Any:
         if domain.choices is not None:
             return trial.suggest_categorical(key, domain.choices)
-        section, name = key.split(".")
         assert domain.low is not None
         assert domain.high is not None
-        if type(self._spec.base[section][name]) is int:
+        if key in self._spec.space.integers:
             return trial.suggest_int(key, int(domain.low), int(domain.high), step=int(domain.step or 1), log=domain.log)
         return trial.suggest_float(key, domain.low, domain.high, step=domain.step, log=domain.log)
 
