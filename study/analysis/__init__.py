@@ -3,7 +3,14 @@
 Reads `study.record` and never trains, schedules or writes to MLflow.
 """
 
+from study.analysis.cells import ablation, sensitivity
 from study.analysis.frame import epochs_frame, trials_frame
 from study.analysis.report import write_report
 
-__all__ = ["epochs_frame", "trials_frame", "write_report"]
+__all__ = [
+    "ablation",
+    "epochs_frame",
+    "sensitivity",
+    "trials_frame",
+    "write_report",
+]
