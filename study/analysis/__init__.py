@@ -4,6 +4,7 @@ Reads `study.record` and never trains, schedules or writes to MLflow.
 """
 
 from study.analysis.cells import ablation, sensitivity
+from study.analysis.formats import to_csv, to_latex, to_markdown
 from study.analysis.frame import epochs_frame, trials_frame
 from study.analysis.report import write_report
 
@@ -11,6 +12,9 @@ __all__ = [
     "ablation",
     "epochs_frame",
     "sensitivity",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
     "trials_frame",
     "write_report",
 ]
