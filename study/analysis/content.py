@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis import tables, words
+from study.analysis import tables, words, worth
 from study.analysis.compare import final_side, sides
 from study.analysis.frame import trials_frame
 from study.analysis.message import caveats, message
@@ -37,7 +37,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
         if len(configurations)
         else None,
         Section("Figures", drawn) if drawn else None,
-        Section("Trials", [Table(tables.printed_counts(record)), *_budget(spec, record)]) if record.trials else None,
+        Section("Trials", [Table(tables.printed_counts(record)), *_worth(spec, record)]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(shown)]) if shown else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
@@ -72,14 +72,9 @@ def _ranked(spec: StudySpec, record: StudyRecord) -> str:
     return said + (f" {words.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
 
 
-def _budget(spec: StudySpec, record: StudyRecord) -> list[Text]:
-    ended = [
-        trial for trial in record.by_stage("baseline", "search", "replicate") if trial.state in ("complete", "pruned")
-    ]
-    if not any(trial.state == "pruned" for trial in ended):
-        return []
-    run, full = sum(trial.epochs for trial in ended), spec.epochs * len(ended)
-    return [Text(f"Early stopping ran {run} of the {full} epochs of these searched trials, {100 * run / full:.0f}%.")]
+def _worth(spec: StudySpec, record: StudyRecord) -> list[Table]:
+    found = worth.printed_worth(spec, record)
+    return [Table(found)] if len(found) else []
 
 
 BETTER = {"max": "higher", "min": "lower"}

@@ -31,6 +31,7 @@ from study.analysis.style import (
     plain,
     styled,
 )
+from study.analysis.worth import rungs
 from study.ranking import baseline, candidates, searched
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
@@ -157,9 +158,7 @@ def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str,
 
 def _rungs(axes: Axes, spec: StudySpec) -> None:
     """The epochs at which ASHA compares trials."""
-    stopping = spec.search.early_stopping
-    rung = stopping.grace
-    while stopping.name == "asha" and spec.search.space and rung < spec.epochs:
+    for rung in rungs(spec) if spec.search.space else []:
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
             f"rung {rung}",
@@ -170,7 +169,6 @@ def _rungs(axes: Axes, spec: StudySpec) -> None:
             ha="center",
             va="bottom",
         )
-        rung *= stopping.reduction
 
 
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
