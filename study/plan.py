@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from study.spec import StudySpec
+from study.spec import StudySpec, rungs
 
 
 def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, as plain values.
 
-    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if trials at each rung were like each other,
-    so that ASHA let one in `reduction` go on.
+    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if early stopping stops as many as it means
+    to (`study.spec.rungs.expected_epochs`).
     """
-    search, facts = spec.search, spec.facts
+    search, facts, stopping = spec.search, spec.facts, spec.search.early_stopping
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = (min(search.confirm.top, searched) + baseline) * search.confirm.seeds if search.confirm.top else 0
@@ -27,12 +27,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "enqueued": len(search.enqueue),
         "metric": f"{spec.metric} ({spec.mode})",
         "sampler": search.sampler,
-        "early_stopping": search.early_stopping.model_dump(),
+        "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
         "trials": {"baseline": baseline, "search": searched, "confirm": confirm},
         "epochs_per_trial": spec.epochs,
         "epochs": {
             "most": (spec.trials + confirm) * spec.epochs,
-            "expected": round((baseline + confirm) * spec.epochs + searched * _expected_epochs(spec)),
+            "expected": round(
+                (baseline + confirm) * spec.epochs + searched * rungs.expected_epochs(stopping, spec.epochs)
+            ),
         },
         "resources_per_trial": spec.resources.model_dump(),
     }
@@ -40,16 +42,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
 
 def text(document: dict[str, Any]) -> str:
     """The same for people."""
-    trials, epochs, stopping = document["trials"], document["epochs"], document["early_stopping"]
-    resources = document["resources_per_trial"]
-    rule = f"asha, rungs from epoch {stopping['grace']}, one in {stopping['reduction']} goes on"
+    trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
         f"data: {document['title']}: {', '.join(f'{key} {value}' for key, value in document['data'].items())}",
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {document['metric']}, sampler {document['sampler']}",
-        f"early stopping: {rule if stopping['name'] == 'asha' else 'none'}",
+        f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched, then {trials['confirm']} to confirm",
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
@@ -63,15 +63,3 @@ def _domain(domain: dict[str, Any]) -> str:
         return "one of " + ", ".join(map(str, domain["choices"]))
     step = f", step {domain['step']:g}" if "step" in domain else ""
     return f"{domain['low']:g} to {domain['high']:g}{', log' if domain['log'] else ''}{step}"
-
-
-def _expected_epochs(spec: StudySpec) -> float:
-    """Mean epochs of a searched trial if each rung lets one in `reduction` go on."""
-    rule = spec.search.early_stopping
-    if rule.name == "none":
-        return spec.epochs
-    total, share, done, rung = 0.0, 1.0, 0, rule.grace
-    while rung < spec.epochs:
-        total += share * (rung - done)
-        share, done, rung = share / rule.reduction, rung, rung * rule.reduction
-    return total + share * (spec.epochs - done)

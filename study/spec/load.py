@@ -13,6 +13,7 @@ from study.objective import Constraint
 from study.spec.checks import Problems, check, one_of, section_model
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
+from study.spec.rungs import most_brackets
 from study.spec.schema import Domain, Layout, Search
 from study.spec.study_spec import StudySpec
 from study.training import augment, checks, metrics
@@ -153,6 +154,9 @@ def _check_search(spec: StudySpec, problems: Problems) -> None:
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
+    elif stopping.brackets > (fit := most_brackets(stopping, spec.epochs)):
+        message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
+        problems.add(("search", "early_stopping", "brackets"), message)
 
 
 def _between(spec: StudySpec, key: str, domain: Domain) -> Any:
