@@ -3,8 +3,8 @@
     python tests/benchmarks/asha_worth.py HOME [--seeds 5] [--set KEY=VALUE ...]
 
 Both have the same number of trials and the same seeds, in pairs: the sampler's seed is 0, 1 ..., the training seed 0,
-10 ..., so that no two pairs confirm on the same seeds. Studies are kept in HOME; called again, those that are complete
-are not run again. Printed are mean and sample standard deviation over the pairs, and of the differences within them:
+10 ..., so that no two pairs confirm on the same seeds. Studies are kept in HOME: called again, it goes on with the one
+that was cut off and leaves those that are complete. Printed are mean and sample standard deviation over the pairs, and of the differences within them:
 epochs of the search and of all trials, minutes from the first trial's start to the end, and the accuracies of the
 configuration that the study chose, on its fresh seeds: validation, which chose it, and test, which did not.
 """
@@ -38,9 +38,10 @@ def measure(home: Path, rule: str, seed: int, assignments: Sequence[str]) -> dic
     """Run a study, unless it is there, and give its figures."""
     folder = StudyFolder(home / f"{rule}-{seed}")
     given = [*RULES[rule], f"search.seed={seed}", f"train.seed={10 * seed}", *assignments]
-    if not folder.path.exists():
-        command = [sys.executable, "-m", "study", "run", "quickstart", "--name", folder.name]
-        command += [part for one in given for part in ("--set", one)]
+    command = ["run", "quickstart", "--name", folder.name, *(part for one in given for part in ("--set", one))]
+    begun = folder.ledger_file.exists()
+    if not begun or StudyRecord.load(folder.ledger_file).state != "complete":
+        command = [sys.executable, "-m", "study", *(["resume", folder.name] if begun else command)]
         subprocess.run(command, env={**os.environ, "STUDY_HOME": str(home)}, check=True, stdout=subprocess.DEVNULL)
     events, spec = read(folder.ledger_file), folder.spec()
     record = StudyRecord.fold(events)
