@@ -6,7 +6,7 @@ import pandas as pd
 from study.analysis import words
 from study.ranking import best, searched
 from study.record import Stage, StudyRecord, TrialRecord
-from study.spec import StudySpec
+from study.spec import StudySpec, rungs
 
 SEEN: tuple[Stage, ...] = ("baseline", "search", "replicate")
 """Stages of the search itself; what came after it is not its cost."""
@@ -68,16 +68,12 @@ def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return frame.rename_axis("state").astype({"saved": float, "seconds": float, "full_seconds": float})
 
 
-def rungs(spec: StudySpec) -> list[int]:
+def _rungs(spec: StudySpec) -> list[int]:
     """The epochs at which ASHA of one bracket compares trials; none for any other rule."""
     rule = spec.search.early_stopping
     if rule.name != "asha" or rule.brackets > 1 or spec.final_seeds is not None:
         return []
-    found, rung = [], rule.grace
-    while rung < spec.epochs:
-        found.append(rung)
-        rung *= rule.reduction
-    return found
+    return list(rungs.brackets(rule, spec.epochs)[0].rungs)
 
 
 def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -96,7 +92,7 @@ def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     chosen = best(record, spec)
     single = len(spec.objective.metrics) == 1 and not spec.objective.constraints
     rows = []
-    for rung in rungs(spec) if single else []:
+    for rung in _rungs(spec) if single else []:
         arrived = _arrived(spec, record, rung)
         final = _cutoff(list(arrived.values()), spec)
         for trial in record.by_stage("confirm"):

@@ -14,6 +14,7 @@ from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
 from study.spec.forms import forms
 from study.spec.paper import configurations, written_out
+from study.spec.rungs import most_brackets
 from study.spec.schema import Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
 from study.spec.sections import Sections
@@ -145,6 +146,9 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
+    elif stopping.brackets > (fit := most_brackets(stopping, spec.epochs)):
+        message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
+        problems.add(("search", "early_stopping", "brackets"), message)
 
 
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:
