@@ -34,6 +34,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home;
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")]
 Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")]
 Rename = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
+More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on: so many more trials.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -72,12 +73,12 @@ def run(
 
 
 @app.command()
-def resume(name: Name, quiet: Quiet = False) -> None:
-    """Go on with a study after a stop or a crash. Example: study resume quickstart"""
+def resume(name: Name, trials: More = None, quiet: Quiet = False) -> None:
+    """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
     from study import run as running
     from study.home import Home
 
-    _show(running.resume(Home.locate(), name, _view(quiet)))
+    _show(running.resume(Home.locate(), name, _view(quiet), trials))
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -37,15 +38,21 @@ def start(home: Home, spec: StudySpec, view: View) -> Outcome:
     return _run(home, home.create(spec), dataset, view)
 
 
-def resume(home: Home, name: str, view: View) -> Outcome:
+def resume(home: Home, name: str, view: View, trials: str | None = None) -> Outcome:
     """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
+    Args:
+        trials: how many more configurations the search tries, as `+50`, also if it was complete.
+
     Raises:
-        UserError: there is no such study, it is complete and all in MLflow, or it runs.
+        UserError: there is no such study, it is complete and all in MLflow, or it runs; or it cannot be extended.
     """
     folder = home.find(name)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    if record.state != "complete":
+    if trials is not None:
+        check_machine(spec.resources)
+        record = _extend(folder, spec, trials)
+    if record.state != "complete" or trials is not None:
         check_machine(spec.resources)
         return _run(home, folder, data.load(spec.base["data"]), view)
     tracker = Tracker(home, folder, spec)
@@ -58,6 +65,25 @@ def resume(home: Home, name: str, view: View) -> Outcome:
     finally:
         ledger.close()
     return Outcome(folder, spec, record, untracked)
+
+
+def _extend(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
+    """Let the search of a study try so many more configurations."""
+    if not re.fullmatch(r"\+[1-9]\d{0,6}", trials):
+        raise UserError(f"--trials {trials}: a number of further trials is needed, as in --trials +50")
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training has no search; further seeds: study train FILE --seeds ...")
+    if spec.search.sampler == "grid" or not spec.search.space:
+        raise UserError(
+            f"{spec.name}: a {'grid' if spec.search.space else 'single configuration'} has no further trials"
+        )
+    ledger = Ledger(folder.ledger_file)
+    try:
+        record = StudyRecord.fold(read(folder.ledger_file))
+        record.apply(ledger.append("extended", trials=record.limit(spec.trials) + int(trials)))
+        return record
+    finally:
+        ledger.close()
 
 
 def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, view: View) -> Outcome:

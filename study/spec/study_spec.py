@@ -79,8 +79,14 @@ class StudySpec:
 
     @property
     def seed(self) -> int:
-        """Training seed of the searched trials; confirm trials take the next ones."""
+        """Training seed of the searched trials; replicates take the next ones, confirm trials those behind."""
         return int(self.base["train"]["seed"])
+
+    @property
+    def confirm_seeds(self) -> range:
+        """Training seeds of the confirm trials: none that the search saw."""
+        first = self.seed + self.search.replicates
+        return range(first, first + (self.search.confirm.seeds if self.search.confirm.top else 0))
 
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The sections of one trial: the base with these dotted keys."""

@@ -38,14 +38,14 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
     told = {"data": dataset.fingerprint, "dataset": dataset.facts.title or spec.base["data"]["name"], "spec": spec.hash}
     record.apply(ledger.append("opened", **provenance(), **told))
-    state = "interrupted"
+    state, enough = "interrupted", None
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
             _tune(agenda, folder, dataset)
-        state = agenda.outcome
+        state, enough = agenda.outcome, agenda.enough
     finally:
-        record.apply(ledger.append("closed", state=state))
+        record.apply(ledger.append("closed", state=state, enough=enough))
 
 
 def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:

@@ -1,0 +1,48 @@
+"""When a search has had enough, besides its number of trials."""
+
+from study.objective import Score
+from study.record import StudyRecord
+from study.spec import StudySpec
+
+
+class Budget:
+    """Time, GPU hours and a plateau, read from the record's own times: a resumed study counts on.
+
+    A study that was extended by a number of trials runs these, whatever its other limits say.
+    """
+
+    def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
+        self._search, self._record = spec.search, record
+        self._gpu = spec.resources.gpu
+        self._front: list[Score] = []
+        self._since = 0
+
+    @property
+    def spent(self) -> str | None:
+        """Which limit is reached, None if none is."""
+        search, record = self._search, self._record
+        if record.extended is not None:
+            return None
+        if search.time is not None and record.worked >= search.time:
+            return "time"
+        if search.gpu_hours is not None and record.busy * self._gpu >= search.gpu_hours * 3600:
+            return "gpu_hours"
+        if search.plateau is not None and self._since >= search.plateau.trials:
+            return "plateau"
+        return None
+
+    def settled(self, score: Score | None) -> None:
+        """A configuration has ended, with a score if it is complete.
+
+        One that is not worse than all before counts as progress: by more than `plateau.by` in the metric, with several
+        metrics if no other dominates it.
+        """
+        self._since += 1
+        if score is None or any(other == score or other.dominates(score) for other in self._front):
+            return
+        margin = self._search.plateau.by if self._search.plateau and len(score.gains) == 1 else 0.0
+        if all(other.violation > 0 or score.gains[0] > other.gains[0] + margin for other in self._front) or (
+            len(score.gains) > 1
+        ):
+            self._since = 0
+        self._front = [other for other in self._front if not score.dominates(other)] + [score]
