@@ -133,7 +133,7 @@ class StudyRecord:
         self.state, self._last = "running", event["time"]
 
     def _extended(self, event: ledger.Event) -> None:
-        self.extended = event["trials"]
+        self.extended, self.enough = event["trials"], None
 
     def _trial(self, event: ledger.Event) -> None:
         self.trials[event["trial"]] = TrialRecord(
