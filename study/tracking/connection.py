@@ -12,17 +12,20 @@ ENVIRONMENT = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # trying again is the tracker's work
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
 }
 
 
-def connect(uri: str) -> "MlflowClient":
+def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     """A client of an MLflow that has answered; a database is made or migrated.
+
+    Args:
+        timeout: seconds that a request of this process may take, where the environment does not say it.
 
     Raises:
         Exception: whatever MLflow, its database or the network raise; see `told`.
     """
-    os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
+    settings = ENVIRONMENT | {"MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout)}
+    os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
     from mlflow import MlflowClient
 
     for name in ("alembic", "mlflow"):
