@@ -9,7 +9,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.worth import best_so_far, budget, printed_worth, rungs, would_have_stopped
+from study.analysis.worth import best_so_far, budget, printed_worth, would_have_stopped
 from study.objective import Score
 from study.spec import StudySpec
 from study.sweep.early_stopping import early_stopping
@@ -60,13 +60,6 @@ def test_a_study_without_trials(spec, writer):
     assert budget(spec, empty).loc["all", "trials"] == 0
     assert would_have_stopped(spec, empty).empty
     assert printed_worth(spec, empty).empty
-
-
-def test_rungs():
-    assert rungs(quickstart("train.epochs=20")) == [4, 12]
-    assert rungs(quickstart("train.epochs=4")) == []
-    assert rungs(quickstart("search.early_stopping={name: none}")) == []
-    assert rungs(quickstart("search.early_stopping={name: asha, brackets: 2}")) == []
 
 
 HALVING = quickstart(
