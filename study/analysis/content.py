@@ -6,37 +6,23 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis import tables, words
+from study.analysis import tables, words, worth
+from study.analysis.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
 from study.analysis.compare import final_side, sides
 from study.analysis.frame import trials_frame
 from study.analysis.message import caveats, message
 from study.analysis.page import Page, Picture, Points, Section, Table, Text
 from study.ranking import candidates
 from study.record import StudyRecord
-from study.spec import StudySpec
-from study.spec.schema import Domain
-
-CAPTIONS = {
-    "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
-    "learning_curves": "Each line is one trial. Confirm trials are left out.",
-    "trade_off": "Each mark is one configuration of the search. The front joins those that no other is better than in "
-    "both metrics.",
-    "worst_group": "Each mark is one configuration of the search.",
-    "parameters": "Each mark is one trial of the search, one seed. A trial that was stopped early stands at the value "
-    "of its last epoch, which a full budget would have changed. The dashed line is the baseline.",
-    "importance": "How much of the metric each searched parameter decides, judged by those of the search's trials at "
-    "full budget that have it: over the whole space (fANOVA), and for being among the best tenth (PED-ANOVA). From few "
-    "trials the shares are rough.",
-    "surface": "Each mark is one trial at full budget, each tile the mean of those in it.",
-    "parallel": "Each line is one trial at full budget, coloured by its value. On the page, draw along an axis to pick "
-    "trials.",
-    "progress": "Each mark is one trial of the search, one seed. Only trials at full budget count for the best so far.",
-}
+from study.spec import StudySpec, rungs
 
 
 def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> Page:
     """The whole report; `pictures` are the titles of the figures that could be drawn."""
     drawn = [Picture(name, _caption(name, spec), _titled(pictures[name])) for name in CAPTIONS if name in pictures]
+    looked = [
+        Picture(name, MODEL_CAPTIONS[name], _titled(pictures[name])) for name in MODEL_CAPTIONS if name in pictures
+    ]
     summary, configurations = tables.printed_summary(spec, record), tables.printed_configurations(spec, record)
     shown = list(caveats(spec, record))
     sections = [
@@ -47,7 +33,8 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         if len(configurations)
         else None,
         Section("Figures", drawn) if drawn else None,
-        Section("Trials", [Table(tables.printed_counts(record)), *_budget(spec, record)]) if record.trials else None,
+        Section("What the models learned", [Text(WHICH_MODELS), *looked]) if looked else None,
+        Section("Trials", [Table(tables.printed_counts(record)), *_worth(spec, record)]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(shown)]) if shown else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
@@ -65,9 +52,17 @@ def _titled(title: str) -> str:
 
 
 def _caption(name: str, spec: StudySpec) -> str:
-    if name != "learning_curves" or spec.final_seeds is not None or spec.search.early_stopping.name == "none":
+    rule = spec.search.early_stopping.name
+    if name != "learning_curves" or spec.final_seeds is not None or rule == "none":
         return CAPTIONS[name]
-    return f"{CAPTIONS[name]} Dotted lines are the epochs at which ASHA compares trials and stops the worse ones."
+    if rule == "median":
+        return (
+            f"{CAPTIONS[name]} From the dotted line on trials are compared after each epoch, and the worse half stops."
+        )
+    several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
+    return (
+        f"{CAPTIONS[name]} Dotted lines are the epochs{several} at which trials are compared and the worse ones stop."
+    )
 
 
 def _explained(spec: StudySpec, record: StudyRecord) -> str:
@@ -87,14 +82,9 @@ def _ranked(spec: StudySpec, record: StudyRecord) -> str:
     return said + (f" {words.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
 
 
-def _budget(spec: StudySpec, record: StudyRecord) -> list[Text]:
-    ended = [
-        trial for trial in record.by_stage("baseline", "search", "replicate") if trial.state in ("complete", "pruned")
-    ]
-    if not any(trial.state == "pruned" for trial in ended):
-        return []
-    run, full = sum(trial.epochs for trial in ended), spec.epochs * len(ended)
-    return [Text(f"Early stopping ran {run} of the {full} epochs of these searched trials, {100 * run / full:.0f}%.")]
+def _worth(spec: StudySpec, record: StudyRecord) -> list[Table]:
+    found = worth.printed_worth(spec, record)
+    return [Table(found)] if len(found) else []
 
 
 BETTER = {"max": "higher", "min": "lower"}
@@ -107,13 +97,14 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     for section, values in spec.base.items():
         for key, given in values.items():
             dotted = f"{section}.{key}"
-            found[dotted] = _domain(search.space[dotted]) if dotted in search.space else words.setting(given)
+            found[dotted] = words.setting(given)
+    found |= {key: _searched(spec, key) for key in search.space}
     goal = spec.objective
     aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
     metric = f"at the last epoch: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return found | {"metric": metric}
-    stopping, confirm = search.early_stopping, search.confirm
+    confirm = search.confirm
     found["metric"] = metric
     found["search"] = f"{words.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if search.replicates > 1:
@@ -121,22 +112,22 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     found["baseline"] = (
         ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
     )
-    found["early stopping"] = "none"
-    if stopping.name != "none":
-        found["early stopping"] = (
-            f"{stopping.name}: grace {words.count(stopping.grace, 'epoch')}, reduction {stopping.reduction}"
-        )
+    found["early stopping"] = rungs.words(search.early_stopping, spec.epochs)
     found["confirm"] = (
         f"top {confirm.top} and the baseline on {words.count(confirm.seeds, 'fresh seed')}" if confirm.top else "none"
     )
     return found
 
 
-def _domain(domain: Domain) -> str:
+def _searched(spec: StudySpec, key: str) -> str:
+    domain, condition = spec.search.space[key], spec.space.condition(key)
+    where = " and ".join(f"{one} is {' or '.join(map(words.setting, values))}" for one, values in condition.items())
+    more = f", where {where}" if where else ""
     if domain.choices is not None:
-        return f"searched: one of {words.setting(domain.choices)}"
-    more = (", log" if domain.log else "") + (f", step {words.setting(domain.step)}" if domain.step else "")
-    return f"searched: {words.setting(domain.low)} to {words.setting(domain.high)}{more}"
+        few = len(domain.choices) == 1
+        return f"{'always' if few else 'searched: one of'} {words.setting(domain.choices)}{more}"
+    scale = (", log" if domain.log else "") + (f", step {words.setting(domain.step)}" if domain.step else "")
+    return f"searched: {words.setting(domain.low)} to {words.setting(domain.high)}{scale}{more}"
 
 
 def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from study.analysis import words
+from study.analysis.bought import bought
 from study.analysis.compare import Side, final_side, side_of
 from study.analysis.frame import metric
 from study.analysis.importance import importance
@@ -40,7 +41,7 @@ from study.analysis.style import (
 from study.analysis.surface import surface
 from study.ranking import baseline, candidates, searched
 from study.record import StudyRecord, TrialRecord
-from study.spec import StudySpec
+from study.spec import StudySpec, rungs
 
 CURVES = 400  # of each kind; of more trials so many are drawn, evenly chosen
 
@@ -155,6 +156,7 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "surface": surface,
     "parallel": parallel,
     "progress": progress,
+    "bought": bought,
 }
 
 
@@ -169,21 +171,20 @@ def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str,
         axes.scatter(*np.array([curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
 
 
-def rungs(spec: StudySpec) -> list[int]:
-    """The epochs at which ASHA compares trials."""
-    stopping, found = spec.search.early_stopping, []
-    rung = stopping.grace
-    while stopping.name == "asha" and spec.search.space and rung < spec.epochs:
-        found.append(rung)
-        rung *= stopping.reduction
-    return found
+def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
+    """The epochs at which early stopping compares trials; of the median rule, which compares at each, the first."""
+    rule = spec.search.early_stopping
+    epochs = sorted({rung for bracket in rungs.brackets(rule, spec.epochs) for rung in bracket.rungs})
+    name, shown = ("median from", epochs[:1]) if rule.name == "median" else ("rung", epochs)
+    return name, shown if spec.search.space else []
 
 
 def _rungs(axes: Axes, spec: StudySpec) -> None:
-    for rung in rungs(spec):
+    name, epochs = compared_at(spec)
+    for rung in epochs:
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
-            f"rung {rung}",
+            f"{name} {rung}",
             (rung, 1.0),
             xycoords=("data", "axes fraction"),
             color="#8A5F00",

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from study.analysis import words
+from study.analysis.parameters import varied
 from study.analysis.style import BLUE, ORANGE, label, legend, new, styled, thin
 from study.ranking import Candidate, searched
 from study.record import StudyRecord
@@ -32,7 +33,7 @@ def importances(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         Indexed by `parameter`, the most important first: `fanova`, `ped_anova` and `trials`, how many they rest on.
         Parameters of fewer than 10 trials, or with one value, are left out.
     """
-    space = {key: domain for key, domain in spec.search.space.items() if len(set(map(str, domain.ends()))) > 1}
+    space = varied(spec)
     found = [one for one in searched(record, spec) if _within(one, spec)]
     groups: dict[tuple[int, ...], list[str]] = {}
     for key in space:
@@ -53,7 +54,7 @@ def importances(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 @styled
 def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """`importances` as bars, with the number of trials that each rests on."""
-    if len(spec.search.space) < 2 or not len(frame := importances(spec, record)):
+    if len(varied(spec)) < 2 or not len(frame := importances(spec, record)):
         return None
     first = frame.index[0]
     title = f"{first} explains {100 * frame['fanova'].iloc[0]:.0f}% of what the parameters do to {spec.metric}"

@@ -13,10 +13,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from study.analysis import words
-from study.analysis.figures import curve, rungs
+from study.analysis.figures import compared_at, curve
 from study.analysis.frame import param
 from study.analysis.parallel import LINES, scales_of
-from study.analysis.parameters import spot
+from study.analysis.parameters import spot, varied
 from study.analysis.plane import confirmed, pareto, point, trade_off_metrics, worst_group_metrics
 from study.analysis.scale import Scale
 from study.analysis.style import BLACK, BLUE, GREY, MARK_WORDS, ORANGE, PALE, ended_value, thin
@@ -65,14 +65,15 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> go.Figure:
     ):
         if one:
             figure.add_trace(_curves(spec, [one.trial], f"{name} (trial {one.trial.number})", line))
-    for rung in rungs(spec):
-        figure.add_vline(rung, line={"color": ORANGE, "width": 1, "dash": "dot"}, annotation_text=f"rung {rung}")
+    name, epochs = compared_at(spec)
+    for rung in epochs:
+        figure.add_vline(rung, line={"color": ORANGE, "width": 1, "dash": "dot"}, annotation_text=f"{name} {rung}")
     return figure
 
 
 def parameters(spec: StudySpec, record: StudyRecord) -> go.Figure:
     """Each searched parameter against the metric."""
-    space, reference = spec.search.space, baseline(record, spec)
+    space, reference = varied(spec), baseline(record, spec)
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
@@ -250,7 +251,7 @@ def _told(spec: StudySpec, trial: TrialRecord) -> str:
     """A trial in a few lines."""
     ended = "" if trial.state == "complete" else f", stopped early at epoch {trial.epochs}"
     lines = [f"trial {trial.number}{ended}", f"{spec.metric} {words.value(spec.metric, trial.last(spec.metric))}"]
-    lines += [f"{key} {words.setting(param(spec, trial, key))}" for key in spec.search.space]
+    lines += [f"{key} {words.setting(given)}" for key, given in trial.params.items()]
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 

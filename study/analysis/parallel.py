@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from study.analysis import words
 from study.analysis.frame import param
+from study.analysis.parameters import varied
 from study.analysis.scale import Scale
 from study.analysis.style import BLACK, SYMBOLS, VERMILLION, fade, legend, metric_axis, new, plain, styled, thin
 from study.analysis.surface import COLOURS
@@ -23,7 +24,7 @@ LINES = 300  # more would be a surface
 def parallel(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """Every complete trial of the search as a line, coloured by its value; best and baseline stand out."""
     found = searched(record, spec)
-    if len(spec.search.space) < 2 or len(found) < 2:
+    if len(varied(spec)) < 2 or len(found) < 2:
         return None
     shown = list(reversed(thin(found, LINES)))  # the best on top
     reference = baseline(record, spec)
@@ -61,8 +62,9 @@ def parallel(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
 def scales_of(spec: StudySpec, reference: Candidate | None) -> dict[str, Scale]:
     """The axis of each searched parameter, with the baseline's choices on it."""
-    more = {key: [param(spec, reference.trial, key)] if reference else [] for key in spec.search.space}
-    return {key: Scale.of(domain, more[key]) for key, domain in spec.search.space.items()}
+    found = varied(spec)
+    more = {key: [param(spec, reference.trial, key)] if reference else [] for key in found}
+    return {key: Scale.of(domain, more[key]) for key, domain in found.items()}
 
 
 def _line(spec: StudySpec, scales: dict[str, Scale], one: Candidate, ends: tuple[float, float]) -> np.ndarray:

@@ -1,27 +1,33 @@
 """The report of a study as files."""
 
 import os
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from study.analysis.content import report_page
+from study.analysis.embedding import Embedding
 from study.analysis.figures import FIGURES
 from study.analysis.frame import trials_frame
 from study.analysis.interactive import INTERACTIVE
 from study.analysis.page import to_html, to_markdown
+from study.analysis.representations import MODEL_FIGURES
 from study.analysis.style import styled
 from study.errors import UserError
 from study.record import StudyRecord
 from study.spec import StudySpec
 
 
-def write_report(spec: StudySpec, record: StudyRecord, out: Path) -> Path:
+def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequence[Embedding] = ()) -> Path:
     """Write `report.html` (whole in itself), `report.md`, `figures/*.png` and `.pdf`, and `trials.csv` into a folder.
 
     A study in any state has a report. The same study gives the same files, byte for byte. Each file is replaced in
     one step: a reader sees the old one or the new one.
+
+    Args:
+        models: what `study.analysis.embedding` gives, for figures of what they learned.
 
     Returns:
         The path of `report.html`.
@@ -30,6 +36,8 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path) -> Path:
         UserError: the folder cannot be written.
     """
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, record))}
+    if models:
+        drawn |= {name: figure for name, look in MODEL_FIGURES.items() if (figure := look(models))}
     pictures = {name: png(figure) for name, figure in drawn.items()}
     plots = {name: str(draw(spec, record).to_json()) for name, draw in INTERACTIVE.items() if name in drawn}
     page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
@@ -40,7 +48,9 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path) -> Path:
     files["report.html"] = to_html(page, pictures, plots).encode()
     try:
         (out / "figures").mkdir(parents=True, exist_ok=True)
-        for name in FIGURES.keys() - pictures.keys():  # of an earlier report, before the trials were run anew
+        for name in (
+            FIGURES.keys() | MODEL_FIGURES
+        ) - pictures.keys():  # of an earlier report, before the trials were run anew
             for suffix in ("png", "pdf"):
                 (out / "figures" / f"{name}.{suffix}").unlink(missing_ok=True)
         for name, content in files.items():

@@ -9,25 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from study.analysis.words import in_percent
+from study.analysis.words import SYMBOLS, in_percent
 from study.record import TrialRecord
 from study.spec import StudySpec
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
 GREY, PALE = "#767676", "#C4C4C4"
-
-SYMBOLS = {
-    "method.alpha": r"$\alpha$",
-    "method.lambda": r"$\lambda$",
-    "method.epsilon": r"$\epsilon$",
-    "method.tau_plus": r"$\tau^{+}$",
-    "method.beta": r"$\beta$",
-    "method.sigma2": r"$\sigma^{2}$",
-    "method.temperature": r"$\tau$",
-    "method.positives": r"$M$",
-    "data.rho": r"$\rho$",
-}
+PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, "#CC79A7", "#56B4E9", "#F0E442", BLACK)  # beyond these, other marks
 
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere
@@ -142,5 +131,5 @@ def legend(figure: Figure, axes: Axes, **options: Any) -> None:
     """One legend below everything, of what the axes name."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
-        columns = len(handles) if sum(map(len, names)) < 72 else 3
+        columns = len(handles) if sum(len(name) + 8 for name in names) < 95 else 3
         figure.legend(handles, names, loc="outside lower left", ncols=columns, handletextpad=0.4, **options)

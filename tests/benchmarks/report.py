@@ -3,7 +3,7 @@
     uv run python tests/benchmarks/report.py                      one such study
     uv run python tests/benchmarks/report.py --trials 1000        a smaller one
 
-Prints seconds and the process's peak memory after each phase. The ledger is written beforehand, event by event as a
+Prints seconds of processor time and the process's peak memory after each phase. The ledger is written beforehand, event by event as a
 study writes it but without waiting for the disk; it lies in a temporary folder.
 """
 
@@ -83,17 +83,18 @@ def main() -> None:
         print(
             f"{given.trials} trials, {given.epochs} epochs, {len(METRICS)} metrics: {path.stat().st_size / 1e6:.0f} MB"
         )
-        report(path, given.trials, given.epochs, Path(folder) / "report")
+        report(path, given.trials, given.epochs)
 
 
-def report(path: Path, trials: int, epochs: int, out: Path) -> None:
+def report(path: Path, trials: int, epochs: int) -> None:
     """Each phase of `write_report` by itself."""
     phases = Phases()
     from study.analysis import trials_frame
     from study.analysis.content import report_page
     from study.analysis.figures import FIGURES
+    from study.analysis.interactive import INTERACTIVE
     from study.analysis.page import to_html, to_markdown
-    from study.analysis.report import png
+    from study.analysis.report import pdf, png
     from study.record import StudyRecord
     from study.spec import load_study
 
@@ -104,18 +105,24 @@ def report(path: Path, trials: int, epochs: int, out: Path) -> None:
     phases.done("read and fold")
     trials_frame(spec, record).to_csv()
     phases.done("trials.csv")
-    pictures = {}
+    drawn, plots = {}, {}
     for name, draw in FIGURES.items():
-        figure = draw(spec, record)
-        if figure:
-            pictures[name] = png(figure)
-        phases.done(f"figure {name}")
-    page = report_page(spec, record, pictures)
+        if figure := draw(spec, record):
+            drawn[name] = figure
+            phases.done(f"figure {name}")
+        if figure and name in INTERACTIVE:
+            plots[name] = INTERACTIVE[name](spec, record).to_json()
+            phases.done(f"plotly {name}")
+    pictures = {name: png(figure) for name, figure in drawn.items()}
+    phases.done("PNG")
+    papers = {name: pdf(figure) for name, figure in drawn.items()}
+    phases.done("PDF")
+    page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
     phases.done("content")
-    to_markdown(page)
-    html = to_html(page, pictures)
+    files = {"report.md": to_markdown(page), "report.html": to_html(page, pictures, plots)}
     phases.done("page")
-    print(f"page: {len(html) / 1e6:.1f} MB")
+    sizes = {**files, **{f"{name}.pdf": content for name, content in papers.items()}}
+    print(", ".join(f"{name} {len(content) / 1e6:.1f} MB" for name, content in sizes.items()))
 
 
 if __name__ == "__main__":
