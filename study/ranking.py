@@ -102,11 +102,15 @@ def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 
 def mean_score(spec: StudySpec, trials: Sequence[TrialRecord]) -> Score | None:
     """The score of the means over trials of each metric at the last epoch, None if a trial lacks one."""
+    if not all(trial.reports for trial in trials) or not trials:
+        return None
+    if len(trials) == 1:
+        return spec.objective.score(trials[0].reports[-1])
     means: dict[str, float | None] = {}
-    for name in spec.objective.needed if trials else ():
+    for name in spec.objective.needed:
         values = [value for trial in trials if (value := trial.last(name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
-    return spec.objective.score(means) if trials else None
+    return spec.objective.score(means)
 
 
 def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
@@ -137,6 +141,8 @@ def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
 
 
 def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    if trial.state != "complete":
+        return None
     seeds = [trial, *record.repeats_of(trial.number, "replicate")]
     wanted = 1 if trial.stage == "final" else spec.search.replicates
     score = mean_score(spec, seeds)

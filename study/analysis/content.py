@@ -1,6 +1,7 @@
 """What the report says, section by section, as a `study.analysis.page.Page`."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,12 +10,17 @@ import pandas as pd
 from study.analysis import tables, words, worth
 from study.analysis.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
 from study.analysis.compare import final_side, sides
+from study.analysis.figures import CURVES
 from study.analysis.frame import trials_frame
 from study.analysis.message import caveats, message
 from study.analysis.page import Page, Picture, Points, Section, Table, Text
+from study.analysis.parallel import LINES
 from study.ranking import candidates
 from study.record import StudyRecord
 from study.spec import StudySpec, rungs
+
+LISTED = 200
+"""Trials in the page; the table of more is slow to show, and read by nobody."""
 
 
 def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> Page:
@@ -32,18 +38,33 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Best configurations", [Table(configurations), Text(_ranked(spec, record))])
         if len(configurations)
         else None,
-        Section("Figures", drawn) if drawn else None,
+        Section("Figures", [*drawn, *_thinned(record)]) if drawn else None,
         Section("What the models learned", [Text(WHICH_MODELS), *looked]) if looked else None,
         Section("Trials", [Table(tables.printed_counts(record)), *_worth(spec, record)]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(shown)]) if shown else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > 2 else None,
-        Section("All trials", [Table(tables.printed_trials(spec, trials_frame(spec, record)))], folded=True)
-        if record.trials
-        else None,
+        _trials(spec, record) if record.trials else None,
     ]
     return Page(f"Study {spec.name}", message(spec, record), [section for section in sections if section])
+
+
+def _thinned(record: StudyRecord) -> list[Text]:
+    if len(record.trials) <= min(CURVES, LINES):
+        return []
+    return [Text("Of many trials, figures of lines draw some, evenly chosen, and so do those that one can point at.")]
+
+
+def _trials(spec: StudySpec, record: StudyRecord) -> Section:
+    """Every trial, or of a large study the best."""
+    if len(record.trials) <= LISTED:
+        return Section("All trials", [Table(tables.printed_trials(spec, trials_frame(spec, record)))], folded=True)
+    first = [*record.by_stage("baseline"), *(one.trial for one in candidates(record, spec)), *record.trials.values()]
+    chosen = dict(list({trial.number: trial for trial in first}.items())[:LISTED])
+    table = tables.printed_trials(spec, trials_frame(spec, replace(record, trials=chosen)))
+    said = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
+    return Section(f"{LISTED} trials", [Text(said), Table(table)], folded=True)
 
 
 def _titled(title: str) -> str:

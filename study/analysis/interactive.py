@@ -127,9 +127,10 @@ def parallel(spec: StudySpec, record: StudyRecord) -> go.Figure:
             }
         )
     dimensions.append({"label": escape(spec.metric), "values": values, **_percent(spec.metric)})
-    figure = _figure(height=420, margin={"l": 70, "r": 40, "t": 60, "b": 30})
+    longest = max((len(str(name)) for name in dimensions[0]["ticktext"]), default=0)
+    figure = _figure(height=440, margin={"l": 40 + 7 * longest, "r": 40, "t": 90, "b": 30})
     line = {"color": values, "colorscale": _colours(spec), "showscale": True, "colorbar": _percent(spec.metric)}
-    figure.add_trace(go.Parcoords(dimensions=dimensions, line=line))
+    figure.add_trace(go.Parcoords(dimensions=dimensions, line=line, labelangle=-20 if len(dimensions) > 5 else 0))
     return figure
 
 
@@ -191,7 +192,7 @@ def _figure(
     figure.update_annotations(font_size=13)
     font = {"family": "system-ui, sans-serif", "size": 13, "color": BLACK}
     below = {"orientation": "h", "x": 0, "y": -0.2 if rows == 1 else -0.12, "yanchor": "top", "yref": "paper"}
-    margin = {"l": 60, "r": 20, "t": 30, "b": 90}
+    margin = {"l": 60, "r": 20, "t": 55 if subplot_titles else 30, "b": 90}
     figure.update_layout(template="plotly_white", height=height, font=font, legend=below, hovermode="closest")
     figure.update_layout(**{"margin": margin, **layout})
     return figure
@@ -288,7 +289,8 @@ def _percent(metric: str) -> dict[str, Any]:
 def _scaled_axis(scale: Scale, key: str) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": _label(key)}
     if scale.names:
-        return {**axis, "tickvals": list(range(len(scale.names))), "ticktext": [escape(name) for name in scale.names]}
+        short = [name if len(name) <= 12 else f"{name[:11]}…" for name in scale.names]  # all of it where one points
+        return {**axis, "tickvals": list(range(len(short))), "ticktext": [escape(name) for name in short]}
     if not scale.domain.log:
         return axis
     low, high = scale.ends()

@@ -47,7 +47,10 @@ def parallel(spec: StudySpec, record: StudyRecord) -> Figure | None:
         axes.plot(*line.T, color=colour, linewidth=2.4, linestyle=style, label=name, zorder=5)
     for place, scale in enumerate(scales.values()):
         _ticks(axes, place, scale)
-    axes.set_xticks(range(len(scales) + 1), [*(_name(key) for key in scales), plain(spec.metric)])
+    axes.set_xticks(range(len(scales) + 1), [*(_name(key, len(scales) > 4) for key in scales), plain(spec.metric)])
+    if len(scales) > 4:
+        for text in axes.get_xticklabels():
+            text.set(rotation=30, ha="right", rotation_mode="anchor", fontsize=9)
     axes.set_xlim(-0.35, len(scales) + 0.05)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -88,8 +91,10 @@ def _ticks(axes: Axes, place: int, scale: Scale) -> None:
         axes.annotate(plain(name), (place, share), **spot)
 
 
-def _name(key: str) -> str:
-    return f"{SYMBOLS[key]}\n{key}" if key in SYMBOLS else plain(key).replace(".", ".\n", 1)
+def _name(key: str, short: bool) -> str:
+    """A parameter's name below its axis, on two lines or on one."""
+    name, separator = (plain(key.split(".")[1]), " ") if short else (plain(key), "\n")
+    return f"{SYMBOLS[key]}{separator}{name}" if key in SYMBOLS else name
 
 
 def _title(spec: StudySpec, shown: int, count: int) -> str:

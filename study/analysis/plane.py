@@ -25,7 +25,6 @@ from study.analysis.style import (
     plain,
     styled,
 )
-from study.objective import Score, front
 from study.ranking import Candidate, Spread, baseline, candidates
 from study.record import StudyRecord
 from study.spec import StudySpec
@@ -109,8 +108,12 @@ def confirmed(
 def pareto(found: Sequence[tuple[float, float]], across: str, up: str) -> list[int]:
     """Positions of the points (across, up) that no other is better than in both metrics, from left to right."""
     signs = [1 if METRICS[name.split("/")[1]].mode == "max" else -1 for name in (across, up)]
-    scores = [Score(point, (signs[0] * point[0], signs[1] * point[1]), 0.0) for point in found]
-    return sorted(front(scores), key=lambda place: found[place])
+    gains = [(signs[0] * x, signs[1] * y) for x, y in found]
+    kept: list[int] = []
+    for place in sorted(range(len(found)), key=lambda place: gains[place], reverse=True):
+        if not kept or gains[place][1] > gains[kept[-1]][1] or gains[place] == gains[kept[-1]]:
+            kept.append(place)
+    return sorted(kept, key=lambda place: found[place])
 
 
 def _plane(spec: StudySpec, record: StudyRecord, across: str, up: str, fronted: bool) -> Figure | None:
@@ -217,11 +220,11 @@ def _title(points: list[tuple[Candidate, Any]], reference: Candidate | None, acr
     if reference and (at := point(reference, across, up)):
         said.append(("baseline", at))
     texts = [f"{words.value(up, y)} at {words.value(across, x)} ({name})" for name, (x, y) in said]
-    return f"{_short(up)} at {_short(across)}: {' against '.join(texts)}"
+    return f"{_short(up)} at {_short(across)}: {', '.join(texts)}"
 
 
 def _short(name: str) -> str:
-    return name.split("/")[1].replace("_", " ")
+    return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
 def _worded(name: str) -> str:

@@ -1,6 +1,7 @@
 """The study's metric over two parameters at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from study.analysis import words
-from study.analysis.importance import importances
+from study.analysis.importance import best_values
 from study.analysis.scale import Scale
 from study.analysis.style import BEST_MARK, GREY, RASTERIZED, fade, label, legend, metric_axis, new, plain, styled
 from study.ranking import candidates, searched
@@ -49,21 +50,21 @@ class Plane:
 
 
 def plane(spec: StudySpec, record: StudyRecord) -> Plane | None:
-    """Over the two parameters with numbers for values that matter most; the first two before that is known.
+    """Over the two parameters with numbers for values that matter most by PED-ANOVA, else over the first two.
 
-    None if there are no two, or fewer than three complete trials.
+    Parameters that no three complete trials have together make no plane. None if there are no such two.
     """
-    known = list(importances(spec, record).index)
-    numeric = [key for key, domain in spec.search.space.items() if _is_numeric(domain)]
-    first = sorted(numeric, key=lambda key: known.index(key) if key in known else len(known))[:2]
-    if len(first) < 2:
-        return None
-    across, up = (key for key in numeric if key in first)  # in the study file's order
-    scales = Scale.of(spec.search.space[across]), Scale.of(spec.search.space[up])
-    empty = Plane((across, up), scales, [], np.empty((0, 3)))
-    found = [(one, at) for one in searched(record, spec) if (at := empty.at(one.trial))]
-    spots = np.array([(*at, one.value) for one, at in found])
-    return Plane((across, up), scales, [one.trial for one, _ in found], spots) if len(found) >= 3 else None
+    shares = best_values(spec, record)
+    numeric = {key: Scale.of(domain) for key, domain in spec.search.space.items() if _is_numeric(domain)}
+    pairs = sorted(combinations(numeric, 2), key=lambda pair: -sum(shares[key][0] for key in pair if key in shares))
+    complete = searched(record, spec)
+    for across, up in pairs:
+        empty = Plane((across, up), (numeric[across], numeric[up]), [], np.empty((0, 3)))
+        found = [(one, at) for one in complete if (at := empty.at(one.trial))]
+        if len(found) >= 3:
+            spots = np.array([(*at, one.value) for one, at in found])
+            return replace(empty, trials=[one.trial for one, _ in found], spots=spots)
+    return None
 
 
 @styled

@@ -90,9 +90,12 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def listed(items: Iterable[Any]) -> str:
-    """`1`, `1 and 2`, `1, 2 and 3`."""
-    *front, last = [str(item) for item in items] or [MISSING]
+def listed(items: Iterable[Any], most: int = 12) -> str:
+    """`1`, `1 and 2`, `1, 2 and 3`; of more than `most`, the first ones and how many there are beside."""
+    found = [str(item) for item in items] or [MISSING]
+    if len(found) > most:
+        return f"{', '.join(found[: most - 2])} and {len(found) - most + 2} more"
+    *front, last = found
     return f"{', '.join(front)} and {last}" if front else last
 
 

@@ -1,6 +1,6 @@
 """Studies for the tests: real ledgers, written event by event and folded as every reader folds them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,10 @@ class Writer:
         state: str | None = "complete",
         test: float | None = None,
         metric: str = "val/accuracy",
+        also: Mapping[str, float] | None = None,
         **given: Any,
     ) -> int:
-        """One trial with its metric at each epoch; state None: it is still running."""
+        """One trial with its metric at each epoch, and others that stay; state None: it is still running."""
         number, reason = next(self.trials), given.pop("reason", None)
         default = BASELINE if stage == "baseline" else PARAMS
         self.append("trial", trial=number, stage=stage, **{"params": default, "seed": 0} | given)
@@ -46,7 +47,8 @@ class Writer:
         self.append("started", trial=number, node="here")
         for epoch, value in enumerate(values, start=1):
             self.clock += 2.0
-            self.append("report", trial=number, epoch=epoch, metrics={"train/loss": 2.0 / epoch, metric: value})
+            metrics: dict[str, float | None] = {"train/loss": 2.0 / epoch, **(also or {})}
+            self.append("report", trial=number, epoch=epoch, metrics=metrics | {metric: value})
         if state:
             self.append("ended", trial=number, state=state, reason=reason)
         if test is not None:
@@ -105,3 +107,26 @@ def frozen_ledger(writer: Callable[[], Writer]) -> Path:
 def frozen(frozen_ledger: Path) -> StudyRecord:
     """What it tells."""
     return StudyRecord.load(frozen_ledger)
+
+
+@pytest.fixture(scope="session")
+def wide(writer: Callable[[], Writer]) -> StudyRecord:
+    """A study of which every figure can be drawn: alpha alone decides, gaps and worst groups differ."""
+    study = writer()
+    fair = {"val/equalized_odds": 0.2, "val/worst_group_accuracy": 0.3}
+    study.trial("baseline", [0.3, 0.4, 0.45, 0.5], also=fair)
+    for number in range(14):
+        alpha = 10 ** (-2 * number / 13)
+        params = {
+            "method.alpha": alpha,
+            "method.lambda": number * 0.618 % 2,
+            "method.epsilon": [0.0, 0.1, 0.5][number % 3],
+        }
+        value = 0.9 - 0.3 * number / 13
+        fair = {"val/equalized_odds": 0.05 + value / 10, "val/worst_group_accuracy": value - 0.1}
+        study.trial("search", [0.2, 0.3, value - 0.1, value], params=params, also=fair)
+    study.trial("search", [0.2], state="pruned", params=params, also=fair)
+    for repeats, value in ((0, 0.5), (1, 0.85)):
+        for seed in (1, 2):
+            study.trial("confirm", [value, value + seed / 100], seed=seed, repeats=repeats, also=fair, test=value)
+    return study.record()

@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.image import imread
+from plotly.offline import get_plotlyjs
 
 from study.analysis import tables, write_report
 from study.analysis.content import report_page
 from study.analysis.figures import FIGURES
+from study.analysis.interactive import INTERACTIVE
 from study.analysis.page import escape, to_html, to_markdown
 from study.analysis.report import png
 from study.errors import UserError
 from study.spec import load_study
 
+DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "bought"}  # of the frozen study
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
 
 
@@ -43,11 +46,12 @@ def report(spec, frozen, tmp_path_factory):
 
 def test_every_file_is_there(report):
     files = sorted(str(path.relative_to(report)) for path in report.rglob("*") if path.is_file())
-    assert files == sorted(["report.html", "report.md", "trials.csv", *(f"figures/{name}.png" for name in FIGURES)])
+    figures = [f"figures/{name}.{suffix}" for name in DRAWN for suffix in ("pdf", "png")]
+    assert files == sorted(["report.html", "report.md", "trials.csv", *figures])
 
 
 def test_figures_show_something(report):
-    for path in (report / "figures").iterdir():
+    for path in (report / "figures").glob("*.png"):
         pixels = imread(path)
         assert pixels.shape[1] == 1260
         assert np.mean(pixels[..., :3].min(axis=2) < 0.9) > 0.01
@@ -56,11 +60,17 @@ def test_figures_show_something(report):
 def test_the_page_needs_nothing_else(report):
     html = (report / "report.html").read_text()
     read = Reader(html)
-    assert len(read.loaded) == len(FIGURES)
+    assert len(read.loaded) == len(DRAWN)
     assert all(source.startswith("data:image/png;base64,iVBOR") for source in read.loaded)
-    assert not {"script", "link", "iframe"} & set(read.tags)
-    assert "url(" not in html
-    assert "@import" not in html
+    assert not {"link", "iframe"} & set(read.tags)
+    assert (
+        read.tags.count("script") == len(DRAWN & INTERACTIVE.keys()) + 2
+    )  # Plotly, a figure each, and what draws them
+    own = html.replace(get_plotlyjs(), "")
+    assert len(own) < len(html) - 4e6
+    assert not re.search(r"url\(|@import|https?://", own)
+    assert "default-src 'none'" in own  # the browser itself refuses what would go out
+    assert "showSendToCloud: false" in own
 
 
 def test_both_forms_say_the_same(report):
@@ -90,7 +100,7 @@ def test_the_settings_begin_with_what_the_data_are_called(report):
 
 def test_linked_figures_exist(report):
     linked = re.findall(r"\]\((figures/.*?)\)", (report / "report.md").read_text())
-    assert len(linked) == len(FIGURES)
+    assert len(linked) == len(DRAWN)
     assert all((report / link).is_file() for link in linked)
 
 
@@ -111,18 +121,21 @@ def test_user_text_is_text(writer, tmp_path):
     spec = load_study("quickstart", ["search.trials=2"])
     study = writer()
     study.trial("search", [0.5], reason=HOSTILE, state="failed")
+    study.trial("search", [0.5], params={"method.alpha": 0.1, "data.key": HOSTILE})
     study.append("opened", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
     object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
     write_report(spec, study.record(), tmp_path)
     read = Reader((tmp_path / "report.html").read_text())
-    assert not {"script", "b", "i"} & set(read.tags)
+    assert not {"b", "i"} & set(read.tags)
+    drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
+    assert read.tags.count("script") == len(drawn & INTERACTIVE.keys()) + 2
     assert '<script>alert("x")</script>' in "".join(read.text)
     markdown = (tmp_path / "report.md").read_text()
     assert not re.search(r"(?<!\\)<", markdown)
     assert not re.search(r"(?<!\\)!\[\]", markdown.replace("!\\[\\]", ""))
     rows = [line for line in markdown.splitlines() if line.startswith("| 0 |")]
     assert len(rows) == 1
-    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 13
+    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 14
 
 
 @pytest.mark.parametrize(
@@ -180,6 +193,7 @@ def test_a_partly_finished_study_has_a_report(spec, final_spec, writer, tmp_path
 def test_a_figure_of_a_former_report_goes(spec, writer, tmp_path):
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "progress.png").touch()
+    (tmp_path / "figures" / "tsne.pdf").touch()
     study = writer()
     study.trial("search", [], state="failed")
     write_report(spec, study.record(), tmp_path)
@@ -219,11 +233,12 @@ def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, clos
         study.trial(stage, values, state, test, params=params, seed=seed, repeats=repeats)
     record = study.record("complete" if closed else None)
     figures = {name: function(spec, record) for name, function in FIGURES.items()} if draw == 3 else {}
-    pictures = {name: b"" for name, figure in figures.items() if figure}
-    for name in pictures:
-        figures[name].draw_without_rendering()
-    page = report_page(spec, record, pictures)
-    markdown, html = to_markdown(page), to_html(page, pictures)
+    drawn = {name: figure for name, figure in figures.items() if figure}
+    for name, figure in drawn.items():
+        figure.draw_without_rendering()
+        assert name not in INTERACTIVE or INTERACTIVE[name](spec, record).data
+    page = report_page(spec, record, dict.fromkeys(drawn, "title"))
+    markdown, html = to_markdown(page), to_html(page, dict.fromkeys(drawn, b""))
     assert not re.search(r"\| (nan|None|<NA>) \|", markdown)
     assert html.endswith("</html>")
     summary = tables.summary(spec, record)

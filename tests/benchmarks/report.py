@@ -3,8 +3,8 @@
     uv run python tests/benchmarks/report.py                      one such study
     uv run python tests/benchmarks/report.py --trials 1000        a smaller one
 
-Prints seconds of processor time and the process's peak memory after each phase. The ledger is written beforehand, event by event as a
-study writes it but without waiting for the disk; it lies in a temporary folder.
+Prints seconds of processor time and the process's peak memory after each phase. The ledger is written beforehand,
+event by event as a study writes it but without waiting for the disk; it lies in a temporary folder.
 """
 
 import argparse
