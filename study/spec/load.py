@@ -111,8 +111,8 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     found = forms(given, search.space)
     domains = written_out(search.space, found, problems)
     check_space(domains, given, found, problems)
-    check_points(points(search), given, problems)
-    complete(given, found, [], problems)
+    sound = check_points(points(search), given, problems)
+    complete(given, found, sound, problems)
     problems.raise_any()
     try:
         searched = space(domains, given, found)
@@ -124,10 +124,12 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     cases = check_cases(searched, problems)
     check_values(searched, given, cases, problems)
     problems.raise_any()
-    enqueue = search.enqueue
-    if wants_papers and not (enqueue := configurations(searched, given)):
-        problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
     trials = search.trials if search.trials is not None else MOST_TRIALS
+    enqueue = search.enqueue
+    if wants_papers:
+        enqueue = configurations(searched, given)[: trials - (search.baseline is not None)]
+        if not enqueue:
+            problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
     sections = complete(given, found, [*cases, *points(search).values()], problems)
     problems.raise_any()
