@@ -142,13 +142,13 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
-    from study.analysis.report import write_report
+    from study import run as running
     from study.home import Home
-    from study.record import StudyRecord
 
-    folder = Home.locate().find(name)
-    page = write_report(folder.spec(), StudyRecord.load(folder.ledger_file), out or folder.report)
+    page, untracked = running.report(Home.locate(), name, out)
     _print_json({"name": name, "page": str(page)}) if as_json else print(page)
+    if untracked:
+        print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.worth import best_so_far, budget, printed_worth, rungs, would_have_stopped
+from study.analysis.worth import best_so_far, budget, printed_worth, would_have_stopped
 from study.objective import Score
 from study.spec import StudySpec
 from study.sweep.early_stopping import early_stopping
@@ -60,29 +60,6 @@ def test_a_study_without_trials(spec, writer):
     assert budget(spec, empty).loc["all", "trials"] == 0
     assert would_have_stopped(spec, empty).empty
     assert printed_worth(spec, empty).empty
-
-
-def test_rungs():
-    assert rungs(quickstart("train.epochs=20")) == [4, 12]
-    assert rungs(quickstart("train.epochs=4")) == []
-    assert rungs(quickstart("search.early_stopping={name: none}")) == []
-    assert rungs(quickstart("search.early_stopping={name: asha, brackets: 2}")) == []
-
-
-HALVING = quickstart(
-    "train.epochs=4", "search.early_stopping={name: asha, grace: 1, reduction: 2}", "search.confirm={top: 1, seeds: 2}"
-)
-HALVED = [
-    Told("baseline", [0.9, 0.9, 0.9, 0.1]),
-    Told("search", [0.3, 0.3, 0.3, 0.3]),
-    Told("search", [0.5, 0.6, 0.7, 0.8]),
-    Told("search", [0.6], "pruned"),
-    Told("search", [0.1], "pruned"),
-    Told("confirm", [0.9, 0.9, 0.9, 0.1], seed=1, repeats=0),
-    Told("confirm", [0.9, 0.9, 0.9, 0.1], seed=2, repeats=0),
-    Told("confirm", [0.2, 0.6, 0.7, 0.8], seed=1, repeats=2),
-    Told("confirm", [0.35, 0.6, 0.7, 0.9], seed=2, repeats=2),
-]
 
 
 def test_whether_the_best_would_have_been_stopped():

@@ -4,9 +4,10 @@
 
 Both have the same number of trials and the same seeds, in pairs: the sampler's seed is 0, 1 ..., the training seed 0,
 10 ..., so that no two pairs confirm on the same seeds. Studies are kept in HOME: called again, it goes on with the one
-that was cut off and leaves those that are complete. Printed are mean and sample standard deviation over the pairs, and of the differences within them:
-epochs of the search and of all trials, minutes from the first trial's start to the end, and the accuracies of the
-configuration that the study chose, on its fresh seeds: validation, which chose it, and test, which did not.
+that was cut off and leaves those that are complete. Printed are mean and sample standard deviation over the pairs, and
+of the differences within them: epochs of the search and of all trials, minutes from the first trial's start to the end,
+and the accuracies of the configuration that the study chose, on its fresh seeds: validation, which chose it, and test,
+which did not.
 """
 
 import argparse
