@@ -34,6 +34,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home;
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")]
 Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")]
 Rename = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
+More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on: so many more trials.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -72,12 +73,12 @@ def run(
 
 
 @app.command()
-def resume(name: Name, quiet: Quiet = False) -> None:
-    """Go on with a study after a stop or a crash. Example: study resume quickstart"""
+def resume(name: Name, trials: More = None, quiet: Quiet = False) -> None:
+    """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
     from study import run as running
     from study.home import Home
 
-    _show(running.resume(Home.locate(), name, _view(quiet)))
+    _show(running.resume(Home.locate(), name, _view(quiet), trials))
 
 
 @app.command()
@@ -141,13 +142,29 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
-    from study.analysis.report import write_report
+    from study import run as running
+    from study.home import Home
+
+    page, untracked = running.report(Home.locate(), name, out)
+    _print_json({"name": name, "page": str(page)}) if as_json else print(page)
+    if untracked:
+        print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)
+
+
+@app.command()
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies of this home; see study list.")],
+    as_json: Json = False,
+) -> None:
+    """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
+    from study.analysis import studies
+    from study.analysis.page import markdown_table
     from study.home import Home
     from study.record import StudyRecord
 
-    folder = Home.locate().find(name)
-    page = write_report(folder.spec(), StudyRecord.load(folder.ledger_file), out or folder.report)
-    _print_json({"name": name, "page": str(page)}) if as_json else print(page)
+    folders = [Home.locate().find(name) for name in names]
+    found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    _print_json(found) if as_json else print(markdown_table(studies.printed(found)))
 
 
 @app.command()

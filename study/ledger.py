@@ -15,7 +15,8 @@ Events, each with `time` in seconds since the epoch:
 | ended | trial, state, reason |
 | tested | trial, metrics: the test split was read |
 | untested | trial, reason: it should have been, and could not |
-| closed | state: the driver let go of the study |
+| extended | trials: how many configurations the search may try from now on |
+| closed | state, enough: the driver let go of the study; which limit ended the search |
 """
 
 import fcntl

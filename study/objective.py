@@ -90,9 +90,27 @@ def order(scores: Sequence[Score]) -> list[int]:
 
     Ties keep their order.
     """
-    left, found = list(range(len(scores))), []
-    while left:
-        front = [one for one in left if not any(scores[other].dominates(scores[one]) for other in left)]
-        found += sorted(front, key=lambda one: -scores[one].gains[0])
-        left = [one for one in left if one not in set(front)]
-    return found
+    fronts = _single(scores) if not scores or len(scores[0].gains) == 1 else _fronts(scores)
+    return sorted(range(len(scores)), key=lambda one: (fronts[one], -scores[one].gains[0]))
+
+
+def _single(scores: Sequence[Score]) -> Sequence[float]:
+    """With one metric the front follows from the constraints alone."""
+    return [one.violation for one in scores]
+
+
+def _fronts(scores: Sequence[Score]) -> Sequence[float]:
+    """The front of each score, the best is 0; those that miss a constraint come behind the others, by how much."""
+    import numpy as np
+
+    gains = np.array([one.gains for one in scores])
+    violation = np.array([one.violation for one in scores])
+    found = np.where(violation > 0, len(scores) + violation, -1.0)
+    front = 0
+    while (left := np.flatnonzero(found < 0)).size:
+        points = gains[left]
+        no_worse = (points[:, None] >= points[None]).all(2)
+        dominated = (no_worse & (points[:, None] > points[None]).any(2)).any(0)
+        found[left[~dominated]] = front
+        front += 1
+    return list(found)

@@ -49,7 +49,7 @@ def farewell(outcome: Outcome) -> list[str]:
 def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
     if spec.final_seeds is not None:
         return [f"next: study status {spec.name} --json"]
-    fresh = spec.seed + 1 + (spec.search.confirm.seeds if spec.search.confirm.top else 0)  # none that made the choice
+    fresh = spec.confirm_seeds.stop  # none that made the choice
     seeds = ",".join(str(seed) for seed in range(fresh, fresh + 3))
     return [f"next: study train {_short(folder.best_file)} --seeds {seeds}"]
 

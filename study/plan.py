@@ -11,46 +11,64 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     Epochs are the cost's unit: `most` if no trial were stopped, `expected` if early stopping stops as many as it means
     to (`study.spec.rungs.expected_epochs`).
     """
-    search, facts, stopping = spec.search, spec.facts, spec.search.early_stopping
+    search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
-    confirm = (min(search.confirm.top, searched) + baseline) * search.confirm.seeds if search.confirm.top else 0
+    confirm = confirm_trials(spec, spec.trials)
     return {
         "name": spec.name,
         "hash": spec.hash,
-        "data": dict(spec.base["data"]),
-        "title": facts.title or spec.base["data"]["name"],
+        "data": spec.data_sections,
+        "titles": spec.data_titles,
         "classes": facts.classes,
         "bias_classes": facts.bias_classes,
-        "space": {key: domain.model_dump(exclude_none=True) for key, domain in search.space.items()},
+        "space": {key: _searched(spec, key) for key in search.space},
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
-        "metric": f"{spec.metric} ({spec.mode})",
+        "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
+        "constraints": search.constraints,
+        "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
-        "trials": {"baseline": baseline, "search": searched, "confirm": confirm},
+        "trials": {
+            "baseline": baseline,
+            "search": searched,
+            "replicate": spec.trials * (search.replicates - 1),
+            "confirm": confirm,
+        },
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials + confirm) * spec.epochs,
+            "most": (spec.trials * search.replicates + confirm) * spec.epochs,
             "expected": round(
-                (baseline + confirm) * spec.epochs + searched * rungs.expected_epochs(stopping, spec.epochs)
+                (baseline * search.replicates + confirm) * spec.epochs
+                + searched * search.replicates * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
         "resources_per_trial": spec.resources.model_dump(),
     }
 
 
+def confirm_trials(spec: StudySpec, configurations: int) -> int:
+    """How many trials confirm the best of so many configurations, and the baseline."""
+    confirm, baseline = spec.search.confirm, int(spec.search.baseline is not None)
+    return (min(confirm.top, configurations - baseline) + baseline) * confirm.seeds if confirm.top else 0
+
+
 def text(document: dict[str, Any]) -> str:
     """The same for people."""
     trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
+    replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
+    limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
-        f"data: {document['title']}: {', '.join(f'{key} {value}' for key, value in document['data'].items())}",
+        f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
-        f"metric: {document['metric']}, sampler {document['sampler']}",
+        f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
         f"early stopping: {document['early_stopping']['words']}",
-        f"trials: {trials['baseline']} baseline + {trials['search']} searched, then {trials['confirm']} to confirm",
+        f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
+        "to confirm",
+        *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU",
@@ -58,8 +76,25 @@ def text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
+    """A domain, with all that decides whether a trial has the key as its `when`."""
+    found = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
+    condition = spec.space.condition(key)
+    return found | ({"when": condition} if condition else {})
+
+
+def _listed(section: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in section.items())
+
+
 def _domain(domain: dict[str, Any]) -> str:
+    where = " and ".join(f"{key} is {' or '.join(map(str, values))}" for key, values in domain.get("when", {}).items())
+    return f"{_values(domain)}{f', where {where}' if where else ''}"
+
+
+def _values(domain: dict[str, Any]) -> str:
     if "choices" in domain:
-        return "one of " + ", ".join(map(str, domain["choices"]))
+        names = ", ".join(map(str, domain["choices"]))
+        return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
     return f"{domain['low']:g} to {domain['high']:g}{', log' if domain['log'] else ''}{step}"

@@ -1,8 +1,10 @@
 """Which configuration of a study is best: one rule, used by driver, export, summary and report alike.
 
-A trial's value is the study's metric at its last epoch. Only complete trials count, never a part of one. Where
-the best configurations were all confirmed on fresh seeds, the mean over these decides, so that a lucky seed does not
-win; else the value of the search trial does. Ties go to the earlier trial. Only validation metrics are looked at.
+A configuration's value is the study's metric at the last epoch, the mean over its replicates where it has some. Only
+complete trials count, never a part of one. Where the best configurations were all confirmed on fresh seeds, the mean
+over these decides, so that a lucky seed does not win; else the value of the search does. Several metrics and
+constraints are ordered as `study.objective.order` does, ties go to the earlier trial. Only validation metrics are
+looked at.
 """
 
 import statistics
@@ -10,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from study.objective import Score, order
 from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 
@@ -33,15 +36,21 @@ class Candidate:
 
     Attributes:
         trial: the baseline, search or final trial.
-        value: its metric.
+        value: its metric, the first of several; the mean over `replicates`.
+        score: all its metrics, and by how much it misses the constraints.
+        replicates: the trial itself and those on further seeds that the search saw.
         repeats: its complete confirm trials.
         confirmed: the metric over these, None if there are none.
+        confirmed_score: the score of their means.
     """
 
     trial: TrialRecord
     value: float
+    score: Score
+    replicates: list[TrialRecord] = field(default_factory=list)
     repeats: list[TrialRecord] = field(default_factory=list)
     confirmed: Spread | None = None
+    confirmed_score: Score | None = None
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
@@ -69,15 +78,35 @@ def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 
 def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials by the value of the search alone, the best first."""
-    trials = [_candidate(trial, record, spec) for trial in record.by_stage("search")]
-    return sorted((one for one in trials if one), key=lambda one: _order(one, spec, confirmed=False))
+    trials = [one for trial in record.by_stage("search") if (one := _candidate(trial, record, spec))]
+    return _sorted(trials, [one.score for one in trials])
 
 
 def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """Candidates and baseline, the best first: a search that gained nothing has its baseline at the top."""
     reference, confirmed = baseline(record, spec), is_confirmed(record, spec)
     everyone = ([reference] if reference else []) + searched(record, spec)
-    return sorted(everyone, key=lambda one: _order(one, spec, confirmed))
+    everyone.sort(key=lambda one: one.trial.number)
+    first = [one for one in everyone if confirmed and one.confirmed_score]
+    others = [one for one in everyone if one not in first]
+    means = [one.confirmed_score for one in first if one.confirmed_score]
+    return _sorted(first, means) + _sorted(others, [one.score for one in others])
+
+
+def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """The configurations, the baseline among them, that no other is better than in every metric; the best first."""
+    everyone = ranked(record, spec)
+    scores = [one.score for one in everyone]
+    return [one for one in everyone if not any(other.dominates(one.score) for other in scores)]
+
+
+def mean_score(spec: StudySpec, trials: Sequence[TrialRecord]) -> Score | None:
+    """The score of the means over trials of each metric at the last epoch, None if a trial lacks one."""
+    means = {}
+    for name in spec.objective.needed:
+        values = [value for trial in trials if (value := trial.last(name)) is not None]
+        means[name] = statistics.fmean(values) if trials and len(values) == len(trials) else None
+    return spec.objective.score(means)
 
 
 def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
@@ -108,15 +137,15 @@ def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
 
 
 def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
-    value = trial.last(spec.metric)
-    if trial.state != "complete" or value is None:
+    seeds = [trial, *record.repeats_of(trial.number, "replicate")]
+    wanted = 1 if trial.stage == "final" else spec.search.replicates
+    score = mean_score(spec, seeds)
+    if score is None or len(seeds) < wanted or any(one.state != "complete" for one in seeds):
         return None
     repeats = [one for one in record.repeats_of(trial.number) if one.state == "complete"]
-    return Candidate(trial, value, repeats, spread(one.last(spec.metric) for one in repeats))
+    confirmed = spread(one.last(spec.metric) for one in repeats)
+    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec, repeats))
 
 
-def _order(one: Candidate, spec: StudySpec, confirmed: bool) -> tuple[bool, float, int]:
-    sign = -1.0 if spec.mode == "max" else 1.0
-    by_mean = confirmed and one.confirmed is not None
-    value = one.confirmed.mean if confirmed and one.confirmed else one.value
-    return not by_mean, sign * value, one.trial.number
+def _sorted(found: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
+    return [found[place] for place in order(scores)]

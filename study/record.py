@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from study import ledger
 
-Stage = Literal["baseline", "search", "confirm", "final"]
+Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
@@ -19,11 +19,11 @@ class TrialRecord:
 
     Attributes:
         number: from 0, in the order in which trials were decided on.
-        stage: baseline and search trials are what the search saw; confirm trials repeat the best of them on fresh
-            seeds; final trials train an exported configuration.
+        stage: baseline and search trials are what the search saw; replicates are the same on further seeds, and count
+            with them; confirm trials repeat the best on fresh seeds; final trials train an exported configuration.
         params: searched keys and their values.
         seed: `train.seed` of this trial.
-        repeats: number of the search trial that a confirm trial repeats.
+        repeats: number of the trial whose configuration a replicate or confirm trial repeats.
         state: `pruned` means stopped early; `interrupted` trials run again when the study is resumed.
         reason: who stopped a pruned trial, or why it failed.
         reports: metrics of each epoch, in order; key `epoch` counts from 1.
@@ -63,14 +63,24 @@ class StudyRecord:
         id: unique to the study, whatever it is called.
         sessions: the `opened` event of each driver that ran it.
         state: new, running, complete, interrupted or failed.
-        heard: (trial, epoch) of every report in the order of their coming, which early stopping depends on.
+        story: (event, trial, epoch) of every trial decided on, report and end in the order of their coming, which
+            early stopping and Optuna depend on.
+        extended: the number of configurations that the search was extended to, None if it was not.
+        enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
+        worked: seconds that drivers were at work.
+        busy: seconds that trials ran, all together.
     """
 
     id: str = ""
     trials: dict[int, TrialRecord] = field(default_factory=dict)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     state: str = "new"
-    heard: list[tuple[int, int]] = field(default_factory=list)
+    story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
+    extended: int | None = None
+    enough: str | None = None
+    worked: float = 0.0
+    busy: float = 0.0
+    _last: float = 0.0
     _repeats: dict[int, list[int]] = field(default_factory=dict)
 
     @classmethod
@@ -93,15 +103,22 @@ class StudyRecord:
 
     def apply(self, event: ledger.Event) -> None:
         """Take one event in."""
+        if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
+            self.worked += max(0.0, event["time"] - self._last)
+            self._last = event["time"]
         getattr(self, f"_{event['event']}")(event)
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
         return (trial for trial in list(self.trials.values()) if trial.stage in stages)
 
-    def repeats_of(self, number: int) -> list[TrialRecord]:
-        """The confirm trials of a trial."""
-        return [self.trials[repeat] for repeat in self._repeats.get(number, [])]
+    def repeats_of(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
+        """The trials of a stage that repeat a trial's configuration."""
+        return [one for repeat in self._repeats.get(number, []) if (one := self.trials[repeat]).stage == stage]
+
+    def limit(self, planned: int) -> int:
+        """How many configurations the search may try, of `planned` ones by its file."""
+        return self.extended or planned
 
     def counts(self) -> dict[str, int]:
         """How many trials are in each state, in the order of a trial's life."""
@@ -113,7 +130,10 @@ class StudyRecord:
 
     def _opened(self, event: ledger.Event) -> None:
         self.sessions.append(event)
-        self.state = "running"
+        self.state, self._last = "running", event["time"]
+
+    def _extended(self, event: ledger.Event) -> None:
+        self.extended, self.enough = event["trials"], None
 
     def _trial(self, event: ledger.Event) -> None:
         self.trials[event["trial"]] = TrialRecord(
@@ -121,6 +141,7 @@ class StudyRecord:
         )
         if "repeats" in event:
             self._repeats.setdefault(event["repeats"], []).append(event["trial"])
+        self.story.append(("trial", event["trial"], 0))
 
     def _started(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
@@ -129,11 +150,13 @@ class StudyRecord:
 
     def _report(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].reports.append({"epoch": event["epoch"], **event["metrics"]})
-        self.heard.append((event["trial"], event["epoch"]))
+        self.story.append(("report", event["trial"], event["epoch"]))
 
     def _ended(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
         trial.state, trial.reason, trial.ended = event["state"], event.get("reason"), event["time"]
+        self.busy += max(0.0, event["time"] - trial.started) if trial.started is not None else 0.0
+        self.story.append(("ended", trial.number, trial.epochs))
 
     def _tested(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].tested = event["metrics"]
@@ -142,7 +165,8 @@ class StudyRecord:
         self.trials[event["trial"]].untested = event["reason"]
 
     def _closed(self, event: ledger.Event) -> None:
-        self.state = event["state"]
+        self.state, self.enough = event["state"], event.get("enough")
         for trial in self.trials.values():
             if trial.state == "running":
                 trial.state = "interrupted"
+                self.busy += max(0.0, self._last - (trial.started or self._last))

@@ -1,4 +1,4 @@
-"""What runs next, and what came of it: the ledger is its memory, Optuna its adviser.
+"""What runs next, and what came of it: the ledger is its memory.
 
 A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm);
 then the test split, read only for what was chosen and for the baseline. A final training has one stage, its seeds,
@@ -16,7 +16,7 @@ from study.ledger import Ledger
 from study.record import ENDED, Stage, State, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.sampler import Sampler, Told
+from study.sweep.search import Decision, Search
 
 HOPELESS = 3
 """A study stops when its first so many trials have all failed."""
@@ -46,12 +46,12 @@ class Agenda:
     """
 
     def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
-        self.spec, self.record, self._ledger, self._rule = spec, record, ledger, rule
+        self.spec, self.record, self._ledger = spec, record, ledger
         self.stopping: str | None = None
-        self._sampler = Sampler(spec)
+        self._search = Search(spec, record, rule)
         self._testing: set[int] = set()
         self._done = False
-        self._recall()
+        self._finish_what_was_cut_off()
         self._unfinished = deque(
             trial
             for trial in record.trials.values()
@@ -62,17 +62,24 @@ class Agenda:
         """The next job; None: wait for one that runs; "done": nothing will follow."""
         if self.stopping:
             return "done"
-        if self._unfinished:
-            return Job("train", self._unfinished.popleft())
-        trial = self._next_searched() or self._next_confirm() or self._next_final()
-        if trial is not None:
-            return Job("train", trial)
+        while self._unfinished:
+            trial = self._unfinished.popleft()
+            if trial.state not in ENDED or trial.stage == "final":
+                return Job("train", trial)
+        decision = self._search.next() or self._next_confirm() or self._next_final()
+        if decision is not None:
+            return Job("train", self._decide(decision))
         for trial in self._to_test():
             if not trial.tested and trial.number not in self._testing:
                 self._testing.add(trial.number)
                 return Job("test", trial)
-        self._done = not self._any_running("baseline", "search", "confirm", "final")
+        self._done = not self._any_running("baseline", "search", "replicate", "confirm", "final")
         return "done" if self._done else None
+
+    @property
+    def enough(self) -> str | None:
+        """Which limit ended the search, None while it goes on or where there is none."""
+        return None if self.spec.final_seeds is not None else self._search.over
 
     @property
     def outcome(self) -> str:
@@ -101,8 +108,8 @@ class Agenda:
         self._write("report", trial=number, epoch=epoch, metrics=_finite(metrics))
         if epoch == self.spec.epochs:
             self._complete(trial)
-        elif self._stops(trial, epoch):
-            self._end(trial, "pruned", self._rule.name)
+        elif self._search.stops(trial, epoch):
+            self._end(trial, "pruned", self._search.rule.name)
         return trial.state == "running"
 
     def failed(self, number: int, reason: str) -> None:
@@ -110,7 +117,7 @@ class Agenda:
         if self.record.trials[number].state in ENDED:
             return
         self._end(self.record.trials[number], "failed", reason)
-        trials = self.record.trials.values()
+        trials = self.record.by_stage("baseline", "search", "confirm", "final")
         ended = [trial for trial in trials if trial.state in ENDED]
         if len(ended) >= HOPELESS and all(trial.state == "failed" for trial in ended):
             self.stopping = "failed"
@@ -124,26 +131,15 @@ class Agenda:
         """The test split could not be read with a trial's model."""
         self._write("untested", trial=number, reason=reason)
 
-    def _recall(self) -> None:
-        """Bring early stopping and Optuna to where the ledger is, and end what was cut off before its end was noted."""
-        for trial in list(self.record.by_stage("baseline", "search")):
-            self._sampler.adopt(trial.number, trial.params)
-        stopped: dict[int, bool] = {}
-        for number, epoch in self.record.heard:
-            trial = self.record.trials[number]
-            if epoch <= min(trial.epochs, self.spec.epochs - 1):
-                stopped[number] = self._stops(trial, epoch)
+    def _finish_what_was_cut_off(self) -> None:
+        """End the trials whose driver died between their last report and the note of their end."""
         for trial in list(self.record.trials.values()):
             if trial.state in ENDED:
-                self._tell(trial)
+                self._end_replicates(trial)
             elif trial.epochs == self.spec.epochs:
                 self._complete(trial)
-            elif stopped.get(trial.number):  # by its last epoch: one that went on behind a rung was let through
-                self._end(trial, "pruned", self._rule.name)
-
-    def _stops(self, trial: TrialRecord, epoch: int) -> bool:
-        score = self.spec.objective.score(trial.reports[epoch - 1])
-        return trial.stage == "search" and score is not None and self._rule.stops(trial.number, epoch, score)
+            elif self._search.stopped.get(trial.number):  # by its last epoch: behind a rung it was let through
+                self._end(trial, "pruned", self._search.rule.name)
 
     def _complete(self, trial: TrialRecord) -> None:
         if self.spec.objective.score(trial.reports[-1]) is None:
@@ -153,52 +149,46 @@ class Agenda:
 
     def _end(self, trial: TrialRecord, state: State, reason: str | None = None) -> None:
         self._write("ended", trial=trial.number, state=state, reason=reason)
-        self._tell(trial)
+        self._search.ended(trial)
+        self._end_replicates(trial)
 
-    def _tell(self, trial: TrialRecord) -> None:
-        scored = [(int(report["epoch"]), self.spec.objective.score(report)) for report in trial.reports]
-        course = [(epoch, score) for epoch, score in scored if score]
-        self._sampler.tell(Told(trial.number, trial.state, course, scored[-1][1] if scored else None))
+    def _end_replicates(self, leader: TrialRecord) -> None:
+        """What ended a configuration's first seed before its last epoch ends its other seeds."""
+        if leader.stage in ("baseline", "search") and leader.state in ("pruned", "failed"):
+            for trial in self.record.repeats_of(leader.number, "replicate"):
+                if trial.state not in ENDED:
+                    self._end(trial, "pruned", f"trial {leader.number}, its first seed, was {leader.state}")
 
     def _write(self, event: str, **fields: Any) -> None:
         self.record.apply(self._ledger.append(event, **fields))
 
-    def _add(self, stage: Stage, params: Mapping[str, Any], seed: int, repeats: int | None = None) -> TrialRecord:
+    def _decide(self, decision: Decision) -> TrialRecord:
         number = len(self.record.trials)
-        self._write("trial", trial=number, stage=stage, params=dict(params), seed=seed, repeats=repeats)
+        fields = {"stage": decision.stage, "params": dict(decision.params), "seed": decision.seed}
+        self._write("trial", trial=number, **fields, repeats=decision.repeats)
+        self._search.decided(self.record.trials[number])
         return self.record.trials[number]
 
-    def _next_searched(self) -> TrialRecord | None:
-        search = self.spec.search
-        given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-        position, number = len(list(self.record.by_stage("baseline", "search"))), len(self.record.trials)
-        if position >= self.spec.trials or self.spec.final_seeds is not None:
-            return None
-        if position >= len(given):
-            return self._add("search", self._sampler.ask(number), self.spec.seed)
-        self._sampler.adopt(number, given[position])
-        stage: Stage = "baseline" if search.baseline is not None and position == 0 else "search"
-        return self._add(stage, given[position], self.spec.seed)
-
-    def _next_confirm(self) -> TrialRecord | None:
+    def _next_confirm(self) -> Decision | None:
         """The baseline's repeats can run while the last searched trials do, those of the best only after them."""
-        chosen = ranking.to_confirm(self.record, self.spec, top=not self._any_running("baseline", "search"))
+        chosen = ranking.to_confirm(
+            self.record, self.spec, top=not self._any_running("baseline", "search", "replicate")
+        )
         have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("confirm")}
-        for trial in chosen:
-            for seed in range(self.spec.seed + 1, self.spec.seed + 1 + self.spec.search.confirm.seeds):
-                if (trial.number, seed) not in have:
-                    return self._add("confirm", trial.params, seed, repeats=trial.number)
-        return None
+        seeds = self.spec.confirm_seeds
+        wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
+        found = next(wanted, None)
+        return Decision("confirm", found[0].params, found[1], repeats=found[0].number) if found else None
 
-    def _next_final(self) -> TrialRecord | None:
+    def _next_final(self) -> Decision | None:
         have = {trial.seed for trial in self.record.by_stage("final")}
         seed = next((seed for seed in self.spec.final_seeds or () if seed not in have), None)
-        return None if seed is None else self._add("final", {}, seed)
+        return None if seed is None else Decision("final", {}, seed)
 
     def _to_test(self) -> list[TrialRecord]:
         """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best."""
         chosen = [ranking.baseline(self.record, self.spec)]
-        if not self._any_running("baseline", "search", "confirm"):
+        if not self._any_running("baseline", "search", "replicate", "confirm"):
             chosen.append(ranking.best(self.record, self.spec))
         repeats = [trial for one in chosen if one for trial in one.repeats]
         return repeats + [trial for trial in self.record.by_stage("final") if trial.state == "complete"]

@@ -1,0 +1,50 @@
+"""When a search has had enough, besides its number of trials."""
+
+from study.objective import Score
+from study.record import StudyRecord
+from study.spec import StudySpec
+
+
+class Budget:
+    """Time, GPU hours and a plateau, read from the record's own times: a resumed study counts on.
+
+    A study that was extended by a number of trials runs these, whatever its other limits say.
+    """
+
+    def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
+        self._search, self._record = spec.search, record
+        self._gpu = spec.resources.gpu
+        self._front: list[Score] = []
+        self._since = 0
+
+    @property
+    def spent(self) -> str | None:
+        """Which limit is reached, None if none is."""
+        search, record = self._search, self._record
+        if record.extended is not None:
+            return None
+        if search.time is not None and record.worked >= search.time:
+            return "time"
+        if search.gpu_hours is not None and record.busy * self._gpu >= search.gpu_hours * 3600:
+            return "gpu_hours"
+        if search.plateau is not None and self._since >= search.plateau.trials:
+            return "plateau"
+        return None
+
+    def settled(self, score: Score | None) -> None:
+        """A configuration has ended, with a score if it is complete.
+
+        Progress, which a plateau lacks, is to be better than the best before by more than `plateau.by`; with several
+        metrics, to be dominated by none before.
+        """
+        self._since += 1
+        if score is not None and all(self._adds_to(other, score) for other in self._front):
+            self._since = 0
+            self._front = [other for other in self._front if not score.dominates(other)] + [score]
+
+    def _adds_to(self, other: Score, score: Score) -> bool:
+        if len(score.gains) > 1:
+            return score != other and not other.dominates(score)
+        margin = self._search.plateau.by if self._search.plateau else 0.0
+        feasible = score.violation == other.violation == 0
+        return score.gains[0] > other.gains[0] + margin if feasible else score.dominates(other)
