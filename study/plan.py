@@ -18,11 +18,11 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     return {
         "name": spec.name,
         "hash": spec.hash,
-        "data": dict(spec.base["data"]),
-        "title": facts.title or spec.base["data"]["name"],
+        "data": spec.data_sections,
+        "titles": spec.data_titles,
         "classes": facts.classes,
         "bias_classes": facts.bias_classes,
-        "space": {key: domain.model_dump(exclude_none=True) for key, domain in search.space.items()},
+        "space": {key: _searched(spec, key) for key in search.space},
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
@@ -63,7 +63,7 @@ def text(document: dict[str, Any]) -> str:
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
-        f"data: {document['title']}: {', '.join(f'{key} {value}' for key, value in document['data'].items())}",
+        f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
@@ -78,9 +78,26 @@ def text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
+    """A domain, with all that decides whether a trial has the key as its `when`."""
+    found = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
+    condition = spec.space.condition(key)
+    return found | ({"when": condition} if condition else {})
+
+
+def _listed(section: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in section.items())
+
+
 def _domain(domain: dict[str, Any]) -> str:
+    where = " and ".join(f"{key} is {' or '.join(map(str, values))}" for key, values in domain.get("when", {}).items())
+    return f"{_values(domain)}{f', where {where}' if where else ''}"
+
+
+def _values(domain: dict[str, Any]) -> str:
     if "choices" in domain:
-        return "one of " + ", ".join(map(str, domain["choices"]))
+        names = ", ".join(map(str, domain["choices"]))
+        return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
     return f"{domain['low']:g} to {domain['high']:g}{', log' if domain['log'] else ''}{step}"
 

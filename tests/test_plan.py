@@ -42,7 +42,7 @@ def test_trials_by_stage(assignments: list[str], trials: dict[str, int]) -> None
 
 def test_the_data_are_called_by_their_title() -> None:
     document = plan(quickstart("data={name: biased_mnist, rho: 0.99}"))
-    assert document["title"] == "Biased-MNIST"
+    assert document["titles"] == ["Biased-MNIST"]
     assert "data: Biased-MNIST: name biased_mnist, rho 0.99" in text(document)
 
 

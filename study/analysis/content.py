@@ -14,7 +14,6 @@ from study.analysis.page import Page, Picture, Points, Section, Table, Text
 from study.ranking import candidates
 from study.record import StudyRecord
 from study.spec import StudySpec
-from study.spec.schema import Domain
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
@@ -93,7 +92,8 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     for section, values in spec.base.items():
         for key, given in values.items():
             dotted = f"{section}.{key}"
-            found[dotted] = _domain(search.space[dotted]) if dotted in search.space else words.setting(given)
+            found[dotted] = words.setting(given)
+    found |= {key: _searched(spec, key) for key in search.space}
     goal = spec.objective
     aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
     metric = f"at the last epoch: {'; '.join([*aims, *spec.search.constraints])}"
@@ -118,11 +118,15 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     return found
 
 
-def _domain(domain: Domain) -> str:
+def _searched(spec: StudySpec, key: str) -> str:
+    domain, condition = spec.search.space[key], spec.space.condition(key)
+    where = " and ".join(f"{one} is {' or '.join(map(words.setting, values))}" for one, values in condition.items())
+    more = f", where {where}" if where else ""
     if domain.choices is not None:
-        return f"searched: one of {words.setting(domain.choices)}"
-    more = (", log" if domain.log else "") + (f", step {words.setting(domain.step)}" if domain.step else "")
-    return f"searched: {words.setting(domain.low)} to {words.setting(domain.high)}{more}"
+        few = len(domain.choices) == 1
+        return f"{'always' if few else 'searched: one of'} {words.setting(domain.choices)}{more}"
+    scale = (", log" if domain.log else "") + (f", step {words.setting(domain.step)}" if domain.step else "")
+    return f"searched: {words.setting(domain.low)} to {words.setting(domain.high)}{scale}{more}"
 
 
 def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:

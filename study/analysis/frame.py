@@ -50,9 +50,11 @@ def metric_names(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
 
 
 def param(spec: StudySpec, trial: TrialRecord, key: str) -> Any:
-    """The value that a trial ran with, None for a key that the study file does not have."""
+    """The value that a trial ran with, None for a key that it did not have."""
+    if key in trial.params:
+        return trial.params[key]
     section, _, name = key.partition(".")
-    return trial.params.get(key, spec.base.get(section, {}).get(name))
+    return spec.sections.form(section, trial.params).get(name)
 
 
 def metric(trial: TrialRecord, name: str) -> float | None:
