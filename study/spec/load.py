@@ -8,6 +8,7 @@ from typing import Any
 
 from study.errors import UserError, nearest
 from study.objective import Constraint
+from study.spec import samplers
 from study.spec.checks import Problems, check
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
@@ -89,6 +90,8 @@ def resolve(document: Document) -> StudySpec:
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
+    for at, why in samplers.problems(spec.search, spec.space):
+        problems.add(at, why)
     for at, why in faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"])):
         problems.add(at, why)
     for place, why in check_trials(spec.sections, spec.describe, spec.space, spec.space.cases(), points(search)):
@@ -126,8 +129,9 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     enqueue = search.enqueue
     if wants_papers and not (enqueue := configurations(searched, given)):
         problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
-    trials = search.trials if search.trials is not None else MOST_TRIALS
-    search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
+    search = search.model_copy(update={"space": domains, "enqueue": enqueue})
+    if search.trials is None:
+        search = search.model_copy(update={"trials": samplers.trials(search, searched) or MOST_TRIALS})
     sections = complete(given, found, [*cases, *points(search).values()], problems)
     problems.raise_any()
     return search, sections

@@ -1,12 +1,12 @@
-"""A space as a grid, and what the samplers cannot search."""
+"""A space as a grid; what the samplers cannot search."""
 
 from itertools import islice
 
 import pytest
 from helpers import quickstart
 
+from study.errors import UserError
 from study.spec import StudySpec, grid
-from study.spec.samplers import problems
 from study.spec.schema import Domain
 
 
@@ -34,14 +34,14 @@ def test_the_values_of_a_key(domain: Domain, whole: bool, expected: list[object]
 def test_cells_come_in_the_files_order_and_leave_out_what_does_not_apply() -> None:
     space = spec_of(
         "grid",
-        "train.optimizer: {choices: [sgd, adam]}, train.momentum: {choices: [0.5, 0.9], when: {train.optimizer: [sgd]}}, "
-        "method.lambda: {low: 0, high: 1, step: 1}",
+        "train.optimizer: {choices: [sgd, adam]}, method.lambda: {low: 0, high: 1, step: 1}, "
+        "train.momentum: {choices: [0.5, 0.9], when: {train.optimizer: [sgd]}}",
     ).space
     assert list(grid.cells(space)) == [
-        {"train.optimizer": "sgd", "train.momentum": 0.5, "method.lambda": 0.0},
-        {"train.optimizer": "sgd", "train.momentum": 0.5, "method.lambda": 1.0},
-        {"train.optimizer": "sgd", "train.momentum": 0.9, "method.lambda": 0.0},
-        {"train.optimizer": "sgd", "train.momentum": 0.9, "method.lambda": 1.0},
+        {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.5},
+        {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.9},
+        {"train.optimizer": "sgd", "method.lambda": 1.0, "train.momentum": 0.5},
+        {"train.optimizer": "sgd", "method.lambda": 1.0, "train.momentum": 0.9},
         {"train.optimizer": "adam", "method.lambda": 0.0},
         {"train.optimizer": "adam", "method.lambda": 1.0},
     ]
@@ -61,22 +61,37 @@ WHEN = "train.optimizer: {choices: [sgd, adam]}, train.momentum: {low: 0.5, high
 
 
 @pytest.mark.parametrize(
-    ("sampler", "space", "given", "at", "why"),
+    ("sampler", "space", "given", "message"),
     [
-        ("grid", "method.lambda: {low: 0.0, high: 1.0}", (), "search.space.method.lambda", "has no step"),
-        ("grid", "model.width: {low: 4, high: 64, log: true}", (), "search.space.model.width", "has no step"),
-        ("grid", f"method.alpha: {STEPS}, method.lambda: {STEPS}", (), "search.space", "more than 100000 cells"),
-        ("cmaes", "method.lambda: {low: 0.0, high: 1.0}", (TWO,), "search.sampler", "one metric"),
-        ("cmaes", "method.epsilon: {choices: [0.0, 0.5]}", (), "search.space.method.epsilon", "only ranges"),
-        ("cmaes", WHEN.replace("[sgd, adam]", "[sgd]"), (), "search.space.train.momentum", "condition"),
-        ("gp", WHEN, (), "search.space.train.momentum", "condition"),
+        ("grid", "method.lambda: {low: 0.0, high: 1.0}", (), "method.lambda: the range 0.0 to 1.0 has no step"),
+        (
+            "grid",
+            "model.width: {low: 4, high: 64, log: true}",
+            (),
+            "model.width: the range 4 to 64 has no step",
+        ),
+        ("grid", f"method.alpha: {STEPS}, method.lambda: {STEPS}", (), "search.space: has more than 100000 cells"),
+        ("cmaes", "method.lambda: {low: 0.0, high: 1.0}", (TWO,), "search.sampler: 'cmaes' given for several metrics"),
+        ("cmaes", "method.epsilon: {choices: [0.0, 0.5]}", (), "search.space.method.epsilon: has choices"),
+        ("gp", WHEN, (), "search.space.train.momentum: is not in every trial, as gp needs it"),
     ],
 )
-def test_what_a_sampler_cannot_search_is_told(
-    sampler: str, space: str, given: tuple[str, ...], at: str, why: str
+def test_what_a_sampler_cannot_search_is_told_at_load(
+    sampler: str, space: str, given: tuple[str, ...], message: str
 ) -> None:
-    spec = spec_of("random", space, *given)
-    assert problems(spec) == []
-    ((key, message),) = problems(spec.replace_sampler(sampler))
-    assert ".".join(key) == at
-    assert why in message
+    spec_of("random", space, *given)
+    with pytest.raises(UserError) as error:
+        spec_of(sampler, space, *given)
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("baseline", "expected"),
+    [("null", 6), ("{method.lambda: 0.5, method.epsilon: 0.1}", 6), ("{method.lambda: 0.6, method.epsilon: 0.1}", 7)],
+)
+def test_a_grid_without_a_number_of_trials_has_one_for_each_cell(baseline: str, expected: int) -> None:
+    cells = "search.space={method.lambda: {low: 0, high: 1, step: 0.5}, method.epsilon: {choices: [0.0, 0.1]}}"
+    given = (cells, f"search.baseline={baseline}", "search.trials=null")
+    assert quickstart("search.sampler=grid", *given).trials == expected
+    assert quickstart("search.sampler=random", *given).trials == 100
