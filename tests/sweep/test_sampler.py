@@ -230,7 +230,7 @@ def test_another_process_suggests_the_same() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [(LIMITED,), (SEVERAL,), (SEVERAL, LIMITED)])
 def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
-    spec = spec_of("gp", MIXED, *given)
+    spec = spec_of("gp", SMOOTH, *given)
     story = grown(spec, 20)
     last = next(at for at, event in enumerate(story) if not isinstance(event, Told) and event[0] == 19)
     assert replayed(spec, story[:last]).ask(19) == asked(story)[19]
