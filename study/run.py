@@ -100,9 +100,6 @@ def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, v
     return _run(home, final.extend(home, spec), datasets, view)
 
 
-<<<<<<< HEAD
-def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View) -> Outcome:
-=======
 def report(home: Home, name: str, out: Path | None = None) -> tuple[Path, str | None]:
     """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
 
@@ -119,8 +116,7 @@ def report(home: Home, name: str, out: Path | None = None) -> tuple[Path, str | 
     return page, None if out else refresh(home, folder, _report_files(folder))
 
 
-def _run(home: Home, folder: StudyFolder, dataset: Dataset, view: View) -> Outcome:
->>>>>>> h-tracking
+def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View) -> Outcome:
     from study.sweep.driver import drive
 
     spec, ledger = folder.spec(), Ledger(folder.ledger_file)

@@ -62,6 +62,22 @@ def test_a_study_without_trials(spec, writer):
     assert printed_worth(spec, empty).empty
 
 
+HALVING = quickstart(
+    "train.epochs=4", "search.early_stopping={name: asha, grace: 1, reduction: 2}", "search.confirm={top: 1, seeds: 2}"
+)
+HALVED = [
+    Told("baseline", [0.9, 0.9, 0.9, 0.1]),
+    Told("search", [0.3, 0.3, 0.3, 0.3]),
+    Told("search", [0.5, 0.6, 0.7, 0.8]),
+    Told("search", [0.6], "pruned"),
+    Told("search", [0.1], "pruned"),
+    Told("confirm", [0.9, 0.9, 0.9, 0.1], seed=1, repeats=0),
+    Told("confirm", [0.9, 0.9, 0.9, 0.1], seed=2, repeats=0),
+    Told("confirm", [0.2, 0.6, 0.7, 0.8], seed=1, repeats=2),
+    Told("confirm", [0.35, 0.6, 0.7, 0.9], seed=2, repeats=2),
+]
+
+
 def test_whether_the_best_would_have_been_stopped():
     """At epoch 1 the search saw 0.3, 0.5, 0.6, 0.1: before trial 2 the cut-off was 0.3, in the end the median 0.4."""
     found = would_have_stopped(HALVING, record(*HALVED))
