@@ -13,7 +13,7 @@ from study.tracking.progress import STUDY
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
 
-AT_ONCE = 6
+AT_ONCE = 8
 """Requests that a server gets at the same time, each for another run."""
 
 

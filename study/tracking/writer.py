@@ -14,7 +14,7 @@ from study.tracking.events import FOLDED, Events, milliseconds
 from study.tracking.progress import STUDY, Progress
 from study.tracking.store import Store
 
-SHARE = 2000
+SHARE = 500
 """Events that are brought at once."""
 
 
