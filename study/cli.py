@@ -152,6 +152,22 @@ def report(
 
 
 @app.command()
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies of this home; see study list.")],
+    as_json: Json = False,
+) -> None:
+    """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
+    from study.analysis import studies
+    from study.analysis.page import markdown_table
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folders = [Home.locate().find(name) for name in names]
+    found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    _print_json(found) if as_json else print(markdown_table(studies.printed(found)))
+
+
+@app.command()
 def export(
     name: Name,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],

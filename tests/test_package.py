@@ -31,7 +31,7 @@ ALLOWED = {
     "sweep": {"data", "errors", "home", "ledger", "objective", "provenance", "ranking", "record", "spec", "training"},
     "summary": {"ranking", "record", "spec"},
     "tracking": {"errors", "home", "ledger", "ranking", "record", "spec", "summary"},
-    "analysis": {"errors", "ranking", "record", "spec", "training"},
+    "analysis": {"errors", "home", "ranking", "record", "spec", "summary", "training"},
 }
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""
 

@@ -27,8 +27,9 @@ class JobSearcher(Searcher):
         if job == "done":
             return str(Searcher.FINISHED)
         model = str(self._folder.model_file(job.trial.number)) if job.needs_model_file else None
-        work = {"kind": job.kind, "trial": job.trial.number, "model": model}
-        return {**job.trial.params, "train.seed": job.trial.seed, "job": work}
+        params = {**job.trial.params, "train.seed": job.trial.seed}
+        document = self._agenda.spec.trial_document(params)
+        return {**params, "job": {"kind": job.kind, "trial": job.trial.number, "model": model, "document": document}}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: the scheduler hears of every end."""
