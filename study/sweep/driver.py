@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from study.data import Dataset
-from study.errors import UserError
+from study.errors import Stopped, UserError
 from study.home import StudyFolder
-from study.ledger import Ledger
+from study.ledger import Ledger, TakenOver
 from study.provenance import provenance
-from study.record import StudyRecord
+from study.record import ENDED, StudyRecord
 from study.spec import StudySpec
-from study.sweep.agenda import Agenda
+from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
 from study.sweep.local_ray import local_ray
 
@@ -23,7 +23,7 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
     """Run a study, or go on with one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
-    on from there. SIGINT and SIGTERM end it within seconds; trials that ran then run again from their first epoch.
+    on from there. SIGINT and SIGTERM end it within seconds; trials that ran then go on from their last checkpoints.
 
     Args:
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
@@ -31,6 +31,7 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
 
     Raises:
         UserError: the data are not those that the study began with, or Ray cannot start.
+        Stopped: there is no room on the disk, or another driver took the study over.
     """
     if record.state == "running":  # the last driver died without a word
         record.apply(ledger.append("closed", state="interrupted"))
@@ -39,13 +40,24 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
     told = {"data": dataset.fingerprint, "dataset": dataset.facts.title or spec.base["data"]["name"], "spec": spec.hash}
     record.apply(ledger.append("opened", **provenance(), **told))
     state, enough = "interrupted", None
+    _tidy(folder, record)
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
             _tune(agenda, folder, dataset)
         state, enough = agenda.outcome, agenda.enough
+    except CannotGoOn as trouble:
+        raise Stopped(f"{trouble}. Nothing is lost; then go on with it: study resume {spec.name}") from trouble
     finally:
-        record.apply(ledger.append("closed", state=state, enough=enough))
+        with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
+            record.apply(ledger.append("closed", state=state, enough=enough))
+
+
+def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
+    """Remove checkpoints that no trial will go on from; a driver that was killed leaves some."""
+    needed = {folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED}
+    for path in set(folder.checkpoints.glob("*")) - needed:
+        path.unlink()
 
 
 def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:
@@ -56,8 +68,9 @@ def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:
 
     spec = agenda.spec
     work = tune.with_parameters(run_job, base=dict(spec.base), dataset=dataset)
+    bundles = {alone: _bundle(spec, alone) for alone in (False, True)}
     tuner = tune.Tuner(
-        tune.with_resources(work, {"cpu": spec.resources.cpu, "gpu": spec.resources.gpu}),
+        tune.with_resources(work, lambda config: tune.PlacementGroupFactory([bundles[config["job"]["alone"]]])),
         tune_config=tune.TuneConfig(
             metric=None,
             search_alg=JobSearcher(agenda, folder),
@@ -78,11 +91,16 @@ def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:
         tuner.fit()
 
 
+def _bundle(spec: StudySpec, alone: bool) -> dict[str, float]:
+    """What Ray sets aside for a job; `alone`: on its GPU."""
+    return {"CPU": spec.resources.cpu, "GPU": max(1.0, spec.resources.gpu) if alone else spec.resources.gpu}
+
+
 def _slots(spec: StudySpec) -> int:
     """How many trials run at once: as many as the resources allow, or fewer where the study says so."""
     import ray
 
-    there, wanted = ray.cluster_resources(), {"CPU": spec.resources.cpu, "GPU": spec.resources.gpu}
+    there, wanted = ray.cluster_resources(), _bundle(spec, alone=False)
     fits = min(math.floor(there.get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items() if amount > 0)
     return max(1, min(fits, spec.search.concurrency or fits))
 

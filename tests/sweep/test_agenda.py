@@ -20,6 +20,7 @@ from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import HOPELESS, Agenda, Job
 from study.sweep.early_stopping import early_stopping
+from study.sweep.failures import Failure
 
 Score = Callable[[TrialRecord, int], float | None]
 """The metric of a trial at an epoch; None: the trial fails there."""
@@ -45,8 +46,7 @@ def failing(trial: TrialRecord, epoch: int) -> float | None:
     return None if trial.number % 5 == 3 and epoch == 2 else score(trial, epoch)
 
 
-class Cut(Exception):
-    """The driver dies here."""
+BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
 
 
 class Course:
@@ -93,7 +93,7 @@ class Course:
             return True
         value = self.score(job.trial, epoch)
         if value is None:
-            self.agenda.failed(number, "broken")
+            self.agenda.failed(number, BROKEN)
             return False
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0})
 
@@ -335,7 +335,7 @@ def test_an_error_after_a_trials_end_changes_nothing(tmp_path: Path, begin: Call
     course = begin(tmp_path / "ledger.jsonl", spec_of())
     number = complete(course)
     before = course.ledger.path.read_bytes()
-    course.agenda.failed(number, "its process died")
+    course.agenda.failed(number, DIED)
     assert course.record.trials[number].state == "complete"
     assert course.ledger.path.read_bytes() == before
 
