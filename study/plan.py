@@ -11,10 +11,10 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     Epochs are the cost's unit: `most` if no trial were stopped, `expected` if trials at each rung were like each other,
     so that ASHA let one in `reduction` go on.
     """
-    search, facts = spec.search, spec.facts
+    search, facts, goal = spec.search, spec.facts, spec.objective
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
-    confirm = (min(search.confirm.top, searched) + baseline) * search.confirm.seeds if search.confirm.top else 0
+    confirm = confirm_trials(spec, spec.trials)
     return {
         "name": spec.name,
         "hash": spec.hash,
@@ -25,17 +25,33 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "space": {key: domain.model_dump(exclude_none=True) for key, domain in search.space.items()},
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
-        "metric": f"{spec.metric} ({spec.mode})",
+        "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
+        "constraints": search.constraints,
+        "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": search.early_stopping.model_dump(),
-        "trials": {"baseline": baseline, "search": searched, "confirm": confirm},
+        "trials": {
+            "baseline": baseline,
+            "search": searched,
+            "replicate": spec.trials * (search.replicates - 1),
+            "confirm": confirm,
+        },
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials + confirm) * spec.epochs,
-            "expected": round((baseline + confirm) * spec.epochs + searched * _expected_epochs(spec)),
+            "most": (spec.trials * search.replicates + confirm) * spec.epochs,
+            "expected": round(
+                (baseline * search.replicates + confirm) * spec.epochs
+                + searched * search.replicates * _expected_epochs(spec)
+            ),
         },
         "resources_per_trial": spec.resources.model_dump(),
     }
+
+
+def confirm_trials(spec: StudySpec, configurations: int) -> int:
+    """How many trials confirm the best of so many configurations, and the baseline."""
+    confirm, baseline = spec.search.confirm, int(spec.search.baseline is not None)
+    return (min(confirm.top, configurations - baseline) + baseline) * confirm.seeds if confirm.top else 0
 
 
 def text(document: dict[str, Any]) -> str:
@@ -43,14 +59,18 @@ def text(document: dict[str, Any]) -> str:
     trials, epochs, stopping = document["trials"], document["epochs"], document["early_stopping"]
     resources = document["resources_per_trial"]
     rule = f"asha, rungs from epoch {stopping['grace']}, one in {stopping['reduction']} goes on"
+    replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
+    limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
         f"data: {document['title']}: {', '.join(f'{key} {value}' for key, value in document['data'].items())}",
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
-        f"metric: {document['metric']}, sampler {document['sampler']}",
+        f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
         f"early stopping: {rule if stopping['name'] == 'asha' else 'none'}",
-        f"trials: {trials['baseline']} baseline + {trials['search']} searched, then {trials['confirm']} to confirm",
+        f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
+        "to confirm",
+        *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU",

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from study import ranking
+from study.plan import confirm_trials
 from study.record import StudyRecord
 from study.spec import StudySpec
 
@@ -136,14 +137,10 @@ class Progress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        return spec.trials + self._confirms()
+        return self._configurations() * spec.search.replicates + confirm_trials(spec, self._configurations())
 
-    def _confirms(self) -> int:
-        confirm = self._spec.search.confirm
-        if confirm.top == 0:
-            return 0
-        searched = self._spec.trials - (self._spec.search.baseline is not None)
-        return (min(confirm.top, searched) + (self._spec.search.baseline is not None)) * confirm.seeds
+    def _configurations(self) -> int:
+        return self._record.limit(self._spec.trials)
 
     def _done(self) -> int:
         return sum(trial.epochs for trial in list(self._record.trials.values()))
@@ -151,11 +148,12 @@ class Progress:
     def _expected(self) -> float:
         """Epochs that the study will have run: a trial to come counts as much as the ended ones did."""
         spec = self._spec
-        ended = [trial for trial in self._record.by_stage("baseline", "search") if trial.ended is not None]
+        ended = [trial for trial in self._record.by_stage("baseline", "search", "replicate") if trial.ended is not None]
         mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
-        return spec.trials * mean + self._confirms() * spec.epochs
+        tries = self._configurations() * spec.search.replicates
+        return tries * mean + confirm_trials(spec, self._configurations()) * spec.epochs
 
 
 COLOURS = {

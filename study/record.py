@@ -58,6 +58,11 @@ class TrialRecord:
         """Epochs that were reported."""
         return len(self.reports)
 
+    @property
+    def why(self) -> str | None:
+        """Who stopped a pruned trial; how and why a failed one failed."""
+        return f"{self.kind}: {self.reason}" if self.kind else self.reason
+
     def last(self, metric: str) -> float | None:
         """The metric at the last reported epoch, None if there is none or it is not a number."""
         return self.reports[-1].get(metric) if self.reports else None
@@ -141,7 +146,7 @@ class StudyRecord:
         self.state, self._last = "running", event["time"]
 
     def _extended(self, event: ledger.Event) -> None:
-        self.extended = event["trials"]
+        self.extended, self.enough = event["trials"], None
 
     def _trial(self, event: ledger.Event) -> None:
         self.trials[event["trial"]] = TrialRecord(

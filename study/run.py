@@ -80,7 +80,9 @@ def _extend(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
     ledger = Ledger(folder.ledger_file)
     try:
         record = StudyRecord.fold(read(folder.ledger_file))
-        record.apply(ledger.append("extended", trials=record.limit(spec.trials) + int(trials)))
+        tried = len(list(record.by_stage("baseline", "search")))
+        planned = record.limit(spec.trials) if record.enough in (None, "trials") else tried
+        record.apply(ledger.append("extended", trials=planned + int(trials)))
         return record
     finally:
         ledger.close()

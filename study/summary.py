@@ -11,19 +11,33 @@ from study.spec import StudySpec
 def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     """State, trials by state, baseline and best with what is known of them; plain values for JSON."""
     best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
+    several = len(spec.objective.metrics) > 1
     document: dict[str, Any] = {
         "name": spec.name,
         "state": record.state,
         "metric": spec.metric,
+        "metrics": list(spec.objective.metrics),
+        "constraints": spec.search.constraints,
         "trials": record.counts(),
         "epochs": sum(trial.epochs for trial in record.trials.values()),
-        "failures": {trial.number: trial.reason for trial in record.trials.values() if trial.state == "failed"},
+        "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
     }
     if spec.final_seeds is not None:
         return document | {"final": _final(spec, record)}
     return document | {
         "baseline": _candidate(spec, reference) if reference else None,
         "best": _candidate(spec, best) if best else None,
+        "search_ended_by": record.enough,
+        **({"front": [_front(spec, one) for one in ranking.front(record, spec)]} if several else {}),
+    }
+
+
+def _front(spec: StudySpec, one: Candidate) -> dict[str, Any]:
+    return {
+        "trial": one.trial.number,
+        "params": one.trial.params,
+        "values": dict(zip(spec.objective.metrics, one.score.values, strict=True)),
+        "violation": one.score.violation,
     }
 
 
@@ -44,7 +58,12 @@ PARTS = {"mean": "", "sd": "_sd", "n": "_n"}
 
 
 def _own(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, Any]:
-    return {name: metrics[name] for name in (spec.metric, spec.test_metric) if name in metrics}
+    return {name: metrics[name] for name in _shown(spec) if name in metrics}
+
+
+def _shown(spec: StudySpec) -> list[str]:
+    """The metrics that the study is about, on the validation and the test split."""
+    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
 
 
 def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
@@ -57,8 +76,12 @@ def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return found
-    found += _rows(rows, [spec.metric, spec.test_metric])
+    found += _rows(rows, _shown(spec))
     best = document["best"]
+    if missed := spec.search.constraints and best["violation"]:
+        found.append(f"no configuration keeps {', '.join(spec.search.constraints)}; the best misses by {missed:.4g}")
+    if "front" in document and len(document["front"]) > 1:
+        found.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
     found.append("best: " + ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items()))
     untested = [trial for trial in record.trials.values() if trial.untested]
     found += [f"test split not read for trial {trial.number}: {trial.untested}" for trial in untested]
@@ -79,11 +102,12 @@ def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[st
 
 
 def _candidate(spec: StudySpec, one: Candidate) -> dict[str, Any]:
-    trials = one.repeats or [one.trial]
+    trials = one.repeats or one.replicates
     return {
         "trial": one.trial.number,
         "params": one.trial.params,
         "search_value": one.value,
+        "violation": (one.confirmed_score or one.score).violation,
         "seeds": [trial.seed for trial in trials],
         "metrics": _metrics(trials),
     }

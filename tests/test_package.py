@@ -28,6 +28,7 @@ ALLOWED = {
     "ranking": {"objective", "record", "spec"},
     "home": {"errors", "ledger", "spec"},
     "provenance": set(),
+    "published": {"errors"},
     "sweep": {"data", "errors", "home", "ledger", "objective", "provenance", "ranking", "record", "spec", "training"},
     "summary": {"ranking", "record", "spec"},
     "tracking": {"home", "ledger", "record", "spec", "summary"},
@@ -85,6 +86,7 @@ def test_a_wheel_finds_its_study_files(tmp_path: Path) -> None:
         wheel.extractall(site)
     assert (site / "study" / "search_spaces" / "quickstart.yaml").is_file()
     assert (site / "study" / "analysis" / "templates" / "report.html.j2").is_file()
+    assert (site / "study" / "published" / "fairkl-table12.yaml").is_file()
     done = subprocess.run(
         [
             sys.executable,

@@ -74,11 +74,16 @@ def _ranked(spec: StudySpec, record: StudyRecord) -> str:
 
 
 def _budget(spec: StudySpec, record: StudyRecord) -> list[Text]:
-    ended = [trial for trial in record.by_stage("baseline", "search") if trial.state in ("complete", "pruned")]
+    ended = [
+        trial for trial in record.by_stage("baseline", "search", "replicate") if trial.state in ("complete", "pruned")
+    ]
     if not any(trial.state == "pruned" for trial in ended):
         return []
     run, full = sum(trial.epochs for trial in ended), spec.epochs * len(ended)
     return [Text(f"Early stopping ran {run} of the {full} epochs of these searched trials, {100 * run / full:.0f}%.")]
+
+
+BETTER = {"max": "higher", "min": "lower"}
 
 
 def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
@@ -89,12 +94,16 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         for key, given in values.items():
             dotted = f"{section}.{key}"
             found[dotted] = _domain(search.space[dotted]) if dotted in search.space else words.setting(given)
-    metric = f"{spec.metric} at the last epoch, {'higher' if spec.mode == 'max' else 'lower'} is better"
+    goal = spec.objective
+    aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
+    metric = f"at the last epoch: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return found | {"metric": metric}
     stopping, confirm = search.early_stopping, search.confirm
     found["metric"] = metric
     found["search"] = f"{words.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    if search.replicates > 1:
+        found["replicates"] = f"a configuration's value is its mean over {search.replicates} seeds"
     found["baseline"] = (
         ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
     )

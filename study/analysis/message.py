@@ -37,13 +37,14 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     trials = list(record.trials.values())
     if is_search and chosen and reference is None:
         yield "There is no complete baseline, so what the search gained is not known."
-    planned, seen = spec.trials, sum(trial.stage in ("baseline", "search") for trial in trials)
+    planned, seen = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
     if is_search and seen < planned:
-        yield f"{seen} of the {planned} planned trials of the search were started."
+        ended = f": {words.LIMITS[record.enough]}" if record.enough in words.LIMITS else ""
+        yield f"{seen} of the {planned} planned trials of the search were started{ended}."
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{words.count(len(numbers), 'trial')} {state}: {words.listed(numbers)}."
-    reasons = Counter(trial.reason or "no reason given" for trial in trials if trial.state == "failed")
+    reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
     for reason, count in reasons.items():
         yield f"{words.count(count, 'trial')} failed: {reason}"
     blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]

@@ -10,6 +10,14 @@ from study.ranking import Spread
 
 MISSING = "-"
 
+LIMITS = {
+    "time": "its time was over",
+    "gpu_hours": "its GPU hours were spent",
+    "plateau": "it had come to a plateau",
+    "every cell of the grid": "there are no more cells in its grid",
+}
+"""Why a search ended before its number of trials."""
+
 
 def in_percent(metric: str) -> bool:
     """Whether a metric is printed in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""

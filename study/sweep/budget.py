@@ -34,15 +34,17 @@ class Budget:
     def settled(self, score: Score | None) -> None:
         """A configuration has ended, with a score if it is complete.
 
-        One that is not worse than all before counts as progress: by more than `plateau.by` in the metric, with several
-        metrics if no other dominates it.
+        Progress, which a plateau lacks, is to be better than the best before by more than `plateau.by`; with several
+        metrics, to be dominated by none before.
         """
         self._since += 1
-        if score is None or any(other == score or other.dominates(score) for other in self._front):
-            return
-        margin = self._search.plateau.by if self._search.plateau and len(score.gains) == 1 else 0.0
-        if all(other.violation > 0 or score.gains[0] > other.gains[0] + margin for other in self._front) or (
-            len(score.gains) > 1
-        ):
+        if score is not None and all(self._adds_to(other, score) for other in self._front):
             self._since = 0
-        self._front = [other for other in self._front if not score.dominates(other)] + [score]
+            self._front = [other for other in self._front if not score.dominates(other)] + [score]
+
+    def _adds_to(self, other: Score, score: Score) -> bool:
+        if len(score.gains) > 1:
+            return score != other and not other.dominates(score)
+        margin = self._search.plateau.by if self._search.plateau else 0.0
+        feasible = score.violation == other.violation == 0
+        return score.gains[0] > other.gains[0] + margin if feasible else score.dominates(other)

@@ -47,7 +47,7 @@ def failure(error: BaseException) -> Failure:
 
     cause = getattr(error, "cause", None) or error
     text = str(cause)
-    reason = f"{type(cause).__name__}: {text.strip()}".splitlines()[0][:300]
+    reason = f"{type(cause).__name__}: {text}".strip(": \n").splitlines()[0][:300]
     if isinstance(cause, torch.OutOfMemoryError) or any(sign in text for sign in GPU_FULL):
         return Failure("OOM", reason, alone=True)
     if isinstance(cause, MemoryError | exceptions.OutOfMemoryError) or any(sign in text for sign in HOST_FULL):

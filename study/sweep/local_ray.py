@@ -14,7 +14,6 @@ from study.spec.schema import Resources
 ENVIRONMENT = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else the workers of `uv run` build an environment of their own first
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # a trial without GPU must see none
-    "RAY_agent_register_timeout_ms": "120000",  # on a busy machine its helpers take their time
     "RAY_AIR_NEW_OUTPUT": "0",  # its banner is printed whatever the verbosity
     "RAY_USAGE_STATS_ENABLED": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the ledger is the log

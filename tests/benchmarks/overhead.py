@@ -1,0 +1,242 @@
+"""What a sweep costs beside its trials: this project against plain Ray Tune, and against Tune's MLflow callback.
+
+    uv run python tests/benchmarks/overhead.py empty      1,000 one-report trials, two at a time, TPE
+    uv run python tests/benchmarks/overhead.py reports    30 trials of 20 reports, MLflow on SQLite and on a server
+    uv run python tests/benchmarks/overhead.py growth     driver time per trial from 200 to 3,000 trials
+    uv run python tests/benchmarks/overhead.py steady     trials of 2 seconds: how busy the slots are
+
+Trials do nothing but report, so that what is measured is the service. Ways are run in turn, each in a process of its
+own with a Ray of its own, `--repeats` times; the table has the median and the range. Printed as JSON with `--json`.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SPACE = {"method.alpha": (1e-3, 1.0), "method.lambda": (0.0, 2.0), "method.epsilon": (0.0, 0.5)}
+METRICS = 15
+
+
+def value(params: dict[str, Any], report: int) -> float:
+    """A result that depends on the parameters, as a searcher expects."""
+    return 1.0 - (params["method.lambda"] - 1.0) ** 2 + 0.01 * report
+
+
+def study(trials: int, reports: int, seconds: float, tracking: str) -> dict[str, float]:
+    """This project, tracked: everything of `study run` but the trial."""
+    from ray import tune
+
+    import study.sweep.worker as worker
+    from study import data
+    from study.home import Home
+    from study.ledger import Ledger, read
+    from study.record import StudyRecord
+    from study.spec import load_study
+    from study.sweep.driver import drive
+    from study.tracking import Tracker
+
+    def job(config: dict[str, Any], **_: Any) -> None:
+        tune.report({"node": "here"})
+        for report in range(1, reports + 1):
+            time.sleep(seconds / reports)
+            extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
+            tune.report({"epoch": report, "metrics": {"val/accuracy": value(config, report), **extra}})
+
+    worker.run_job = job  # type: ignore[assignment]
+    space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())
+    given = [f"search.space={{{space}}}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
+    spec = load_study("quickstart", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
+    home = Home.locate()
+    folder = home.create(spec)
+    dataset, ledger = data.load(spec.base["data"]), Ledger(folder.ledger_file)
+    record = StudyRecord.fold(read(folder.ledger_file))
+    tracker = Tracker(home, folder, spec) if tracking != "none" else None
+    if tracker:
+        tracker.start()
+    drive(folder, spec, dataset, ledger, record)
+    drained = time.perf_counter()
+    if tracker and (trouble := tracker.finish()):
+        raise SystemExit(trouble)
+    first = min(trial.started or 0.0 for trial in record.trials.values())
+    ended = [trial.ended or 0.0 for trial in record.trials.values()]
+    assert len(record.trials) == trials
+    assert record.state == "complete"
+    return {"wall": max(ended) - first, "drain": time.perf_counter() - drained, **_rates(sorted(ended), first)}
+
+
+def plain(trials: int, reports: int, seconds: float, tracking: str) -> dict[str, float]:
+    """Ray Tune as its documentation has it, with OptunaSearch in memory and reused actors."""
+    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
+    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+    import optuna
+    import ray
+    from ray import tune
+    from ray.tune.search import ConcurrencyLimiter
+    from ray.tune.search.optuna import OptunaSearch
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    ended: list[float] = []
+    began: list[float] = []
+
+    class Times(tune.Callback):
+        def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+            began.append(time.time())
+
+        def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+            ended.append(time.time())
+
+    def job(config: dict[str, Any]) -> None:
+        for report in range(1, reports + 1):
+            time.sleep(seconds / reports)
+            extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
+            tune.report({"val/accuracy": value(config, report), **extra})
+
+    callbacks: list[Any] = [Times()]
+    if tracking != "none":
+        from ray.air.integrations.mlflow import MLflowLoggerCallback
+
+        callbacks.append(MLflowLoggerCallback(tracking_uri=tracking, experiment_name="plain"))
+    ray.init(address="local", include_dashboard=False, log_to_driver=False, configure_logging=False)
+    space = {key: tune.uniform(*ends) for key, ends in SPACE.items()}
+    sampler = optuna.samplers.TPESampler(seed=0, multivariate=True, group=True, constant_liar=True)
+    search = OptunaSearch(space, metric="val/accuracy", mode="max", sampler=sampler)
+    tuner = tune.Tuner(
+        tune.with_resources(job, {"cpu": 1}),
+        tune_config=tune.TuneConfig(search_alg=ConcurrencyLimiter(search, 2), num_samples=trials, reuse_actors=True),
+        run_config=tune.RunConfig(storage_path=tempfile.mkdtemp(), verbose=0, callbacks=callbacks),
+    )
+    tuner.fit()
+    ray.shutdown()
+    return {"wall": max(ended) - min(began), "drain": 0.0, **_rates(sorted(ended), min(began))}
+
+
+def _rates(ended: list[float], first: float) -> dict[str, float]:
+    """Milliseconds per trial within the first and the last fifth."""
+    fifth = max(1, len(ended) // 5)
+    return {
+        "first": 1000 * (ended[fifth - 1] - first) / fifth,
+        "last": 1000 * (ended[-1] - ended[-1 - fifth]) / fifth if len(ended) > fifth else float("nan"),
+    }
+
+
+WAYS = {"study": study, "plain": plain}
+
+
+def run(way: str, trials: int, reports: int = 1, seconds: float = 0.0, tracking: str = "own") -> dict[str, float]:
+    """One run in a process of its own; `tracking`: none, own (SQLite in the home) or an MLflow URI."""
+    with tempfile.TemporaryDirectory() as home:
+        environment = {key: one for key, one in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
+        environment |= {"STUDY_HOME": home, "MLFLOW_DISABLE_TELEMETRY": "true"}
+        if tracking == "own" and way == "plain":
+            tracking = f"sqlite:///{home}/plain.db"
+        elif tracking not in ("own", "none"):
+            environment["MLFLOW_TRACKING_URI"] = tracking
+        command = [sys.executable, __file__, "one", way, str(trials), str(reports), str(seconds), tracking]
+        done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{way} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+        return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def rounds(cases: dict[str, dict[str, Any]], repeats: int) -> dict[str, list[dict[str, float]]]:
+    """Every case in turn, `repeats` times."""
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in cases}
+    for _ in range(repeats):
+        for name, given in cases.items():
+            found[name].append(run(**given))
+            print(f"{name}: {found[name][-1]}", file=sys.stderr, flush=True)
+    return found
+
+
+def table(found: dict[str, list[dict[str, float]]], keys: list[str]) -> str:
+    """Median and range of each figure."""
+    lines = [f"{'':<34}" + "".join(f"{key:>28}" for key in keys)]
+    for name, runs in found.items():
+        cells = []
+        for key in keys:
+            values = sorted(one[key] for one in runs)
+            cells.append(f"{statistics.median(values):10.2f} ({values[0]:.2f} to {values[-1]:.2f})")
+        lines.append(f"{name:<34}" + "".join(f"{cell:>28}" for cell in cells))
+    return "\n".join(lines)
+
+
+def server() -> tuple[str, subprocess.Popen[bytes]]:
+    """An MLflow server on loopback with SQLite, as Tune's users have it."""
+    import urllib.request
+
+    folder, port = tempfile.mkdtemp(), 5511
+    command = ["mlflow", "server", "--port", str(port), "--workers", "1", "--backend-store-uri", "sqlite:///s.db"]
+    environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    path = Path(sys.executable).parent / command[0]
+    process = subprocess.Popen(
+        [str(path), *command[1:]], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    for _ in range(120):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
+            return f"http://127.0.0.1:{port}", process
+        except OSError:
+            time.sleep(1)
+    raise SystemExit("the MLflow server did not start")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["empty", "reports", "growth", "steady"])
+    parser.add_argument("--trials", type=int, default=None)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    process = None
+    if given.part == "empty":
+        trials = given.trials or 1000
+        cases: dict[str, Any] = {
+            "Tune + OptunaSearch, no MLflow": {"way": "plain", "trials": trials, "tracking": "none"},
+            "study, tracked on SQLite": {"way": "study", "trials": trials},
+        }
+        keys = ["wall", "drain"]
+    elif given.part == "reports":
+        uri, process = server()
+        size = {"trials": given.trials or 30, "reports": 20}
+        cases = {
+            "study, no tracking": {"way": "study", "tracking": "none", **size},
+            "study, SQLite": {"way": "study", **size},
+            "study, server": {"way": "study", "tracking": uri, **size},
+            "Tune + callback, SQLite": {"way": "plain", **size},
+            "Tune + callback, server": {"way": "plain", "tracking": uri, **size},
+        }
+        keys = ["wall", "drain"]
+    elif given.part == "growth":
+        sizes = [given.trials] if given.trials else [200, 1000, 3000]
+        cases = {f"study, {trials} trials": {"way": "study", "trials": trials} for trials in sizes}
+        keys = ["wall", "drain", "first", "last"]
+    else:
+        size = {"trials": given.trials or 60, "reports": 4, "seconds": 2.0}
+        cases = {"study, SQLite": {"way": "study", **size}}
+        keys = ["wall", "drain"]
+    try:
+        found = rounds(cases, given.repeats)
+    finally:
+        if process:
+            process.terminate()
+    if given.part == "steady":
+        for one in found["study, SQLite"]:
+            one["overhead"] = 1 - size["trials"] * 2.0 / (2 * one["wall"])
+        keys.append("overhead")
+    print(json.dumps(found) if given.json else table(found, keys))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["one"]:
+        _, _, way, trials, reports, seconds, tracking = sys.argv
+        print(json.dumps(WAYS[way](int(trials), int(reports), float(seconds), tracking)))
+    else:
+        main()

@@ -1,0 +1,217 @@
+"""The papers' tables: each file's form, its sense in our terms, and its numbers against the papers' texts.
+
+The texts are looked for in shared/papers beside the project, or in what `STUDY_PAPERS` names.
+"""
+
+import os
+import re
+from functools import cache
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from helpers import ROOT
+
+from study import data, methods, models
+from study.errors import UserError
+from study.knobs import knobs
+from study.published import PublishedTable, load, names
+from study.training.config import TrainOptions
+from study.training.metrics import METRICS
+
+PAPERS = Path(os.environ.get("STUDY_PAPERS", ROOT.parent / "shared" / "papers"))
+TEXTS = {
+    "fairkl": "fairkl-unbiased-supervised-contrastive.txt",
+    "dcl": "debiased-contrastive-learning.txt",
+    "cclk": "ccl-k-conditional-contrastive-kernel.txt",
+    "wcl": "wcl-difficulty-based-sampling.txt",
+    "fscl": "fscl-fair-supervised-contrastive.txt",
+}
+NEARBY = 6000
+"""Characters before and after a caption in which its table is looked for."""
+
+MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
+BESIDE_METRICS = {"condition_mse": "max"}
+
+EXAMPLE: dict[str, Any] = {
+    "name": "example",
+    "paper": {"title": "A title", "authors": "One et al.", "year": 2020, "key": "dcl"},
+    "source": "Table 1",
+    "caption": "A caption",
+    "metric": "test/accuracy",
+    "unit": "percent",
+    "trials": 3,
+    "spread": "standard deviation",
+    "rows_title": "Method",
+    "columns_title": "rho",
+    "columns": [
+        {"label": "0.9", "set": {"data.rho": 0.9}},
+        {"label": "gap", "metric": "test/equalized_odds", "unit": "fraction"},
+    ],
+    "rows": [
+        {"label": "one", "set": {"method.name": "One"}},
+        {"label": "two", "set": {"method.name": "Two"}, "prefix": "lbfgs"},
+        {"label": "three", "published_only": True},
+    ],
+    "cells": [["90.5 ± 1.5", "0.25"], ["-", "0.5 ± 0.1"], ["80", "0.2"]],
+}
+BETTER = {"text": "one is better", "better": [["one", "0.9"], ["two", "0.9"]]}
+
+
+@cache
+def table(name: str) -> PublishedTable:
+    return load(name)
+
+
+def mode(metric: str) -> str:
+    found = MEASURED.fullmatch(metric)
+    assert found is not None
+    name = found["metric"]
+    return BESIDE_METRICS[name] if name in BESIDE_METRICS else METRICS[name].mode
+
+
+def places(of: PublishedTable) -> list[tuple[str, str]]:
+    return [(row.label, column.label) for row in of.rows for column in of.columns]
+
+
+def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> None:
+    example = PublishedTable.model_validate(EXAMPLE)
+    first, gap = example.cell("one", "0.9"), example.cell("two", "gap")
+    assert (first.printed, first.value, first.spread) == ("90.5 ± 1.5", 0.905, 0.015)
+    assert (gap.value, gap.spread) == (0.5, 0.1)
+    assert (example.cell("two", "0.9").value, example.cell("three", "0.9").spread) == (None, None)
+    assert example.metric_of("one", "0.9") == "test/accuracy"
+    assert example.metric_of("two", "gap") == "test/lbfgs_equalized_odds"
+    assert example.where("one", "0.9") == {"method.name": "One", "data.rho": 0.9}
+    assert example.where("three", "0.9") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cells": [["1", "2"], ["3", "4"]]}, "rows of \\[2, 2\\] cells given, needed are 3 of 2"),
+        ({"cells": [["1", "2"], ["3", "4"], ["5", "6%"]]}, "'6%' is no cell"),
+        ({"rows": [{"label": "one"}] * 3}, "row labels given twice: one"),
+        ({"rows": [{"label": "one", "set": {"rho": 1}}, *EXAMPLE["rows"][1:]]}, "rows.0.set.rho"),
+        ({"claims": [{**BETTER, "better": [["one", "0.9"], ["four", "0.9"]]}]}, "'four' is no row, there are: one"),
+        ({"claims": [{"text": "nothing"}]}, "nothing given: give one of better"),
+        ({"claims": [{"text": "a trend", "increasing": {"row": "one"}}]}, "give row and columns, or column and rows"),
+        ({"unknown": 1}, "unknown"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PublishedTable.model_validate(EXAMPLE | change)
+
+
+def test_an_unknown_table_is_one_message_with_the_nearest_name() -> None:
+    with pytest.raises(UserError, match="Did you mean 'fairkl-table12'"):
+        load("fairkl-tabel12")
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) -> None:
+    of = table(name)
+    assert of.name == name
+    assert of.paper.key == name.split("-")[0]
+    for row, column in places(of):
+        assert mode(of.metric_of(row, column)) in ("max", "min")
+
+
+@cache
+def known_keys() -> set[str]:
+    """The keys of every data set, network and method, with each value of the keys that others depend on."""
+    found = {f"data.{knob.key}" for name in data.names() for knob in data.data_knobs(name)}
+    found |= {f"train.{knob.key}" for knob in knobs(TrainOptions)} | {"data.name", "model.name", "method.name"}
+    for section, keys_of in (("model", models.model_knobs), ("method", methods.method_knobs)):
+        for name in (models if section == "model" else methods).names():
+            plain = keys_of({"name": name})
+            values = [(key, value) for key, knob in plain.items() for value in get_args(knob.type)]
+            found |= {f"{section}.{key}" for other, value in values for key in keys_of({"name": name, other: value})}
+    return found
+
+
+@pytest.mark.parametrize("name", names())
+def test_rows_and_columns_set_keys_that_there_are(name: str) -> None:
+    of = table(name)
+    assert {key for line in (*of.rows, *of.columns) for key in line.set} <= known_keys()
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
+    of = table(name)
+    known = [(place, of.where(*place), of.metric_of(*place)) for place in places(of)]
+    known = [(place, where, metric) for place, where, metric in known if where is not None]
+    for (place, where, metric), (other_place, other, other_metric) in combinations(known, 2):
+        differ = any(where[key] != other[key] for key in where.keys() & other.keys())
+        assert metric != other_metric or differ, f"{place} and {other_place}"
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_printed_numbers_show_what_is_claimed(name: str) -> None:
+    of = table(name)
+    for claim in of.claims:
+        values = [of.cell(*place).value for place in claim.cells()]
+        if claim.not_as_printed is None and None not in values:
+            assert holds(of, claim, [value for value in values if value is not None]), claim.text
+
+
+def holds(of: PublishedTable, claim: Any, values: list[float]) -> bool:
+    sign = 1 if mode(of.metric_of(*claim.cells()[0])) == "max" else -1
+    if claim.better:
+        return sign * values[0] > sign * values[1]
+    if claim.best:
+        in_column = claim.best.among == "column"
+        others = [place for place in places(of) if place[in_column] == claim.cells()[0][in_column]]
+        printed = [of.cell(*place).value for place in others]
+        return sign * values[0] == max(sign * value for value in printed if value is not None)
+    step = 1 if claim.increasing else -1
+    return all(step * first < step * second for first, second in pairwise(values))
+
+
+@pytest.mark.skipif(not PAPERS.is_dir(), reason="the papers' texts are not at hand")
+@pytest.mark.parametrize("name", names())
+def test_the_numbers_of_every_row_are_in_the_papers_text_beside_the_caption(name: str) -> None:
+    """The rows in their order, each row's numbers and spreads without another number between them."""
+    of = table(name)
+    regions = [numbers(text) for text in nearby((PAPERS / TEXTS[of.paper.key]).read_text(encoding="utf-8"), of.source)]
+    lines = [[number for place in line for number in numbers(of.cell(*place).printed)] for line in printed_lines(of)]
+    lines = [line for line in lines if line]
+    assert not lines or any(in_order(region, lines) for region in regions)
+
+
+def printed_lines(of: PublishedTable) -> list[list[tuple[str, str]]]:
+    """Row and column labels of the cells that stand on each line of print."""
+    rows = [[(row.label, column.label) for column in of.columns] for row in of.rows]
+    if of.name == "cclk-table2":  # baselines on the left, kernels on the right
+        info_nce, weak, cosine, rbf, laplacian, linear = rows
+        return [info_nce + rbf, weak + laplacian, cosine + linear, cosine]
+    if of.name == "cclk-table5":  # fair on the left, hard negatives on the right, each with kernels of its own
+        rbf, polynomial, laplacian, cosine, linear = rows
+        return [rbf[:2] + linear[2:], polynomial[:2] + rbf[2:], laplacian[:2] + polynomial[2:], cosine[:2]]
+    if of.name == "fscl-table1":  # Table 7 has a line per target and sensitive attribute: two columns of this one
+        return [[place for row in rows for place in row[at : at + 2]] for at in range(0, len(of.columns), 2)]
+    return rows
+
+
+def nearby(text: str, source: str) -> list[str]:
+    """The text around the caption of each table and figure that a source names."""
+    captions = [f"{kind} {number}[:.]" for kind, number in re.findall(r"(Table|Figure) (\d+)", source)]
+    starts = [found.start() for caption in captions for found in re.finditer(caption, text)]
+    return [text[max(0, start - NEARBY) : start + NEARBY] for start in starts]
+
+
+def numbers(text: str) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", text)
+
+
+def in_order(region: list[str], rows: list[list[str]]) -> bool:
+    """Whether the rows are in the region one after the other."""
+    at = 0
+    for row in rows:
+        found = next((start for start in range(at, len(region)) if region[start : start + len(row)] == row), None)
+        if found is None:
+            return False
+        at = found + len(row)
+    return True

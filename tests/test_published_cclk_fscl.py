@@ -1,0 +1,133 @@
+"""The tables of the CCL-K and FSCL papers: what is printed twice, and that their rows and columns can be run."""
+
+from typing import Any
+
+import pytest
+from test_published import PAPERS, TEXTS, in_order, nearby, numbers, places, table
+
+from study import data, methods
+from study.published import names
+from study.training import metrics
+
+CCLK = [name for name in names() if name.startswith("cclk-")]
+FSCL = [name for name in names() if name.startswith("fscl-")]
+
+SUP_CON: dict[str, Any] = {"name": "sup_con", "views": 2}
+FSCL_PLUS: dict[str, Any] = {"name": "fair_sup_con", "views": 2, "group_norm": True}
+SECTIONS: dict[str, dict[str, Any]] = {
+    "CE": {"name": "cross_entropy"},
+    "GRL": {"name": "cross_entropy", "adversary": "representation"},
+    "GDRO": {"name": "group_dro"},
+    "SimCLR": {"name": "info_nce"},
+    "SimCLR + GRL": {"name": "info_nce", "adversary": "representation"},
+    "SupCon": SUP_CON,
+    "SupCon + GRL": SUP_CON | {"adversary": "representation"},
+    "SupCon, then GRL": SUP_CON | {"adversary": "classifier"},
+    "FSCL": {"name": "fair_sup_con", "views": 2},
+    "FSCL+": FSCL_PLUS,
+    "FSCL+ + GRL": FSCL_PLUS | {"adversary": "representation"},
+    "FSCL+, then GRL": FSCL_PLUS | {"adversary": "classifier"},
+    "FSCL+, pseudo-labels": FSCL_PLUS | {"bias_source": "some_labels", "unknown_bias": "pseudo_labels"},
+    "FSCL+, SupCon on the others": FSCL_PLUS | {"bias_source": "some_labels", "unknown_bias": "sup_con"},
+    "FSCL-dagger": {"name": "fair_sup_con", "use_target": False},
+}
+"""The `method` section that each label of the FSCL tables stands for."""
+
+
+def sections(name: str) -> list[tuple[tuple[str, str], dict[str, dict[str, Any]]]]:
+    """Each cell that can have trials, with the keys and values that make them, by section."""
+    found = []
+    for place in places(table(name)):
+        where = table(name).where(*place)
+        if where is not None:
+            by_section: dict[str, dict[str, Any]] = {"data": {}, "method": {}, "train": {}}
+            for key, value in where.items():
+                section, _, inner = key.partition(".")
+                by_section[section][inner] = value
+            found.append((place, by_section))
+    return found
+
+
+def printed(name: str, row: str, column: str) -> str:
+    return table(name).cell(row, column).printed
+
+
+def test_a_colour_error_is_in_the_unit_of_our_metric() -> None:
+    cell = table("cclk-table3").cell("InfoNCE", "MSE")
+    assert cell.value == pytest.approx(48.8 / 255**2)
+    assert cell.spread == pytest.approx(4.5 / 255**2)
+
+
+def test_cells_whose_row_and_column_contradict_each_other_have_no_trials_and_no_number() -> None:
+    of = table("cclk-fig3")
+    assert of.where("WeaklySup-CCLK", "10 (3502)") is None
+    assert of.where("WeaklySup-CCLK", "none") == {"method.name": "weakly_supervised_cclk"}
+    for name in CCLK + FSCL:
+        for place in places(table(name)):
+            row, _, cell = table(name).at(*place)
+            assert row.published_only or table(name).where(*place) is not None or cell == "-", (name, place)
+
+
+@pytest.mark.parametrize("name", CCLK)
+def test_the_keys_of_a_cclk_table_are_those_of_its_methods_and_data(name: str) -> None:
+    loss = {"cclk-table7": "weakly_supervised_cclk", "cclk-table8": "fair_info_nce"}.get(name)
+    for place, keys in sections(name):
+        method = {"name": loss} | keys["method"]
+        assert method["name"] in methods.names(), place
+        assert keys["method"].keys() <= methods.method_knobs(method).keys() | {"name"}, place
+        assert keys["data"].get("name", "cub") in data.names(), place
+
+
+@pytest.mark.parametrize("name", FSCL)
+def test_the_keys_of_an_fscl_table_make_trials_that_have_its_metric(name: str) -> None:
+    base = {"fscl-utk": "utkface", "fscl-dogs-cats": "dogs_and_cats"}.get(name, "celeba")
+    for place, keys in sections(name):
+        label = keys["method"].pop("name")
+        assert keys["method"].keys() <= methods.method_knobs(SECTIONS[label]).keys(), place
+        facts = data.describe({"name": base} | keys["data"])
+        assert not list(methods.lacking(SECTIONS[label], facts)), place
+        metric = table(name).metric_of(*place).removeprefix("test/").removeprefix("mlp_")
+        assert metric in metrics.available(facts.on("test")), place
+
+
+@pytest.mark.parametrize("name", FSCL)
+def test_contrastive_rows_are_judged_by_a_classifier_of_frozen_features_others_by_their_own(name: str) -> None:
+    own = {"CE", "GRL", "GDRO", "SupCon, then GRL", "FSCL+, then GRL"}
+    for place, keys in sections(name):
+        judged_by_own = not table(name).metric_of(*place).startswith("test/mlp_")
+        assert judged_by_own == (keys["method"]["name"] in own), place
+
+
+@pytest.mark.parametrize("name", ["fscl-table2", "fscl-table5", "fscl-table6", "fscl-table10"])
+def test_what_fscl_prints_in_several_tables_is_the_same_but_for_one_spread(name: str) -> None:
+    again = {"SupCon": ("30.5 ± 1.3", "80.5 ± 0.7"), "FSCL+": ("6.5 ± 0.4", "79.1 ± 0.1")}
+    rows = {row.set["method.name"]: row.label for row in table(name).rows if row.set.get("method.name") in again}
+    assert "FSCL+" in rows
+    for method, row in rows.items():
+        assert (printed(name, row, "EO"), printed(name, row, "Acc.")) == again[method]
+        assert printed("fscl-table1", str(method), "T=a / S=m, EO") == again[str(method)][0]
+    assert printed("fscl-table1", "SupCon", "T=a / S=m, Acc.") == "80.5 ± 0.7"
+    assert printed("fscl-table1", "FSCL+", "T=a / S=m, Acc.") == "79.1 ± 0.4"
+
+
+def test_what_cclk_prints_in_several_tables_is_the_same_but_for_info_nce_on_imagenet_100() -> None:
+    for column in ("Top-1 Accuracy", "MSE"):
+        cosine = printed("cclk-table5", "Cosine", f"Fair-CCLK, {column}")
+        assert printed("cclk-table3", "Fair-CCLK (ours)", column) == cosine
+        short, long = printed("cclk-table3", "Fair-InfoNCE", column), printed("cclk-table8", "10", column)
+        assert [round(float(one), 1) for one in numbers(long)] == [float(one) for one in numbers(short)]
+    for row in ("InfoNCE", "HardNeg-InfoNCE", "HardNeg-CCLK (ours)"):
+        assert printed("cclk-table4", row, "CIFAR-10") == printed("cclk-table6", row, "CIFAR-10 (setting 1)")
+    hard_negatives = printed("cclk-table4", "HardNeg-CCLK (ours)", "CIFAR-10")
+    assert printed("cclk-table5", "RBF", "HardNeg-CCLK, CIFAR-10") == hard_negatives
+    assert printed("cclk-table2", "InfoNCE", "ImageNet-100") == "76.2 ± 0.3"
+    assert printed("cclk-table4", "InfoNCE", "ImageNet-100") == "77.8 ± 0.4"
+
+
+@pytest.mark.skipif(not PAPERS.is_dir(), reason="the papers' texts are not at hand")
+def test_the_means_of_fscl_table_1_are_in_its_own_print_too() -> None:
+    """Their spreads are those of Table 7."""
+    of = table("fscl-table1")
+    (region,) = nearby((PAPERS / TEXTS["fscl"]).read_text(encoding="utf-8"), "Table 1,")
+    means = [[numbers(cell)[0] for cell in row] for row in of.cells]
+    assert in_order(numbers(region), means)
