@@ -5,9 +5,11 @@ that has PyTorch and nothing else. `study.spec` turns them into checks of a stud
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_type_hints
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Options = TypeVar("Options")
 
@@ -28,6 +30,25 @@ class Range:
 
 
 @dataclass(frozen=True)
+class Searched:
+    """Where a search for a hyperparameter begins, as a further note in `Annotated`; a study file says `paper` for it.
+
+    Args:
+        low, high, log, step: the ends of a range, both in it; on a logarithmic scale; in steps.
+        choices: a few values instead.
+        paper: values that a paper found good, the best first. The first ones of all of a method's hyperparameters are
+            one configuration, the second ones the next, and so on; who has fewer stays at the last.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    step: float | None = None
+    choices: tuple[Any, ...] = ()
+    paper: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
 class Knob:
     """One hyperparameter: its key, its annotated type and its default (`required` if it has none)."""
 
@@ -36,13 +57,35 @@ class Knob:
     default: Any
     required: bool
 
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The plain types of its values: of `Annotated[int, Range(low=1)] | None` int and None's."""
+        return tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in self._branches)
 
-def knobs(owner: Callable[..., Any]) -> Iterator[Knob]:
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The values of one that takes one of a few, empty for any other."""
+        return get_args(self.kinds[0]) if len(self.kinds) == 1 and get_origin(self.kinds[0]) is Literal else ()
+
+    @property
+    def searched(self) -> Searched | None:
+        """Where a search for it begins, if that is declared; of several declarations the last."""
+        notes = [note for part in self._branches if get_origin(part) is Annotated for note in get_args(part)[1:]]
+        return next((note for note in reversed(notes) if isinstance(note, Searched)), None)
+
+    @property
+    def _branches(self) -> tuple[Any, ...]:
+        return get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
+
+
+@cache
+def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     """The hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
 
     A name that is a Python keyword is written with an underscore at its end (`lambda_`), the key without it.
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
+    found = []
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
@@ -51,7 +94,8 @@ def knobs(owner: Callable[..., Any]) -> Iterator[Knob]:
         if "Tensor" in str(hint):
             continue
         required = parameter.default is parameter.empty
-        yield Knob(parameter.name.rstrip("_"), hint, None if required else parameter.default, required)
+        found.append(Knob(parameter.name.rstrip("_"), hint, None if required else parameter.default, required))
+    return tuple(found)
 
 
 def options(kind: type[Options], section: Mapping[str, Any]) -> Options:

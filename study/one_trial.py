@@ -15,7 +15,8 @@ def run(spec: StudySpec) -> Iterator[dict[str, float]]:
         UserError: the trial diverged.
     """
     device = None if spec.resources.gpu else "cpu"  # as in a sweep, where such a trial sees no GPU
-    trial = Trial(spec.trial_config({}), data.load(spec.base["data"]), device)
+    config = spec.trial_config({})
+    trial = Trial(config, data.load(config.data), device)
     try:
         for epoch, metrics in enumerate(trial.run(), start=1):
             yield {"epoch": epoch, **metrics}

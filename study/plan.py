@@ -2,34 +2,34 @@
 
 from typing import Any
 
-from study.spec import StudySpec
+from study.spec import StudySpec, rungs
 
 
 def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, as plain values.
 
-    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if trials at each rung were like each other,
-    so that ASHA let one in `reduction` go on.
+    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if early stopping stops as many as it means
+    to (`study.spec.rungs.expected_epochs`).
     """
-    search, facts, goal = spec.search, spec.facts, spec.objective
+    search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, spec.trials)
     return {
         "name": spec.name,
         "hash": spec.hash,
-        "data": dict(spec.base["data"]),
-        "title": facts.title or spec.base["data"]["name"],
+        "data": spec.data_sections,
+        "titles": spec.data_titles,
         "classes": facts.classes,
         "bias_classes": facts.bias_classes,
-        "space": {key: domain.model_dump(exclude_none=True) for key, domain in search.space.items()},
+        "space": {key: _searched(spec, key) for key in search.space},
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
         "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
-        "early_stopping": search.early_stopping.model_dump(),
+        "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
         "trials": {
             "baseline": baseline,
             "search": searched,
@@ -41,7 +41,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             "most": (spec.trials * search.replicates + confirm) * spec.epochs,
             "expected": round(
                 (baseline * search.replicates + confirm) * spec.epochs
-                + searched * search.replicates * _expected_epochs(spec)
+                + searched * search.replicates * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
         "resources_per_trial": spec.resources.model_dump(),
@@ -56,18 +56,16 @@ def confirm_trials(spec: StudySpec, configurations: int) -> int:
 
 def text(document: dict[str, Any]) -> str:
     """The same for people."""
-    trials, epochs, stopping = document["trials"], document["epochs"], document["early_stopping"]
-    resources = document["resources_per_trial"]
-    rule = f"asha, rungs from epoch {stopping['grace']}, one in {stopping['reduction']} goes on"
+    trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
-        f"data: {document['title']}: {', '.join(f'{key} {value}' for key, value in document['data'].items())}",
+        f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
-        f"early stopping: {rule if stopping['name'] == 'asha' else 'none'}",
+        f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
         "to confirm",
         *limits,
@@ -78,20 +76,25 @@ def text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
+    """A domain, with all that decides whether a trial has the key as its `when`."""
+    found = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
+    condition = spec.space.condition(key)
+    return found | ({"when": condition} if condition else {})
+
+
+def _listed(section: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in section.items())
+
+
 def _domain(domain: dict[str, Any]) -> str:
+    where = " and ".join(f"{key} is {' or '.join(map(str, values))}" for key, values in domain.get("when", {}).items())
+    return f"{_values(domain)}{f', where {where}' if where else ''}"
+
+
+def _values(domain: dict[str, Any]) -> str:
     if "choices" in domain:
-        return "one of " + ", ".join(map(str, domain["choices"]))
+        names = ", ".join(map(str, domain["choices"]))
+        return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
     return f"{domain['low']:g} to {domain['high']:g}{', log' if domain['log'] else ''}{step}"
-
-
-def _expected_epochs(spec: StudySpec) -> float:
-    """Mean epochs of a searched trial if each rung lets one in `reduction` go on."""
-    rule = spec.search.early_stopping
-    if rule.name == "none":
-        return spec.epochs
-    total, share, done, rung = 0.0, 1.0, 0, rule.grace
-    while rung < spec.epochs:
-        total += share * (rung - done)
-        share, done, rung = share / rule.reduction, rung, rung * rule.reduction
-    return total + share * (spec.epochs - done)

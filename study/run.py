@@ -1,7 +1,7 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,7 @@ from study.outcome import Outcome
 from study.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.local_ray import check_machine
-from study.tracking import Tracker
+from study.tracking import Tracker, refresh
 
 
 class View(Protocol):
@@ -34,8 +34,8 @@ def start(home: Home, spec: StudySpec, view: View) -> Outcome:
     """
     home.check_new(spec.name)
     check_machine(spec.resources)
-    dataset = data.load(spec.base["data"])
-    return _run(home, home.create(spec), dataset, view)
+    datasets = data.load_all(spec.data_sections)
+    return _run(home, home.create(spec), datasets, view)
 
 
 def resume(home: Home, name: str, view: View, trials: str | None = None) -> Outcome:
@@ -54,7 +54,7 @@ def resume(home: Home, name: str, view: View, trials: str | None = None) -> Outc
         record = _extend(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         check_machine(spec.resources)
-        return _run(home, folder, data.load(spec.base["data"]), view)
+        return _run(home, folder, data.load_all(spec.data_sections), view)
     tracker = Tracker(home, folder, spec)
     if not tracker.is_behind:
         raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
@@ -96,11 +96,27 @@ def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, v
     """
     spec = final.final_study(spec, seeds, name)
     check_machine(spec.resources)
-    dataset = data.load(spec.base["data"])
-    return _run(home, final.extend(home, spec), dataset, view)
+    datasets = data.load_all(spec.data_sections)
+    return _run(home, final.extend(home, spec), datasets, view)
 
 
-def _run(home: Home, folder: StudyFolder, dataset: Dataset, view: View) -> Outcome:
+def report(home: Home, name: str, out: Path | None = None) -> tuple[Path, str | None]:
+    """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
+
+    Returns:
+        The page, and what went wrong with MLflow, if anything did.
+
+    Raises:
+        UserError: there is no such study, or the folder cannot be written.
+    """
+    from study.analysis.report import write_report
+
+    folder = home.find(name)
+    page = write_report(folder.spec(), StudyRecord.load(folder.ledger_file), out or folder.report)
+    return page, None if out else refresh(home, folder, _report_files(folder))
+
+
+def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View) -> Outcome:
     from study.sweep.driver import drive
 
     spec, ledger = folder.spec(), Ledger(folder.ledger_file)
@@ -110,7 +126,7 @@ def _run(home: Home, folder: StudyFolder, dataset: Dataset, view: View) -> Outco
         tracker.start()
         try:
             with suppress(KeyboardInterrupt), view(spec, record):
-                drive(folder, spec, dataset, ledger, record)
+                drive(folder, spec, datasets, ledger, record)
             files = _outputs(folder, spec, record) if record.state == "complete" else {}
         finally:
             untracked = tracker.finish()
@@ -128,8 +144,11 @@ def _outputs(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[
     if spec.final_seeds is None and ranking.best(record, spec):
         export(folder, spec, record, folder.best_file)
     write_report(spec, record, folder.report)
-    report = {path: path.parent.relative_to(folder.path) for path in folder.report.rglob("*") if path.is_file()}
     best: dict[Path, str | None] = {folder.best_file: None} if folder.best_file.exists() else {}
     if spec.final_seeds is not None:
         best = {folder.model_file(trial.number): "models" for trial in record.by_stage("final")}
-    return {**best, **{path: str(parent) for path, parent in report.items()}}
+    return {**best, **_report_files(folder)}
+
+
+def _report_files(folder: StudyFolder) -> dict[Path, str | None]:
+    return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}

@@ -8,6 +8,8 @@ from typing import Any
 from study.ledger import Event, Ledger
 from study.record import StudyRecord
 from study.spec import StudySpec, load_study
+from study.spec.document import Document, override
+from study.spec.load import resolve
 
 ROOT = Path(__file__).parents[1]
 QUICKSTART = (ROOT / "search_spaces" / "quickstart.yaml").read_text(encoding="utf-8")
@@ -16,6 +18,13 @@ QUICKSTART = (ROOT / "search_spaces" / "quickstart.yaml").read_text(encoding="ut
 def quickstart(*assignments: str) -> StudySpec:
     """The shipped quickstart with overrides."""
     return load_study("quickstart", assignments)
+
+
+def reread(spec: StudySpec) -> StudySpec:
+    """The study that the resolved file of a study stands for."""
+    document = Document("memory", {})
+    override(document, [f"all={spec.to_yaml()}"])
+    return resolve(Document("memory", document.values["all"]))
 
 
 @dataclass

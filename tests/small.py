@@ -25,7 +25,7 @@ def digits(rho: float = 0.8) -> Dataset:
     splits = {}
     for name, split in whole.splits.items():
         chosen = torch.randperm(len(split), generator=torch.Generator().manual_seed(0))[:SAMPLES].numpy()
-        splits[name] = Split(split.inputs[chosen], split.target[chosen], split.bias[chosen])
+        splits[name] = Split(split.inputs[chosen], split.target[chosen], split.bias[chosen], split.condition[chosen])
     return Dataset(whole.facts, splits)
 
 

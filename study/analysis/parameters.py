@@ -35,7 +35,7 @@ TURN = 0.6180339887  # multiples of the golden ratio spread evenly: jitter that 
 def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """Each searched parameter against the study's metric; best and baseline marked."""
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
-    space, reference = spec.search.space, baseline(record, spec)
+    space, reference = _varied(spec), baseline(record, spec)
     if not trials or not space:
         return None
     chosen = next(iter(candidates(record, spec)), None)
@@ -65,8 +65,19 @@ def _title(spec: StudySpec, chosen: Candidate | None) -> str:
     if chosen is None:
         return f"{spec.metric} over each searched parameter: no trial has run to the end"
     by = "confirmed on fresh seeds" if chosen.confirmed else "by one seed"
-    values = (f"{key.split('.')[1]} {words.setting(chosen.trial.params.get(key), 3)}" for key in spec.search.space)
+    own = chosen.trial.params
+    values = (f"{_short(key)} {words.setting(own[key], 3)}" for key in _varied(spec) if key in own)
     return f"Best, {by}: {', '.join(values)}"
+
+
+def _varied(spec: StudySpec) -> dict[str, Domain]:
+    """The searched parameters, constants left out."""
+    return {key: domain for key, domain in spec.search.space.items() if len(domain.ends()) > 1}
+
+
+def _short(key: str) -> str:
+    section, name = key.split(".")
+    return section if name == "name" else name
 
 
 def _axis(axes: Axes, domain: Domain, more: Sequence[Any]) -> Callable[[Any, int], float | None]:

@@ -5,11 +5,12 @@ takes time. `sources(options)`, or a tuple `SOURCES`, says which files it needs.
 `NAME: what it is`, is what `study data list` prints.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study import catalogue
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Split, joint_fingerprint
 from study.data.source import Source, root
 from study.knobs import Knob, knobs
 
@@ -20,7 +21,10 @@ __all__ = [
     "Split",
     "data_knobs",
     "describe",
+    "joint_fingerprint",
+    "key",
     "load",
+    "load_all",
     "module",
     "names",
     "root",
@@ -43,6 +47,11 @@ def module(name: str) -> Any:
     return catalogue.modules("study.data", "Options")[name]
 
 
+def key(data: Mapping[str, Any]) -> str:
+    """The same text for two `data` sections that are the same."""
+    return json.dumps(data, sort_keys=True)
+
+
 def describe(data: Mapping[str, Any]) -> Facts:
     """What the data set of a `data` section has."""
     found, options = _find(data)
@@ -61,6 +70,11 @@ def load(data: Mapping[str, Any]) -> Dataset:
     found, options = _find(data)
     dataset: Dataset = found.load(options)
     return dataset
+
+
+def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:
+    """The data sets of several `data` sections, by `key`."""
+    return {key(data): load(data) for data in sections}
 
 
 def _find(data: Mapping[str, Any]) -> tuple[Any, Any]:

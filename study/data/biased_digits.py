@@ -25,8 +25,8 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Ten digits, ten colours, 8 x 8 pixels."""
-    return Facts(classes=10, bias_classes=10, shape=(3, 8, 8))
+    """Ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is the condition, too."""
+    return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3)
 
 
 def sources(options: Options) -> tuple[Source, ...]:
@@ -46,7 +46,8 @@ def load(options: Options) -> Dataset:
     for name, members in _split(target, generator).items():
         rho = options.rho if name == "train" else colour_bias.UNBIASED
         colours = colour_bias.assign(target[members], rho, generator)
-        splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours)
+        condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
+        splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours, condition)
     return Dataset(describe(options), splits)
 
 

@@ -89,6 +89,14 @@ class Dataset:
         return self.stored_fingerprint or fingerprint(self.splits)
 
 
+def joint_fingerprint(datasets: Mapping[str, Dataset]) -> str:
+    """Of a single data set its fingerprint, of several, each under a key of its own, a hash over them."""
+    if len(datasets) == 1:
+        return next(iter(datasets.values())).fingerprint
+    each = "".join(f"{key} {dataset.fingerprint}\n" for key, dataset in sorted(datasets.items()))
+    return hashlib.sha256(each.encode()).hexdigest()[:16]
+
+
 def fingerprint(splits: Mapping[str, Split]) -> str:
     """A hash of every array of these splits, in hexadecimal."""
     digest = hashlib.sha256()

@@ -1,18 +1,19 @@
 """Conditional contrastive learning with kernels (CCL-K paper: Tsai et al.)."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import torch
 from torch import Tensor
 
-from study.knobs import Range
+from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.kernels import KernelName, conditional_weights, kernel_matrix
-from study.losses.ranges import Positive, Temperature
+from study.losses.ranges import Positive, Temperature, Width
 from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
 
 Form = Literal["released", "paper"]
+Kernel = Annotated[KernelName, Searched(choices=get_args(KernelName))]  # all are in CCL-K Table 5
 Degree = Annotated[int, Range(low=1)]
 
 # As in the released code: weights below it are 0, and so much is the least conditional similarity of a weak positive.
@@ -30,8 +31,8 @@ def weakly_supervised_cclk(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: Temperature | None = None,
-    kernel: KernelName = "rbf",
-    sigma2: Positive = 1.0,
+    kernel: Kernel = "rbf",
+    sigma2: Width = 1.0,
     degree: Degree = 3,
     ridge: Positive = 0.1,
     form: Form = "released",
@@ -84,8 +85,8 @@ def fair_cclk(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: Temperature | None = None,
-    kernel: KernelName = "rbf",
-    sigma2: Positive = 1.0,
+    kernel: Kernel = "rbf",
+    sigma2: Width = 1.0,
     degree: Degree = 3,
     ridge: Positive = 0.1,
     form: Form = "released",
@@ -116,8 +117,8 @@ def hard_negative_cclk(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: Temperature | None = None,
-    kernel: KernelName = "rbf",
-    sigma2: Positive = 1.0,
+    kernel: Kernel = "rbf",
+    sigma2: Width = 1.0,
     degree: Degree = 3,
     ridge: Positive = 0.1,
     form: Form = "released",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from study.knobs import Range
+from study.knobs import Range, Searched
 from study.losses.catalogue import classification_loss
 
 
@@ -39,7 +39,7 @@ def generalized_cross_entropy(
     *,
     target: Tensor,
     bias: Tensor | None = None,
-    q: Annotated[float, Range(above=0.0, high=1.0)] = 0.7,
+    q: Annotated[float, Range(above=0.0, high=1.0), Searched(0.1, 1.0)] = 0.7,
     form: Literal["paper", "released"] = "paper",
 ) -> Tensor:
     """Generalised cross entropy, mean of (1 - p^q)/q with p the probability of the right class: drawn to easy samples.

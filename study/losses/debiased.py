@@ -6,9 +6,9 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from study.knobs import Range
+from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
-from study.losses.ranges import Prior, Temperature
+from study.losses.ranges import DebiasedTemperature, Prior, Temperature
 from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
 
 
@@ -21,7 +21,7 @@ def debiased_info_nce(
     similarity: Tensor | None = None,
     extra_positives: Tensor | None = None,
     negatives: Tensor | None = None,
-    temperature: Temperature = 0.5,
+    temperature: DebiasedTemperature = 0.5,
     base_temperature: Temperature | None = None,
     tau_plus: Prior = 0.1,
 ) -> Tensor:
@@ -59,16 +59,16 @@ def hard_negative_info_nce(
     target: Tensor | None = None,
     bias: Tensor | None = None,
     similarity: Tensor | None = None,
-    temperature: Temperature = 0.5,
+    temperature: DebiasedTemperature = 0.5,
     base_temperature: Temperature | None = None,
     tau_plus: Prior = 0.1,
-    beta: Annotated[float, Range(low=0.0)] = 1.0,
+    beta: Annotated[float, Range(low=0.0), Searched(0.0, 2.0, paper=(1.0,))] = 1.0,
 ) -> Tensor:
     """HCL: DCL with negatives weighted by e^(beta s) / mean of it (WCL paper 4.2.2), the gradient through the weights.
 
     Args:
         views, target, bias, similarity, temperature, base_temperature, tau_plus: as for `debiased_info_nce`.
-        beta: concentration on hard negatives; 0 is DCL.
+        beta: concentration on hard negatives; 0 is DCL, 1 the WCL paper's (6.1).
 
     Returns:
         The loss, a scalar.

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from study.losses.catalogue import pair_loss
 from study.losses.debiased import log_unbiased
-from study.losses.ranges import Prior, Temperature
+from study.losses.ranges import DebiasedTemperature, Prior, Temperature
 from study.losses.similarity import between_views, cosines, gram, log_sum_exp, rescaled, softplus
 
 
@@ -20,7 +20,7 @@ def difficulty_weighted_info_nce(
     target: Tensor | None = None,
     bias: Tensor | None = None,
     similarity: Tensor | None = None,
-    temperature: Temperature = 0.5,
+    temperature: DebiasedTemperature = 0.5,
     base_temperature: Temperature | None = None,
     tau_plus: Prior = 0.1,
     form: Literal["sum", "per_negative"] = "sum",

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, group_sum, same, sample_labels
-from study.losses.ranges import Temperature
+from study.losses.ranges import SupervisedTemperature, Temperature
 from study.losses.similarity import cosines, log_sum_exp, rescaled
 
 
@@ -18,7 +18,7 @@ def fair_sup_con(
     bias: Tensor,
     target: Tensor | None = None,
     similarity: Tensor | None = None,
-    temperature: Temperature = 0.1,
+    temperature: SupervisedTemperature = 0.1,
     base_temperature: Temperature | None = None,
     group_norm: bool = False,
     group_form: Literal["mean", "sum", "released"] = "mean",

@@ -1,16 +1,17 @@
 """eps-SupInfoNCE (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from study.knobs import Searched
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, same, sample_labels, without_self
 from study.losses.margin_rows import margin_rows
 from study.losses.pair_sum import pair_softplus
-from study.losses.ranges import Guard, Margin, Temperature
+from study.losses.ranges import Guard, Margin, SupervisedTemperature, Temperature
 from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 
 
@@ -21,9 +22,9 @@ def eps_sup_info_nce(
     target: Tensor | None = None,
     bias: Tensor | None = None,
     similarity: Tensor | None = None,
-    temperature: Temperature = 0.1,
+    temperature: SupervisedTemperature = 0.1,
     base_temperature: Temperature | None = None,
-    epsilon: Margin = 0.0,
+    epsilon: Annotated[Margin, Searched(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
     form: Literal["a", "b", "c", "d"] = "c",
     reduction: Literal["mean", "sum"] = "mean",
     guard: Guard = 0.0,

@@ -1,13 +1,14 @@
 """SupCon, its two forms and its margin version (Khosla et al.; generalised in the FairKL paper, Barbano et al.)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
+from study.knobs import Searched
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self
-from study.losses.ranges import Guard, Margin, Temperature
+from study.losses.ranges import Guard, Margin, SupervisedTemperature, Temperature
 from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
 
 
@@ -18,9 +19,9 @@ def eps_sup_con(
     target: Tensor | None = None,
     bias: Tensor | None = None,
     similarity: Tensor | None = None,
-    temperature: Temperature = 0.1,
+    temperature: SupervisedTemperature = 0.1,
     base_temperature: Temperature | None = None,
-    epsilon: Margin = 0.0,
+    epsilon: Annotated[Margin, Searched(0.0, 0.5, paper=(0.25,))] = 0.0,
     guard: Guard = 0.0,
     anchors: Literal["all", "first"] = "all",
 ) -> Tensor:
@@ -61,7 +62,7 @@ def sup_con(
     target: Tensor | None = None,
     bias: Tensor | None = None,
     similarity: Tensor | None = None,
-    temperature: Temperature = 0.1,
+    temperature: SupervisedTemperature = 0.1,
     base_temperature: Temperature | None = None,
     anchors: Literal["all", "first"] = "all",
 ) -> Tensor:
@@ -83,7 +84,7 @@ def sup_con_in(
     target: Tensor | None = None,
     bias: Tensor | None = None,
     similarity: Tensor | None = None,
-    temperature: Temperature = 0.1,
+    temperature: SupervisedTemperature = 0.1,
     base_temperature: Temperature | None = None,
     epsilon: Margin = 0.0,
     mean_positives: bool = False,

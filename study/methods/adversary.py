@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from study.knobs import Knob, Range, knobs, options
+from study.knobs import Knob, Range, Searched, knobs, options
 from study.methods.batch import UNKNOWN
 
 
@@ -28,9 +28,9 @@ class Where:
 
 @dataclass(frozen=True)
 class AdversaryOptions:
-    """adversary_weight: of the reversed gradient; adversary_hidden: units of its one hidden layer."""
+    """adversary_weight: of the reversed gradient, 0.01 to 0.1 in the FSCL paper; adversary_hidden: of its one layer."""
 
-    adversary_weight: Annotated[float, Range(low=0.0)] = 0.1
+    adversary_weight: Annotated[float, Range(low=0.0), Searched(0.01, 0.1, log=True)] = 0.1
     adversary_hidden: Annotated[int, Range(low=1)] = 128
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, knobs, options
+from study.knobs import Knob, Range, Searched, knobs, options
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
@@ -37,7 +37,7 @@ class Options:
         memory: share of a sample's running loss that a new loss leaves of it, 0.7 in the released code.
     """
 
-    q: Annotated[float, Range(low=0.0, high=1.0)] = 0.7
+    q: Annotated[float, Range(low=0.0, high=1.0), Searched(0.0, 1.0)] = 0.7
     memory: Annotated[float, Range(low=0.0, below=1.0)] = 0.7
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs, options
 from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
-from study.losses.ranges import Prior, Temperature
+from study.losses.ranges import DebiasedTemperature, Prior
 from study.methods.batch import Batch
 from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
@@ -23,7 +23,7 @@ NAMES = ["wcl"]
 class Options:
     """temperature, form: see `difficulty_weighted_info_nce`; tau_plus: of both losses, 0 in the triplet's is Eq. 5."""
 
-    temperature: Temperature = 0.5
+    temperature: DebiasedTemperature = 0.5
     tau_plus: Prior = 0.1
     form: Literal["sum", "per_negative"] = "sum"
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -33,6 +34,31 @@ class Problems:
             raise UserError("\n".join(self._found))
 
 
+class Noted(Problems):
+    """Problems that there are only in trials with these parameters; the place and the collection are another's."""
+
+    def __init__(self, problems: Problems, params: Mapping[str, Any]) -> None:
+        self._problems, self._note = problems, f"with {told(params)}: " if params else ""
+
+    def add(self, key: Key, message: str) -> None:
+        self._problems.add(key, f"{self._note}{message}")
+
+
+def told(params: Mapping[str, Any]) -> str:
+    """Parameters and their values in a message."""
+    return ", ".join(f"{key} {value!r}" for key, value in params.items())
+
+
+def fault(knob: Knob, value: Any) -> str | None:
+    """What is wrong with a value of a hyperparameter; None if it can have it."""
+    model = section_model("value", [knob])
+    try:
+        model.model_validate({knob.key: value})
+    except ValidationError as error:
+        return _joined([_explain(model, dict(detail), (knob.key,)) for detail in error.errors()])
+    return None
+
+
 def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> dict[str, Any] | None:
     """Validate a section; the complete section (defaults filled in), or None if something is wrong."""
     try:
@@ -49,8 +75,13 @@ def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> d
 
 def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[BaseModel]:
     """A model of a section whose keys are the given hyperparameters; `fixed` are further fields."""
+    return _model(title, tuple(knobs), tuple(fixed.items()))
+
+
+@lru_cache(1000)  # making one takes longer than all that is checked with it
+def _model(title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, Any], ...]) -> type[BaseModel]:
     fields = {knob.key: (_checked(knob.type), ... if knob.required else _plain(knob.default)) for knob in knobs}
-    return create_model(title, __config__=STRICT, **{**fixed, **fields})
+    return create_model(title, __config__=STRICT, **{**dict(fixed), **fields})
 
 
 def one_of(names: Iterable[str]) -> Any:
@@ -65,7 +96,7 @@ def _checked(hint: Any) -> Any:
         ranges = [note for note in notes if isinstance(note, Range)]
         bounds = [bound for one in ranges for bound in _bounds(one)]
         finite = [AllowInfNan(False)] if base is float else []
-        return Annotated[(base, *bounds, *finite)]
+        return Annotated[(base, *bounds, *finite)] if bounds or finite else base
     if get_origin(hint) in (Union, UnionType):
         return Union[tuple(_checked(part) for part in get_args(hint))]  # noqa: UP007 (built at run time)
     if get_origin(hint) is tuple:
@@ -86,7 +117,7 @@ def _plain(default: Any) -> Any:
 def _path(location: tuple[int | str, ...]) -> Key:
     """The key at a place of a validation error, without the branch of a union that the error is from."""
     branch = len(location) > 1 and location[-1] in ("bool", "int", "float", "str", "none")
-    return tuple(str(part) for part in (location[:-1] if branch else location))
+    return tuple(str(part) for part in (location[:-1] if branch else location) if part != "[key]")
 
 
 def _joined(messages: list[str]) -> str:

@@ -54,14 +54,15 @@ class Document:
 
 
 def split(dotted: str) -> Key:
-    """The path of a dotted key; below `search.space` and `search.baseline` keys are dotted themselves.
+    """The path of a dotted key; below `search.space`, `search.baseline` and `when` keys are dotted themselves.
 
     >>> split("search.space.method.alpha.low")
     ('search', 'space', 'method.alpha', 'low')
     """
     parts = dotted.split(".")
     if parts[:2] in (["search", "space"], ["search", "baseline"]) and len(parts) > 3:
-        return (*parts[:2], ".".join(parts[2:4]), *parts[4:])
+        below = [*parts[4:5], ".".join(parts[5:])] if parts[4:5] == ["when"] and len(parts) > 5 else parts[4:]
+        return (*parts[:2], ".".join(parts[2:4]), *below)
     return tuple(parts)
 
 

@@ -1,6 +1,7 @@
 """The sections of a study file whose keys do not depend on data set, network or method."""
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
@@ -17,34 +18,60 @@ def seconds(given: Any) -> Any:
     return float(given) if type(given) is int else given
 
 
+def configurations(given: Any) -> Any:
+    """A list of configurations; the word `papers` is for who knows the space to replace, and not taken here."""
+    if isinstance(given, str):
+        raise ValueError("allowed is a list of configurations, or papers")
+    return given
+
+
 Positive = Annotated[int, Field(ge=1)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
+def among(value: Any, values: Iterable[Any]) -> bool:
+    """Whether a value is one of these; true and 1 are two values."""
+    return any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values)
+
+
 class Domain(BaseModel):
-    """Values that the search may give to one key: a range (`low`, `high`, `log`, `step`) or `choices`."""
+    """Values that the search may give to one key: a range (`low`, `high`, `log`, `step`) or `choices`.
+
+    A plain value stands for a single choice, `paper` for `range: paper`: the range that the papers' methods declare,
+    which `low`, `high`, `step` and `log: true` then override. A key is searched in those trials whose sections have
+    it; with `when` only where, besides, each of the keys named there has one of the values given.
+    """
 
     model_config = STRICT
+    range: Literal["paper"] | None = None
     low: Number | None = None
     high: Number | None = None
     log: bool = False
     step: Annotated[Number, Field(gt=0)] | None = None
     choices: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    when: dict[str, Annotated[list[Scalar], Field(min_length=1)]] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        if given == "paper":
+            return {"range": "paper"}
+        return given if isinstance(given, dict | list | Domain) else {"choices": [given]}
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if self.choices is not None:
-            if self.low is not None or self.high is not None or self.log or self.step is not None:
+            if any((self.low is not None, self.high is not None, self.log, self.step is not None, self.range)):
                 raise ValueError("give either choices, or low and high, not both")
             if len({(type(choice), str(choice)) for choice in self.choices}) < len(self.choices):
                 raise ValueError(f"a choice is repeated: {self.choices}")
             return self
-        if self.low is None or self.high is None:
-            raise ValueError("give low and high, or choices")
-        if self.low > self.high:
+        if self.range is None and (self.low is None or self.high is None):
+            raise ValueError("give low and high, or choices, or the word paper")
+        if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low {self.low!r} is above high {self.high!r}")
-        if self.log and self.low <= 0:
+        if self.log and self.low is not None and self.low <= 0:
             raise ValueError(f"a log range needs low above 0, low is {self.low!r}")
         if self.log and self.step is not None:
             raise ValueError("log and step exclude each other")
@@ -54,12 +81,14 @@ class Domain(BaseModel):
         """The values that must be valid for the whole domain to be: both ends, or every choice."""
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
+    def applies(self, params: Mapping[str, Any]) -> bool:
+        """Whether `when` holds for a trial with these parameters."""
+        return all(key in params and among(params[key], values) for key, values in self.when.items())
+
     def contains(self, value: Scalar) -> bool:
         """Whether the search could give this value."""
         if self.choices is not None:
-            return any(
-                isinstance(value, bool) == isinstance(choice, bool) and value == choice for choice in self.choices
-            )
+            return among(value, self.choices)
         if self.low is None or self.high is None or not isinstance(value, int | float):
             return False
         on_step = self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8
@@ -70,9 +99,10 @@ class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
     `asha`: after `grace` epochs, then each time `reduction` times as many, only the best 1/`reduction` goes on; with
-    `brackets` the trials take turns in as many such ladders, each beginning `reduction` times later than the one
-    before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same budget.
-    `median`: after each epoch from `grace` on, a trial below the median of the others' best so far stops.
+    `brackets` the trials are shared out evenly among as many such ladders, each beginning `reduction` times later than
+    the one before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same
+    budget. `median`: after each epoch from `grace` on, a trial stops whose best so far is below the median of the
+    others' means since `grace`. `study.spec.rungs` has the arithmetic.
     """
 
     model_config = STRICT
@@ -80,6 +110,14 @@ class EarlyStopping(BaseModel):
     grace: Positive = 1
     reduction: Annotated[int, Field(ge=2)] = 3
     brackets: Positive = 1
+
+    @model_validator(mode="after")
+    def _brackets_are_ashas(self) -> Self:
+        if self.brackets > 1 and self.name in ("hyperband", "median"):
+            raise ValueError(
+                f"brackets {self.brackets} given, allowed is 1 with {self.name}: they are for asha to choose"
+            )
+        return self
 
 
 class Confirm(BaseModel):
@@ -102,10 +140,11 @@ class Search(BaseModel):
     """What is searched and how.
 
     `baseline` is run first, at full budget, and is what the result is compared with; `enqueue` are configurations
-    to try before the sampler's own, `papers`: those of the papers. `trials` counts them all (null: every cell of a
-    grid, else 100); the confirm trials come on top. The search ends earlier when `time` (`90m`, `2h`, seconds; all
-    sessions together), `gpu_hours` or `plateau` says so. `alternatives` are whole sections under a label, which
-    `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`.
+    to try before the sampler's own, `papers`: those of the papers, as many as there are trials. `trials` counts them
+    all (null: every cell of a grid, else 100); the confirm trials come on top. The search ends earlier when `time`
+    (`90m`, `2h`, seconds; all sessions together), `gpu_hours` or `plateau` says so. `alternatives` are whole sections
+    under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`,
+    besides plain names.
     `replicates` is the number of seeds whose mean is a configuration's value. `metric` is one or a list, each of
     `constraints` reads `val/equalized_odds <= 0.05`. `retries` is how often a trial that was cut off runs again.
     `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
@@ -116,7 +155,7 @@ class Search(BaseModel):
     space: dict[str, Domain] = Field(default_factory=dict)
     alternatives: dict[Literal["data", "model", "method"], dict[str, dict[str, Any]]] = Field(default_factory=dict)
     baseline: dict[str, Any] | None = None
-    enqueue: list[dict[str, Any]] = Field(default_factory=list)
+    enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     trials: Positive | None = None

@@ -12,7 +12,9 @@ from study.data import Facts
 from study.objective import Constraint, Objective
 from study.spec.document import dump
 from study.spec.schema import Resources, Search
-from study.training.config import SECTIONS, TrialConfig, with_params
+from study.spec.sections import Sections
+from study.spec.space import Space, space
+from study.training.config import SECTIONS, TrialConfig
 from study.training.metrics import METRICS
 
 
@@ -22,7 +24,8 @@ class StudySpec:
 
     Attributes:
         name: of the study and its folder.
-        base: the complete `data`, `model`, `method` and `train` sections that the trials start from.
+        base: the `data`, `model`, `method` and `train` sections that the trials start from: complete, and where the
+            search decides on which keys there are, with those of all its trials.
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
     """
@@ -70,8 +73,24 @@ class StudySpec:
 
     @cached_property
     def facts(self) -> Facts:
-        """What the data set has, as it says itself."""
-        return data.describe(self.base["data"])
+        """What the data set has, the first where there are several, as it says itself."""
+        return self.describe(self.data_sections[0])
+
+    def describe(self, section: Mapping[str, Any]) -> Facts:
+        """What the data set of a `data` section has."""
+        key = data.key(section)
+        if key not in self._facts:
+            self._facts[key] = data.describe(section)
+        return self._facts[key]
+
+    @cached_property
+    def _facts(self) -> dict[str, Facts]:
+        return {}
+
+    @property
+    def data_titles(self) -> list[str]:
+        """What tables and reports call the data sets, each once."""
+        return list(dict.fromkeys(self.describe(one).title or str(one["name"]) for one in self.data_sections))
 
     def better(self, one: float, other: float) -> bool:
         """Whether one value of the metric is better than another."""
@@ -82,6 +101,25 @@ class StudySpec:
         """Training seed of the searched trials; replicates take the next ones, confirm trials those behind."""
         return int(self.base["train"]["seed"])
 
+    @cached_property
+    def sections(self) -> Sections:
+        """What the sections of each trial are."""
+        return Sections(self.base, self.search.alternatives)
+
+    @cached_property
+    def space(self) -> Space:
+        """What is searched, in the order in which a trial's parameters are decided."""
+        return space(self.search.space, self.sections)
+
+    @cached_property
+    def data_sections(self) -> list[dict[str, Any]]:
+        """The `data` sections that trials of the study have, each once."""
+        search = self.search
+        given = [*self.space.cases(), *([search.baseline] if search.baseline is not None else []), *search.enqueue]
+        only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in given]
+        found = [self.trial_document(params)["data"] for params in only]
+        return [one for place, one in enumerate(found) if one not in found[:place]]
+
     @property
     def confirm_seeds(self) -> range:
         """Training seeds of the confirm trials: none that the search saw."""
@@ -89,12 +127,13 @@ class StudySpec:
         return range(first, first + (self.search.confirm.seeds if self.search.confirm.top else 0))
 
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The sections of one trial: the base with these dotted keys."""
-        return with_params(self.base, params)
+        """The complete sections of the trial with these parameters."""
+        return self.sections.trial(params)
 
     def trial_config(self, params: Mapping[str, Any], seed: int | None = None) -> TrialConfig:
         """What `study.training` runs for these parameters and this training seed (None: the study's)."""
-        return TrialConfig.from_document(self.base, {**params, "train.seed": self.seed if seed is None else seed})
+        seed = self.seed if seed is None else seed
+        return TrialConfig.from_document(self.trial_document({**params, "train.seed": seed}))
 
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
@@ -118,4 +157,4 @@ class StudySpec:
 
 
 def _compact(domain: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in domain.items() if value is not None and value is not False}
+    return {key: value for key, value in domain.items() if value is not None and value is not False and value != {}}

@@ -33,16 +33,18 @@ class JobSearcher(Searcher):
         if job == "done":
             return str(Searcher.FINISHED)
         trial, folder = job.trial, self._folder
+        params = {**trial.params, "train.seed": trial.seed}
         work = {
             "kind": job.kind,
             "trial": trial.number,
             "attempt": trial.attempt,
             "alone": trial.alone,
             "heard": trial.epochs,
+            "document": self._agenda.spec.trial_document(params),
             "checkpoint": str(folder.checkpoint_file(trial.number)),
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
         }
-        return {**trial.params, "train.seed": trial.seed, "job": work}
+        return {**params, "job": work}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: the scheduler hears of every end."""

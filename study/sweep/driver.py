@@ -3,10 +3,11 @@
 import math
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from study import data
 from study.data import Dataset
 from study.errors import Stopped, UserError
 from study.home import StudyFolder
@@ -19,13 +20,16 @@ from study.sweep.early_stopping import early_stopping
 from study.sweep.local_ray import local_ray
 
 
-def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger, record: StudyRecord) -> None:
+def drive(
+    folder: StudyFolder, spec: StudySpec, datasets: Mapping[str, Dataset], ledger: Ledger, record: StudyRecord
+) -> None:
     """Run a study, or go on with one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
     on from there. SIGINT and SIGTERM end it within seconds; trials that ran then go on from their last checkpoints.
 
     Args:
+        datasets: those of `spec.data_sections`, by `data.key`.
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
 
@@ -35,16 +39,17 @@ def drive(folder: StudyFolder, spec: StudySpec, dataset: Dataset, ledger: Ledger
     """
     if record.state == "running":  # the last driver died without a word
         record.apply(ledger.append("closed", state="interrupted"))
-    if record.sessions and record.sessions[-1].get("data") != dataset.fingerprint:
+    fingerprint = data.joint_fingerprint(datasets)
+    if record.sessions and record.sessions[-1].get("data") != fingerprint:
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
-    told = {"data": dataset.fingerprint, "dataset": dataset.facts.title or spec.base["data"]["name"], "spec": spec.hash}
+    told = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
     record.apply(ledger.append("opened", **provenance(), **told))
     state, enough = "interrupted", None
     _tidy(folder, record)
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
-            _tune(agenda, folder, dataset)
+            _tune(agenda, folder, datasets)
         state, enough = agenda.outcome, agenda.enough
     except CannotGoOn as trouble:
         raise Stopped(f"{trouble}. Nothing is lost; then go on with it: study resume {spec.name}") from trouble
@@ -60,14 +65,16 @@ def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
         path.unlink()
 
 
-def _tune(agenda: Agenda, folder: StudyFolder, dataset: Dataset) -> None:
+def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) -> None:
+    import ray
     from ray import tune
 
     from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
     from study.sweep.worker import run_job
 
     spec = agenda.spec
-    work = tune.with_parameters(run_job, base=dict(spec.base), dataset=dataset)
+    shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
+    work = tune.with_parameters(run_job, datasets=shared)
     bundles = {alone: _bundle(spec, alone) for alone in (False, True)}
     tuner = tune.Tuner(
         tune.with_resources(work, lambda config: tune.PlacementGroupFactory([bundles[config["job"]["alone"]]])),

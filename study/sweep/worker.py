@@ -6,25 +6,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import ray
 from ray import tune
 
+from study import data
 from study.data import Dataset
 from study.training import PAUSE, Diverged, Trial, TrialConfig, Unusable
 
 
-def run_job(config: Mapping[str, Any], *, base: Mapping[str, Any], dataset: Dataset) -> None:
+def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
-        config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `model` (path of the
-            weights to write or read, None for neither), `checkpoint` (path of the state to go on from and to keep) and
-            `heard` (epochs that the study knows of).
-        base: the sections that the parameters are set in.
-        dataset: the study's data, one copy in the machine's shared memory.
+        config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
+            complete sections), `model` (path of the weights to write or read, None for neither), `checkpoint` (path of
+            the state to go on from and to keep) and `heard` (epochs that the study knows of).
+        datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
+            memory each.
     """
     job = config["job"]
-    params = {key: value for key, value in config.items() if key != "job"}
-    trial = Trial(TrialConfig.from_document(base, params), dataset)
+    trial_config = TrialConfig.from_document(job["document"])
+    dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
+    trial = Trial(trial_config, dataset)
     if job["kind"] == "test":
         trial.load(Path(job["model"]))
         tune.report({"metrics": trial.evaluate("test", final=True)})

@@ -77,23 +77,13 @@ class TrialConfig:
     train: TrainOptions
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], params: Mapping[str, Any] | None = None) -> "TrialConfig":
-        """From nested sections, as a study file or `to_document` has them, with dotted keys set in them."""
-        sections = with_params(document, params or {})
-        given = sections["train"].items()
+    def from_document(cls, document: Mapping[str, Any]) -> "TrialConfig":
+        """From nested sections, as a trial of a study or `to_document` has them."""
+        given = document["train"].items()
         train: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given}
-        return cls(sections["data"], sections["model"], sections["method"], TrainOptions(**train))
+        return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), TrainOptions(**train))
 
     def to_document(self) -> dict[str, Any]:
         """As nested dictionaries of plain values."""
         train = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self.train).items()}
         return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
-
-
-def with_params(document: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """A copy of the four sections of a trial with dotted keys set, as `method.alpha`."""
-    sections = {name: dict(document[name]) for name in SECTIONS}
-    for key, value in params.items():
-        section, name = key.split(".")
-        sections[section][name] = value
-    return sections

@@ -68,6 +68,8 @@ def test_a_key_without_any_parent_is_at_the_file(file: Path) -> None:
         ("train.epochs", ("train", "epochs")),
         ("search.space.method.alpha", ("search", "space", "method.alpha")),
         ("search.space.method.alpha.low", ("search", "space", "method.alpha", "low")),
+        ("search.space.method.alpha.when", ("search", "space", "method.alpha", "when")),
+        ("search.space.method.alpha.when.model.name", ("search", "space", "method.alpha", "when", "model.name")),
         ("search.baseline.method.alpha", ("search", "baseline", "method.alpha")),
         ("search.space", ("search", "space")),
         ("search.early_stopping.grace", ("search", "early_stopping", "grace")),

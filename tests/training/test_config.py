@@ -5,14 +5,7 @@ import json
 import pytest
 from helpers import quickstart
 
-from study.training.config import TrainOptions, TrialConfig, with_params
-
-
-def test_dotted_keys_are_set_in_a_copy() -> None:
-    base = quickstart().base
-    changed = with_params(base, {"method.alpha": 0.5, "train.batch_size": 32})
-    assert (changed["method"]["alpha"], changed["train"]["batch_size"]) == (0.5, 32)
-    assert (base["method"]["alpha"], base["train"]["batch_size"]) == (1.0, 128)
+from study.training.config import TrainOptions, TrialConfig
 
 
 def test_a_configuration_survives_json() -> None:

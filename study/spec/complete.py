@@ -1,0 +1,101 @@
+"""The sections of a study with nothing left to a default, whatever its trials make of them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from study.knobs import Knob
+from study.spec.checks import Noted, Problems, check, one_of, section_model
+from study.spec.document import Key
+from study.spec.forms import Forms, names
+from study.spec.sections import Params, Section, Sections, named, section_knobs
+from study.training.config import SECTIONS
+
+
+def check_names(sections: Sections, problems: Problems) -> None:
+    """Every section but `train` says in `name` what it is about, and that is there."""
+    for section in sections.own:
+        labelled = sections.alternatives.get(section, {}).items()
+        everyone: dict[Key, Section] = {(section,): sections.own[section]}
+        everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
+        for at, values in everyone.items():
+            if listed := names(section):
+                model = section_model(section, (), name=(one_of(listed), ...))
+                check(model, {key: value for key, value in values.items() if key == "name"}, at, problems)
+
+
+def complete(sections: Sections, found: Forms, trials: Iterable[Params], problems: Problems) -> Sections:
+    """The sections with all keys that one of these trials has in them, checked.
+
+    Args:
+        found: the forms of the sections.
+        trials: parameters of trials, at least those that decide which keys there are.
+    """
+    everyone = [{}, *trials]
+    filled = _Filled(sections, found, everyone, problems)
+    for params in everyone:
+        for section in SECTIONS:
+            filled.add(section, params)
+    return Sections(filled.own, filled.alternatives)
+
+
+class _Filled:
+    """Takes in one form of a section after the other."""
+
+    def __init__(self, sections: Sections, found: Forms, trials: Iterable[Params], problems: Problems) -> None:
+        self.own: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        self.alternatives: dict[str, dict[str, dict[str, Any]]] = {}
+        self._sections, self._problems = sections, problems
+        self._seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
+        self._known: dict[tuple[str, str | None], set[str]] = {}
+        for form in found.found:
+            self._known.setdefault((form.section, form.label), {"name"}).update(form.knobs)
+        for params in trials:
+            for section in SECTIONS:
+                label = params.get(f"{section}.name")
+                self._known.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
+
+    def add(self, section: str, params: Params) -> None:
+        """The form that a section takes in the trial with these parameters.
+
+        A name that a key cannot take is left to who checks the search.
+        """
+        label, given, words = (
+            params.get(f"{section}.name"),
+            self._sections.given(section, params),
+            named(section, params),
+        )
+        knobs = section_knobs(section, {**given, **words})
+        words = {key: value for key, value in words.items() if key in knobs and knobs[key].names}
+        this = (section, label, frozenset(words.items()))
+        if this in self._seen or any(value not in knobs[key].names for key, value in words.items()):
+            return
+        self._seen.add(this)
+        labelled = label in self._sections.alternatives.get(section, {})
+        at: Key = ("search", "alternatives", section, str(label)) if labelled else (section,)
+        values = {key: value for key, value in given.items() if key in knobs or key == "name"}
+        if labelled or label is None:  # a section that another one lends its values to need not have keys for all
+            values |= {key: value for key, value in given.items() if key not in self._known[section, label]}
+        which = {} if labelled or label is None else {f"{section}.name": label}
+        which |= {f"{section}.{key}": value for key, value in words.items()}
+        whole = _checked(section, knobs, values | words, at, Noted(self._problems, which))
+        self._take(section, label, whole or {}, {key: given.get(key, knobs[key].default) for key in words})
+
+    def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
+        """Keep what is not known yet; `words`: what the keys have where the search gives them nothing."""
+        target = self.own[section]
+        if label is not None:
+            target = self.alternatives.setdefault(section, {}).setdefault(label, {})
+        for key, value in {**whole, **words}.items():
+            target.setdefault(key, value)
+
+
+def _checked(
+    section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
+) -> dict[str, Any] | None:
+    """A section whose other keys may depend on the values of those that take names: these first."""
+    switches = [knob for knob in knobs.values() if knob.names]
+    given = {knob.key: values[knob.key] for knob in switches if knob.key in values}
+    if check(section_model(section, switches), given, at, problems) is None:
+        return None
+    fixed = {"name": (str, ...)} if names(section) else {}
+    return check(section_model(section, knobs.values(), **fixed), values, at, problems)

@@ -1,0 +1,111 @@
+"""Which forms the sections of a study's trials can take, and on which searched keys that depends."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from study import data, methods, models
+from study.knobs import Knob
+from study.spec.schema import Domain, among
+from study.spec.sections import Params, Section, Sections, named, section_knobs
+
+Domains = Mapping[str, Domain]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a section can be.
+
+    Attributes:
+        params: the searched names that make it so, its label among them.
+        knobs: the keys that it has then.
+    """
+
+    section: str
+    params: Params
+    knobs: Mapping[str, Knob]
+
+    @property
+    def label(self) -> str | None:
+        """Which alternative it is a form of, None: of the file's own section."""
+        return self.params.get(f"{self.section}.name")
+
+
+@dataclass(frozen=True)
+class Forms:
+    """What the sections can be, whatever `when` says.
+
+    Attributes:
+        found: all forms, the file's own first.
+        deciders: for each key, those on whose values it depends whether a trial has it.
+    """
+
+    found: list[Form] = field(default_factory=list)
+    deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
+        """What the forms that have a key declare for it; with a domain only those that its `when` allows."""
+        section, name = key.split(".")
+        deciding = {one for form in self.found if form.section == section for one in form.params}
+        when = {one: values for one, values in (domain.when if domain else {}).items() if one in deciding}
+        for form in self.found:
+            allowed = all(one in form.params and among(form.params[one], values) for one, values in when.items())
+            if form.section == section and name in form.knobs and allowed:
+                yield form.knobs[name]
+
+    @property
+    def keys(self) -> list[str]:
+        """Every key that a trial can have."""
+        return list(dict.fromkeys(f"{one.section}.{name}" for one in self.found for name in one.knobs))
+
+
+def forms(sections: Sections, domains: Domains) -> Forms:
+    """What the sections can be with the values that the search may give to keys that take names."""
+    found = Forms()
+    for section in sections.own:
+        name = domains.get(f"{section}.name")
+        for label in [None, *labels(sections, section, name)]:
+            chosen = {} if label is None else {f"{section}.name": label}
+            _explore(found, section, sections.given(section, chosen), chosen, domains)
+        if name is not None:
+            for key in domains:
+                if key.startswith(f"{section}.") and key != f"{section}.name":
+                    found.deciders[key].add(f"{section}.name")
+    return found
+
+
+def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
+    """What a domain of `SECTION.name` names that is there."""
+    known = {*sections.alternatives.get(section, {}), *names(section)}
+    return [one for one in (domain.choices or [] if domain else []) if isinstance(one, str) and one in known]
+
+
+def names(section: str) -> list[str]:
+    """Everything that `SECTION.name` can name without a label; nothing for `train`, which has no name."""
+    listed = {"data": data.names, "model": models.names, "method": methods.names}
+    return listed[section]() if section in listed else []
+
+
+def _explore(found: Forms, section: str, given: Section, first: dict[str, Any], domains: Domains) -> None:
+    """Add the forms that come about when keys that take names take others, and who decides on what."""
+    waiting, seen = [first], {frozenset(first.items())}
+    while waiting:
+        params = waiting.pop(0)
+        there = _knobs(section, given, params)
+        found.found.append(Form(section, params, there))
+        for name, knob in there.items():
+            key = f"{section}.{name}"
+            values = domains[key].choices or [] if key in domains else []
+            for value in (one for one in values if one in knob.names):
+                other = {**params, key: value}
+                changed = _knobs(section, given, other).keys() ^ there.keys()
+                for one in changed:
+                    found.deciders[f"{section}.{one}"].add(key)
+                if changed and frozenset(other.items()) not in seen:
+                    seen.add(frozenset(other.items()))
+                    waiting.append(other)
+
+
+def _knobs(section: str, given: Section, params: Params) -> Mapping[str, Knob]:
+    return section_knobs(section, {**given, **named(section, params)})

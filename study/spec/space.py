@@ -1,0 +1,109 @@
+"""The search space of a study: which keys a trial is given, decided one after the other."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+from study.spec.forms import Forms, forms
+from study.spec.schema import Domain, among
+from study.spec.sections import Params, Sections
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a study searches.
+
+    Attributes:
+        domains: by key, each after those that decide whether it is searched.
+        structure: the keys, all of them given as choices, that decide on data sets and on which others are searched.
+        integers: the keys whose ranges are of whole numbers.
+        has: whether a trial whose parameters begin so has this key, as its method, network or data set has it.
+    """
+
+    domains: Mapping[str, Domain]
+    structure: frozenset[str]
+    integers: frozenset[str]
+    has: Callable[[str, Params], bool]
+
+    def applies(self, key: str, params: Params) -> bool:
+        """Whether a trial is given this key, after those before it got these values."""
+        return self.domains[key].applies(params) and self.has(key, params)
+
+    def walk(self, suggest: Callable[[str, Domain], Any]) -> dict[str, Any]:
+        """The parameters of a trial, `suggest` asked for the value of each key that applies."""
+        params: dict[str, Any] = {}
+        for key, domain in self.domains.items():
+            if self.applies(key, params):
+                params[key] = suggest(key, domain)
+        return params
+
+    def contains(self, params: Params) -> bool:
+        """Whether the search could give exactly these parameters."""
+        wanted = [key for key in self.domains if self.applies(key, params)]
+        inside = (key in params and self.domains[key].contains(params[key]) for key in wanted)
+        return len(wanted) == len(params) and all(inside)
+
+    def cases(self) -> Iterator[dict[str, Any]]:
+        """What trials can have for the `structure` keys, each combination once."""
+        return self._cases([key for key in self.domains if key in self.structure], {})
+
+    def condition(self, key: str) -> dict[str, list[Any]]:
+        """Where a key is searched: for each `structure` key that matters, the values with which it can be."""
+        cases = list(self.cases())
+        with_it = [case for case in cases if self.applies(key, case)]
+        found = {}
+        for other in (one for one in self.domains if one in self.structure and one != key):
+            values, everyone = self._values(other, with_it), self._values(other, cases)
+            if values and len(values) < len(everyone):
+                found[other] = values
+        return found
+
+    def _values(self, key: str, cases: Iterable[Params]) -> list[Any]:
+        given = [case[key] for case in cases if key in case]
+        return [value for value in self.domains[key].ends() if among(value, given)]
+
+    def _cases(self, keys: list[str], params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if not keys:
+            yield params
+        elif not self.applies(keys[0], params):
+            yield from self._cases(keys[1:], params)
+        else:
+            for value in self.domains[keys[0]].ends():
+                yield from self._cases(keys[1:], {**params, keys[0]: value})
+
+
+def space(domains: Mapping[str, Domain], sections: Sections, found: Forms | None = None) -> Space:
+    """The space of these domains.
+
+    Args:
+        found: `forms(sections, domains)`, if the caller has it.
+
+    Raises:
+        CycleError: conditions wait for each other; its second argument is the circle of keys.
+    """
+    found = found or forms(sections, domains)
+    deciding = {one for domain in domains.values() for one in domain.when}.union(*found.deciders.values())
+    named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
+    integers = {key for key in domains if any(int in knob.kinds for knob in found.knobs(key))}
+    order = _ordered(domains, found.deciders)
+    return Space(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
+
+
+def _ordered(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
+    """The domains, each after those that its `when` names and those that decide whether it is there.
+
+    Else in the order given.
+    """
+    waits_for = {key: {*domain.when, *deciders.get(key, ())} & domains.keys() for key, domain in domains.items()}
+    sorter = TopologicalSorter(waits_for)
+    sorter.prepare()
+    found: dict[str, Domain] = {}
+    ready = list(sorter.get_ready())
+    while ready:
+        key = min(ready, key=list(domains).index)
+        ready.remove(key)
+        found[key] = domains[key]
+        sorter.done(key)
+        ready += sorter.get_ready()
+    return found

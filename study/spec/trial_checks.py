@@ -1,0 +1,79 @@
+"""Whether the trials that a search can give are valid as a whole, asked before anything starts."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from study.data import Facts
+from study.spec.checks import told
+from study.spec.document import Key
+from study.spec.schema import Domain
+from study.spec.sections import Params, Sections
+from study.spec.space import Space
+from study.training import checks
+
+Describe = Callable[[Mapping[str, Any]], Facts]
+
+
+def faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """What is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
+    method = trial["method"]
+    if "epsilon" in method and method["epsilon"] > 2.0 / method["temperature"]:
+        limit = 2.0 / method["temperature"]
+        why = f"{method['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"
+        yield ("method", "epsilon"), why
+    yield from checks.problems(trial, facts)
+
+
+def check_trials(
+    sections: Sections, describe: Describe, space: Space, cases: Iterable[Params], given: Mapping[Key, Params]
+) -> Iterator[tuple[Key, str]]:
+    """What is wrong with trials of the search, each once: the place in the search that makes it, and what.
+
+    Looked at is every combination of the keys that decide on others, and in each of them the ends of ranges and the
+    choices of the other keys. What is wrong with the file's own configuration is left out.
+
+    Args:
+        sections: complete and valid, each for itself.
+        describe: gives the facts about a data section.
+        given: the configurations that the search gives itself, by their place.
+    """
+    own = sections.trial({})
+    seen: set[Any] = {why for _, why in faults(own, describe(own["data"]))}
+    searched = ((("search", "space"), params) for case in cases for params in _ends(space, case))
+    for at, params in [*given.items(), *searched]:
+        trial = sections.trial(params)
+        for (section, name), why in faults(trial, describe(trial["data"])):
+            suspects = _suspects(f"{section}.{name}", space, params)
+            place = (*at, *list(suspects)[:1])
+            others = {key: value for key, value in suspects.items() if not why.startswith(f"{value!r} given")}
+            if not {why, (place, why)} & seen:
+                seen.add((place, why))
+                yield place, f"with {told(others)}: {why}" if others else why
+
+
+def _ends(space: Space, case: Params) -> Iterator[dict[str, Any]]:
+    """Trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
+    domains = {key: one for key, one in space.domains.items() if key not in case and space.applies(key, case)}
+    lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
+    yield lowest
+    for key, domain in domains.items():
+        yield from ({**lowest, key: end} for end in domain.ends()[1:] if not isinstance(end, float))
+    yield {**case, **{key: _highest(domain) for key, domain in domains.items()}}
+
+
+def _highest(domain: Domain) -> Any:
+    ends = domain.ends()
+    numbers = [end for end in ends if isinstance(end, int | float)]
+    return max(numbers) if len(numbers) == len(ends) else ends[-1]
+
+
+def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
+    """The parameters that may be what is wrong with a key, the likeliest first.
+
+    The key's own; or those that are not always so, numbers aside; or any of its section.
+    """
+    own = {key: params[key]} if key in params else {}
+    constant = {one for one, domain in space.domains.items() if len(domain.ends()) == 1}
+    varied = {one: value for one, value in params.items() if one not in constant and not isinstance(value, float)}
+    section = key.split(".")[0]
+    return own | varied or {one: value for one, value in params.items() if one.startswith(f"{section}.")}

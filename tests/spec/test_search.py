@@ -1,0 +1,122 @@
+"""What a search asks for is checked before anything starts, and told at its place."""
+
+from typing import Any
+
+import pytest
+from helpers import quickstart
+
+from study.errors import UserError
+from study.spec import load_study
+from study.spec.schema import Domain
+
+
+def message(*assignments: str) -> str:
+    """What the quickstart with these overrides is refused with."""
+    with pytest.raises(UserError) as caught:
+        quickstart(*assignments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        (
+            "search.metric=val/acuracy",
+            "search.metric: 'val/acuracy' given. Did you mean 'val/accuracy'? Allowed: val/acc",
+        ),
+        ("search.metric=accuracy", "search.metric: 'accuracy' given. Did you mean 'val/accuracy'?"),
+        ("search.metric=test/accuracy", "'test/accuracy' given. test splits choose nothing. Did you mean"),
+        ("search.metric=3", "search.metric: 3 given, allowed is a valid string"),
+        ("search.space.train.epochs={low: 1, high: 3}", "search.space.train.epochs: cannot be searched"),
+        ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
+        (
+            "search.space.data.rho={choices: [0.5, 1.5]}",
+            "search.space.data.rho: 1.5 given, allowed is less than or equal",
+        ),
+        ("search.space.train.seed={choices: [0, 1]}", "search.space.train.seed: cannot be searched: every trial of a"),
+        (
+            "search.space.method.name={choices: [eps_sup]}",
+            "search.space.method.name: 'eps_sup' given. Did you mean",
+        ),
+        ("search.space.method.name={choices: [3]}", "search.space.method.name: 3 given. Allowed: "),
+        ("search.space.model.name={low: 1, high: 2}", "search.space.model.name: a range given, allowed are choices"),
+        ("search.baseline={model.name: lennet}", "search.baseline.model.name: 'lennet' given. Did you mean 'lenet'"),
+        ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, or papers"),
+        ("search.space.alpha={low: 0, high: 1}", "search.space.alpha: unknown key. Allowed: "),
+        (
+            "search.space.method.alpha=[1]",
+            "search.space.method.alpha: [1] given, allowed is a mapping of keys",
+        ),
+        (
+            "search.alternatives={train: {a: {}}}",
+            "search.alternatives.train: 'train' given. Allowed: 'data', 'mod",
+        ),
+        ("search.alternatives={method: {a: {}}}", "search.alternatives.method.a.name: is missing"),
+        ("search.alternatives={method: {a: {name: b}}}", "search.alternatives.method.a.name: 'b' given. Allowed: "),
+        ("search.space.method.alpha.low=abc", "search.space.method.alpha.low: 'abc' given, allowed is a valid"),
+        ("search.space.method.alpha.low=.nan", "search.space.method.alpha.low: nan given, allowed is a"),
+        ("search.space.method.epsilon.choices=[[1]]", "search.space.method.epsilon.choices.0: [1] given, allowed is a"),
+        ("search.space.method.lambda.step=0", "search.space.method.lambda.step: 0 given, allowed is greater than 0"),
+        ("search.space.method.alpha.step=0.1", "search.space.method.alpha: log and step exclude each other"),
+        (
+            "search.space.train.batch_size={low: 32, high: 64, step: 0.5}",
+            "search.space.train.batch_size.step: 0.5 given, allowed is a whole",
+        ),
+        (
+            "search.space.train.batch_size={low: 32.0, high: 64}",
+            "search.space.train.batch_size: 32.0 given, allowed is",
+        ),
+        (
+            "search.space.train.optimizer={low: 0, high: 1}",
+            "search.space.train.optimizer: 0 given. Allowed: 'adam', 'sgd' or",
+        ),
+        (
+            "search.space.train.optimizer={choices: [adm]}",
+            "'adm' given. Did you mean 'adam'? Allowed: 'adam', 'sgd' or 'lars'",
+        ),
+        ("search.space=3", "search.space: 3 given, allowed is a mapping of keys to values"),
+        ("search=[1]", "search: [1] given, allowed is a mapping of keys to values"),
+        ("search.baseline=[1]", "search.baseline: [1] given, allowed is a mapping of keys to values"),
+        (
+            "search.enqueue=[{method.alpa: 1.0}]",
+            "search.enqueue.0.method.alpa: unknown key. Did you mean 'method.alpha'",
+        ),
+        ("search.enqueue=[{method.alpha: x}]", "search.enqueue.0.method.alpha: 'x' given, allowed is a valid number"),
+        ("search.space={}", "search.trials: 24 given, allowed is 1: search.space is empty"),
+        ("search.confirm.seeds=1", "search.confirm.seeds: 1 given, allowed is greater than or equal to 2"),
+    ],
+)
+def test_a_search_that_cannot_be_is_told_at_the_override(assignment: str, words: str) -> None:
+    found = message(assignment)
+    assert words in found
+    assert "--set" in found or "quickstart.yaml" in found
+    assert "instance of" not in found
+    assert len(found.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("domain", "inside", "outside"),
+    [
+        (Domain(low=0.5, high=2.0), [0.5, 1, 1.7, 2.0], [0.49, 2.01, "1", None]),
+        (Domain(low=0.0, high=1.0, step=0.1), [0.0, 0.1, 0.3, 0.7, 1.0], [0.05, 0.15, 1.1]),
+        (Domain(low=2, high=10, step=4), [2, 6, 10], [3, 4, 8]),
+        (Domain(choices=[0.5, "a", None, True]), [0.5, "a", None, True], [1, "b", 0.6, False]),
+        (Domain(choices=[1]), [1, 1.0], [True, 2]),
+    ],
+)
+def test_a_domain_contains_what_the_search_could_give(domain: Domain, inside: list[Any], outside: list[Any]) -> None:
+    assert [value for value in inside if not domain.contains(value)] == []
+    assert [value for value in outside if domain.contains(value)] == []
+
+
+def test_epsilon_and_temperature_are_valid_together_at_their_largest() -> None:
+    """Each alone would pass: epsilon 8 at the file's temperature 0.1, temperature 0.5 at the file's epsilon 0."""
+    space = "search.space={method.epsilon: {low: 0, high: 8}, method.temperature: {low: 0.1, high: 0.5}}"
+    with pytest.raises(UserError, match=r"search.space.method.epsilon: .*at most 2/temperature = 4 "):
+        load_study("quickstart", [space])
+
+
+def test_more_given_configurations_than_trials_are_refused() -> None:
+    enqueue = "search.enqueue=[{method.lambda: 1.0}, {method.lambda: 2.0}]"
+    with pytest.raises(UserError, match=r"search.trials: 2 given, allowed is at least 3"):
+        load_study("quickstart", [enqueue, "search.trials=2"])
