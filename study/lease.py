@@ -72,6 +72,9 @@ def elsewhere(path: Path) -> Holder | None:
 class Lease:
     """A lease that this process holds and renews until `release`; to be taken while the ledger is locked.
 
+    Attributes:
+        is_lost: whether another process was found to have it.
+
     Raises:
         TakenOver: another machine took it at the same moment.
         OSError: the folder cannot be written.
@@ -80,7 +83,7 @@ class Lease:
     def __init__(self, path: Path) -> None:
         self._path, self._mine = path, Holder.this_process()
         before = holder(path)
-        self._renewed, self._lost, self._over = time.monotonic(), False, threading.Event()
+        self._renewed, self.is_lost, self._over = time.monotonic(), False, threading.Event()
         self._write()
         if before and before.machine != self._mine.machine:
             time.sleep(SETTLING)
@@ -96,7 +99,7 @@ class Lease:
         """
         if time.monotonic() - self._renewed > EXPIRY / 2:  # this process was stopped for a while
             self._renew()
-        if self._lost:
+        if self.is_lost:
             raise TakenOver(f"another driver took the study over: {holder(self._path) or 'its folder is gone'}")
 
     def release(self) -> None:
@@ -106,7 +109,7 @@ class Lease:
             self._path.unlink(missing_ok=True)
 
     def _keep(self) -> None:
-        while not self._lost and not self._over.wait(RENEWAL):
+        while not self.is_lost and not self._over.wait(RENEWAL):
             with suppress(OSError):  # the next time, or `check`, will tell
                 self._renew()
 
@@ -115,7 +118,7 @@ class Lease:
         if found == self._mine:
             os.utime(self._path)
         elif found is not None or not self._path.parent.exists():
-            self._lost = True
+            self.is_lost = True
         elif not self._over.is_set():
             self._write()
         self._renewed = time.monotonic()

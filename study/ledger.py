@@ -69,6 +69,19 @@ class Ledger:
         ledger.append("created", id=uuid.uuid4().hex)
         ledger.close()
 
+    def check(self) -> None:
+        """Look whether this is still the study's driver.
+
+        Raises:
+            TakenOver: another one has the study now.
+        """
+        self._lease.check()
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another driver has the study now."""
+        return self._lease.is_lost
+
     def append(self, event: str, **fields: Any) -> Event:
         """Write one event; it is on disk when this returns. Fields that are None are left out.
 
@@ -79,7 +92,7 @@ class Ledger:
         given = {key: value for key, value in fields.items() if value is not None}
         entry: Event = {"event": event, "time": round(time.time(), 3), **given}
         line = json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-        self._lease.check()
+        self.check()
         try:
             written = self._file.write(line)
             while written < len(line):  # a disk that is nearly full takes a part and refuses the rest

@@ -115,13 +115,13 @@ class ReportingScheduler(FIFOScheduler):
         job, error = trial.config["job"], _error_of(trial)
         number = job["trial"]
         if full := full_disk(error):
-            raise CannotGoOn(f"{full.filename or self._folder.path}: {full.strerror}") from error
+            raise CannotGoOn(full, self._folder.path) from error
         if self._agenda.stopping or job["attempt"] != self._agenda.record.trials[number].attempt:
             return
         try:
             self._folder.write_error(number, str(error))
         except OSError as problem:
-            raise CannotGoOn(str(problem)) from problem
+            raise CannotGoOn(problem, self._folder.path) from problem
         found = Failure("HUNG", "did not report any more") if trial.trial_id in self._hung else failure(error)
         if job["kind"] == "train":
             self._agenda.failed(number, found)

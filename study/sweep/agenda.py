@@ -9,6 +9,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from study import ranking
@@ -25,7 +26,18 @@ HOPELESS = 3
 
 class CannotGoOn(BaseException):
     """The study has to stop at once, through no fault of a trial's; what is in the ledger stays. No Exception, so that
-    nothing on the way takes it for a trial's."""
+    nothing on the way takes it for a trial's.
+
+    Args:
+        problem: the file system's, or that of the lease.
+        place: what could not be written, where the problem does not name a file.
+    """
+
+    def __init__(self, problem: OSError | TakenOver, place: Path) -> None:
+        told = str(problem)
+        if isinstance(problem, OSError):
+            told = f"{problem.filename or place}: {problem.strerror}"
+        super().__init__(told)
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,15 @@ class Agenda:
 
     @property
     def is_over(self) -> bool:
-        """Whether the study is stopped, or no job is left or under way."""
+        """Whether the study is stopped, or no job is left or under way.
+
+        Raises:
+            CannotGoOn: it is another driver's now.
+        """
+        try:
+            self._ledger.check()
+        except TakenOver as problem:
+            raise CannotGoOn(problem, self._ledger.path) from problem
         return self.stopping is not None or self._done
 
     def started(self, number: int, node: str, epoch: int = 0, note: str | None = None) -> bool:
@@ -189,8 +209,8 @@ class Agenda:
     def _write(self, event: str, **fields: Any) -> None:
         try:
             entry = self._ledger.append(event, **fields)
-        except (OSError, TakenOver) as error:
-            raise CannotGoOn(str(error)) from error
+        except (OSError, TakenOver) as problem:
+            raise CannotGoOn(problem, self._ledger.path) from problem
         self.record.apply(entry)
 
     def _next_unfinished(self, alone: bool) -> TrialRecord | None:

@@ -69,6 +69,10 @@ class Tracker:
         self._given_up.set()
         return self._trouble or ("it is slow" if self._thread.is_alive() else None)
 
+    def abandon(self) -> None:
+        """Write no more, before `finish`: the study is another driver's now."""
+        self._given_up.set()
+
     def attach(self, files: Mapping[Path, str | None]) -> str | None:
         """Log files as artifacts of the study's run, after `finish` or without `start`.
 
