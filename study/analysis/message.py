@@ -44,7 +44,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{words.count(len(numbers), 'trial')} {state}: {words.listed(numbers)}."
-    reasons = Counter(trial.reason or "no reason given" for trial in trials if trial.state == "failed")
+    reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
     for reason, count in reasons.items():
         yield f"{words.count(count, 'trial')} failed: {reason}"
     blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]

@@ -70,6 +70,10 @@ class Tracker:
         self._given_up.set()
         return problem
 
+    def abandon(self) -> None:
+        """Write no more, before `finish`: the study is another driver's now."""
+        self._given_up.set()
+
     def attach(self, files: Mapping[Path, str | None]) -> str | None:
         """Log files as artifacts of the study's run, after `finish` or without `start`.
 
