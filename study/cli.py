@@ -184,6 +184,31 @@ def compare(
 
 
 @app.command()
+def reproduce(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A paper's table, as fairkl-table12.")],
+    name: Rename = None,
+    profile: Profile = None,
+    seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
+    assignments: Set = None,
+    only_report: Annotated[bool, typer.Option("--report", help="Run nothing: the table as far as it is.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
+    from study import reproduce as reproducing
+    from study.home import Home
+
+    home, outcome = Home.locate(), None
+    if not only_report:
+        given = reproducing.Given(name, profile, tuple(assignments or ()), seeds)
+        outcome = reproducing.reproduce(home, table, given, _view(quiet or as_json))
+    found = reproducing.tabulate(home.find(name or table), table)
+    _print_json(reproducing.document(found)) if as_json else print(reproducing.markdown(found))
+    if outcome is not None and not as_json:
+        _show(outcome)
+
+
+@app.command()
 def export(
     name: Name,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],

@@ -63,6 +63,9 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """For which configurations the test split was read."""
+    if spec.base["train"]["report_test"]:
+        yield "The test split was looked at in each epoch of every trial (train.report_test). It chose nothing."
+        return
     compared = [side for side in (*sides(spec, record), final_side(record)) if side]
     read = [side.label for side in compared if side.spread(spec.test_metric)]
     if read and spec.final_seeds is None:

@@ -22,6 +22,7 @@ from study.training.config import TrialConfig
 from study.training.evaluation import Evaluation
 from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
+from study.training.share import with_share
 
 
 class Diverged(Exception):
@@ -45,7 +46,8 @@ class Trial:
     """
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
-        self.config, self.dataset, self.options = config, dataset, config.train
+        self.config, self.options = config, config.train
+        self.dataset = with_share(dataset, self.options.data_share)
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
         torch.manual_seed(self.options.seed)
@@ -56,7 +58,7 @@ class Trial:
         self.probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
         for module in (self.method, self.probes):
             module.to(self.device).to(memory_format=torch.channels_last)
-        self._splits = {name: Resident(split, facts, self.device) for name, split in dataset.splits.items()}
+        self._splits = {name: Resident(split, facts, self.device) for name, split in self.dataset.splits.items()}
         self._augmentation = augment.build(name, facts.shape, self.options)
         self.evaluate = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._modules().state_dict().items()}
@@ -113,7 +115,8 @@ class Trial:
                 values = {"train/loss": float(total) / count}
                 if not math.isfinite(values["train/loss"]):
                     raise Diverged(f"loss is {values['train/loss']} in epoch {epoch}")
-                values |= self.evaluate("val", final=epoch == options.epochs)
+                for split in self._reported:
+                    values |= self.evaluate(split, final=epoch == options.epochs)
                 values |= self._diagnosis(batch)
             yield values | clock.epoch(images=count)
             if kept and epoch < options.epochs:
@@ -170,6 +173,11 @@ class Trial:
             if name != "encoder" or self.method.own_classifier() is None
         ]
         return torch.stack(parts).sum() if parts else 0.0
+
+    @property
+    def _reported(self) -> list[str]:
+        """The splits whose metrics an epoch has."""
+        return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
 
     @torch.no_grad()
     def _diagnosis(self, batch: Batch) -> dict[str, float]:

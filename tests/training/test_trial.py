@@ -213,6 +213,33 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
 
+def test_test_metrics_of_each_epoch_change_nothing(dataset: Dataset) -> None:
+    """They are those that the test split gives when it is read, and nothing else differs."""
+    plain = timeless(Trial(config(), dataset, "cpu").run())
+    trial, watched = Trial(config("train.report_test=true"), dataset, "cpu"), []
+    for one in timeless(trial.run()):
+        assert trial.evaluate("test").items() <= one.items()
+        watched.append({name: value for name, value in one.items() if not name.startswith("test/")})
+    assert watched == plain
+
+
+def test_a_share_of_the_training_samples_is_the_same_for_every_seed(dataset: Dataset) -> None:
+    """A quarter of each (class, bias) cell, as near as one sample; the other splits are whole."""
+    trials = [Trial(config("train.data_share=0.25", seed=seed), dataset, "cpu") for seed in (0, 1)]
+    whole, parts = dataset.splits["train"], [trial.dataset.splits["train"] for trial in trials]
+    assert parts[0].bias is not None
+    assert whole.bias is not None
+    for of_class in range(10):
+        for of_bias in range(10):
+            there = ((whole.target == of_class) & (whole.bias == of_bias)).sum()
+            taken = ((parts[0].target == of_class) & (parts[0].bias == of_bias)).sum()
+            assert abs(taken - there / 4) < 1
+    assert (parts[0].inputs == parts[1].inputs).all()
+    assert trials[0].dataset.splits["val"] is dataset.splits["val"]
+    assert trials[0].dataset.fingerprint != dataset.fingerprint
+    assert len(list(trials[0].run())) == 2
+
+
 def test_training_learns(dataset: Dataset) -> None:
     losses = [one["train/loss"] for one in Trial(config("train.epochs=4"), dataset, "cpu").run()]
     assert all(later < earlier for earlier, later in pairwise(losses))
