@@ -18,7 +18,7 @@ def told(home: Home, name: str) -> str:
     folder = home.find(name)
     record = StudyRecord.load(folder.ledger_file)
     return (
-        f"{folder.path}: {record.state}, {len(record.trials)} trials, and their runs in MLflow ({home.tracking_uri})."
+        f"{folder.path}: {record.state}, {len(record.trials)} trial(s), and their runs in MLflow ({home.tracking_uri})."
     )
 
 

@@ -59,7 +59,7 @@ def assert_each_run_once(command: Command, name: str, record: StudyRecord) -> No
     runs = list(client.search_runs([experiment.experiment_id], max_results=1000))
     assert "RUNNING" not in {run.info.status for run in runs}
     trials = Counter(int(run.data.tags["study.trial"]) for run in runs if "study.trial" in run.data.tags)
-    assert trials == Counter(record.trials)
+    assert trials == Counter(list(record.trials))
     assert len(runs) == len(trials) + 1
     for run in runs:
         if "study.trial" in run.data.tags:
