@@ -58,8 +58,8 @@ def listed(cells: Mapping[Labels, str], rows: Iterable[str], columns: Iterable[s
         of_row = {row: [column for column in across if cells.get((row, column)) == reason] for row in rows}
         of_row = {row: found for row, found in of_row.items() if found}
         if of_row:
-            named = [row if found == across else f"{row} ({', '.join(found)})" for row, found in of_row.items()]
-            lines.append(f"{reason}, {meaning}: {'; '.join(named)}")
+            named = [row if found == across else f"{row}: {' | '.join(found)}" for row, found in of_row.items()]
+            lines.append(f"{reason} ({meaning}): {'; '.join(named)}")
     return lines
 
 

@@ -1,5 +1,6 @@
 """A published table with our cells beside it, ready to be written."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,9 @@ from study.reproduce.cells import Cells, best_epoch, last_epoch, printed_per_uni
 from study.reproduce.missing import missing
 from study.reproduce.plan import Labels, places
 from study.spec import StudySpec
+
+NUMBER = re.compile(r"\d+(\.\d+)?")
+"""A column's label that needs the columns' title before it."""
 
 KINDS = (OURS, PAPER, VERDICT)
 """Of the lines of a row that we have a number in."""
@@ -83,21 +87,26 @@ def _grid(table: PublishedTable, ours: Cells, why: Mapping[Labels, str], notes: 
     found = beside(rows, columns, _with_numbers(ours), paper)
     labelled = [(str(row), str(who)) for row, who in found.rows]
     entries = [
-        [
-            replace(entry, remark=why[row[0], column]) if row[1] == OURS and (row[0], column) in why else entry
-            for column, entry in zip(columns, line, strict=True)
-        ]
-        for row, line in zip(labelled, found.entries, strict=True)
+        [_explained(entry, who, why.get((row, column))) for column, entry in zip(columns, line, strict=True)]
+        for (row, who), line in zip(labelled, found.entries, strict=True)
     ]
+    speak = not all(NUMBER.fullmatch(label) for label in columns)
     return replace(
         found,
         stub=(table.rows_title, ""),
         rows=[(row, who if who in KINDS else _reasons(row, why)) for row, who in labelled],
-        heads=(table.columns_title,),
+        heads=("" if speak else table.columns_title,),
         entries=entries,
         notes=[*found.notes, *notes],
         digits=_digits(table),
     )
+
+
+def _explained(entry: Entry, who: str, reason: str | None) -> Entry:
+    """A cell without a number says why, and has no verdict."""
+    if reason is None or who == PAPER:
+        return entry
+    return replace(entry, remark=reason) if who == OURS else Entry() if who == VERDICT else entry
 
 
 def _reasons(row: str, why: Mapping[Labels, str]) -> str:

@@ -42,7 +42,7 @@ def statements(
     documents = list(_documents(table, spec, full))
     lines = [_budget(spec, record, full, ours, documents), *_variants(here for here, _ in documents)]
     why = listed(missing, [row.label for row in table.rows], [column.label for column in table.columns])
-    lines += [f"Missing: {'. '.join(why)}."] if why else []
+    lines += [f"Missing: {one}." for one in why]
     lines += [f"Data: {table.needs}."] if table.needs else []
     said = table.spread if table.trials is None else f"{table.spread}; {table.trials} trials"
     return [*lines, f"The paper's ±: {said}.", *table.notes]
@@ -75,6 +75,8 @@ def _budget(
     titles = ", ".join(dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session))
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(here["model"]["name"] for here, _ in documents))
     what = f"{titles or 'data'}, {networks or 'network'}, {words.count(epochs, 'epoch')}, {words.seeds(seeds)}"
+    trained = _samples(record)
+    what += f", {trained:,} training samples" if trained else ""
     busy = f"{words.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
     found: dict[str, dict[tuple[str, str], None]] = {}
     for here, there in documents:
@@ -92,6 +94,14 @@ def _budget(
         f"Against the paper's protocol: {less}." if less else "That is the paper's protocol, as the study file has it."
     )
     return f"Budget: {what}; {busy}. {than}"
+
+
+def _samples(record: StudyRecord) -> int | None:
+    """How many samples an epoch of the first trial trained on: its speed times its time."""
+    first = next((trial.reports[0] for trial in record.trials.values() if trial.reports), {})
+    figures = [first.get(name) for name in ("speed/images_per_second", "time/data", "time/training")]
+    speed, *times = [figure for figure in figures if figure is not None] or [0.0]
+    return round(speed * sum(times)) if len(times) == 2 else None
 
 
 def _variants(documents: Iterator[Document]) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """A reproduction as text and files."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from study import published
 from study.analysis import to_csv, to_latex, to_markdown
 from study.analysis.claims import RULE
-from study.analysis.page import markdown_table
+from study.analysis.grid import Grid
+from study.analysis.page import escape, markdown_table
 from study.errors import UserError
 from study.home import StudyFolder
 from study.record import StudyRecord
@@ -52,12 +54,18 @@ def write(found: Sheet, out: Path) -> None:
 
 def markdown(found: Sheet) -> str:
     """The table, what to know about it, and what became of the paper's claims."""
-    parts = [f"# {_title(found)}", found.table.caption, to_markdown(found.last_grid, found.best_along)]
+    parts = [f"# {_title(found)}", found.table.caption, _grid(found, found.last_grid)]
     if len(found.claims):
         parts += ["## Claims", markdown_table(found.claims), RULE]
     if found.best_grid is not None:
-        parts += ["## At the best epoch on the test split", to_markdown(found.best_grid, found.best_along)]
+        parts += ["## At the best epoch on the test split", _grid(found, found.best_grid)]
     return "\n\n".join(parts) + "\n"
+
+
+def _grid(found: Sheet, grid: Grid) -> str:
+    """A table with its notes in a list."""
+    notes = "\n".join(f"- {escape(note)}" for note in grid.notes)
+    return f"{to_markdown(replace(grid, notes=()), found.best_along)}\n\n{notes}"
 
 
 def document(found: Sheet) -> dict[str, Any]:
