@@ -142,13 +142,29 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
-    from study.analysis.report import write_report
+    from study import run as running
+    from study.home import Home
+
+    page, untracked = running.report(Home.locate(), name, out)
+    _print_json({"name": name, "page": str(page)}) if as_json else print(page)
+    if untracked:
+        print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)
+
+
+@app.command()
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies of this home; see study list.")],
+    as_json: Json = False,
+) -> None:
+    """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
+    from study.analysis import studies
+    from study.analysis.page import markdown_table
     from study.home import Home
     from study.record import StudyRecord
 
-    folder = Home.locate().find(name)
-    page = write_report(folder.spec(), StudyRecord.load(folder.ledger_file), out or folder.report)
-    _print_json({"name": name, "page": str(page)}) if as_json else print(page)
+    folders = [Home.locate().find(name) for name in names]
+    found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    _print_json(found) if as_json else print(markdown_table(studies.printed(found)))
 
 
 @app.command()

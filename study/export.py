@@ -63,7 +63,7 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
         "study_id": record.id,
         "study_hash": spec.hash,
         "trial": one.trial.number,
-        "mlflow_run": Progress.load(folder.tracking_file, folder.tracking_uri).trials.get(str(one.trial.number)),
+        "mlflow_run": Progress.load(folder.tracking_file, folder.tracking_uri).runs.get(str(one.trial.number)),
         "trials": len(list(record.by_stage("baseline", "search"))),
         "chosen_by": f"{spec.metric}, {rule}",
         "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},

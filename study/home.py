@@ -95,7 +95,12 @@ class Home:
     @property
     def tracking_uri(self) -> str:
         """`MLFLOW_TRACKING_URI` where set, else SQLite in this home."""
-        return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.path / 'mlflow.db'}"
+        return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.database}"
+
+    @property
+    def database(self) -> Path:
+        """Where MLflow of a home of its own keeps its runs."""
+        return self.path / "mlflow.db"
 
     @property
     def owns_tracking(self) -> bool:

@@ -21,7 +21,7 @@ def serve(home: Home, port: int) -> None:
         uri = home.tracking_uri
         how = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
         raise UserError(f"MLFLOW_TRACKING_URI is set: {how}; without it, study ui serves this home's own database")
-    if not (home.path / "mlflow.db").exists():
+    if not home.database.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from study.spec import StudySpec
+from study.spec import StudySpec, rungs
 
 
 def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, as plain values.
 
-    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if trials at each rung were like each other,
-    so that ASHA let one in `reduction` go on.
+    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if early stopping stops as many as it means
+    to (`study.spec.rungs.expected_epochs`).
     """
-    search, facts, goal = spec.search, spec.facts, spec.objective
+    search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, spec.trials)
@@ -29,7 +29,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "constraints": search.constraints,
         "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
-        "early_stopping": search.early_stopping.model_dump(),
+        "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
         "trials": {
             "baseline": baseline,
             "search": searched,
@@ -41,7 +41,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             "most": (spec.trials * search.replicates + confirm) * spec.epochs,
             "expected": round(
                 (baseline * search.replicates + confirm) * spec.epochs
-                + searched * search.replicates * _expected_epochs(spec)
+                + searched * search.replicates * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
         "resources_per_trial": spec.resources.model_dump(),
@@ -56,9 +56,7 @@ def confirm_trials(spec: StudySpec, configurations: int) -> int:
 
 def text(document: dict[str, Any]) -> str:
     """The same for people."""
-    trials, epochs, stopping = document["trials"], document["epochs"], document["early_stopping"]
-    resources = document["resources_per_trial"]
-    rule = f"asha, rungs from epoch {stopping['grace']}, one in {stopping['reduction']} goes on"
+    trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
@@ -67,7 +65,7 @@ def text(document: dict[str, Any]) -> str:
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
-        f"early stopping: {rule if stopping['name'] == 'asha' else 'none'}",
+        f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
         "to confirm",
         *limits,
@@ -100,15 +98,3 @@ def _values(domain: dict[str, Any]) -> str:
         return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
     return f"{domain['low']:g} to {domain['high']:g}{', log' if domain['log'] else ''}{step}"
-
-
-def _expected_epochs(spec: StudySpec) -> float:
-    """Mean epochs of a searched trial if each rung lets one in `reduction` go on."""
-    rule = spec.search.early_stopping
-    if rule.name == "none":
-        return spec.epochs
-    total, share, done, rung = 0.0, 1.0, 0, rule.grace
-    while rung < spec.epochs:
-        total += share * (rung - done)
-        share, done, rung = share / rule.reduction, rung, rung * rule.reduction
-    return total + share * (spec.epochs - done)

@@ -16,7 +16,7 @@ from study.outcome import Outcome
 from study.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.local_ray import check_machine
-from study.tracking import Tracker
+from study.tracking import Tracker, refresh
 
 
 class View(Protocol):
@@ -100,6 +100,22 @@ def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, v
     return _run(home, final.extend(home, spec), datasets, view)
 
 
+def report(home: Home, name: str, out: Path | None = None) -> tuple[Path, str | None]:
+    """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
+
+    Returns:
+        The page, and what went wrong with MLflow, if anything did.
+
+    Raises:
+        UserError: there is no such study, or the folder cannot be written.
+    """
+    from study.analysis.report import write_report
+
+    folder = home.find(name)
+    page = write_report(folder.spec(), StudyRecord.load(folder.ledger_file), out or folder.report)
+    return page, None if out else refresh(home, folder, _report_files(folder))
+
+
 def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View) -> Outcome:
     from study.sweep.driver import drive
 
@@ -128,8 +144,11 @@ def _outputs(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[
     if spec.final_seeds is None and ranking.best(record, spec):
         export(folder, spec, record, folder.best_file)
     write_report(spec, record, folder.report)
-    report = {path: path.parent.relative_to(folder.path) for path in folder.report.rglob("*") if path.is_file()}
     best: dict[Path, str | None] = {folder.best_file: None} if folder.best_file.exists() else {}
     if spec.final_seeds is not None:
         best = {folder.model_file(trial.number): "models" for trial in record.by_stage("final")}
-    return {**best, **{path: str(parent) for path, parent in report.items()}}
+    return {**best, **_report_files(folder)}
+
+
+def _report_files(folder: StudyFolder) -> dict[Path, str | None]:
+    return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}

@@ -30,8 +30,8 @@ ALLOWED = {
     "published": {"errors"},
     "sweep": {"data", "errors", "home", "ledger", "objective", "provenance", "ranking", "record", "spec", "training"},
     "summary": {"ranking", "record", "spec"},
-    "tracking": {"home", "ledger", "record", "spec", "summary"},
-    "analysis": {"errors", "ranking", "record", "spec", "training"},
+    "tracking": {"errors", "home", "ledger", "ranking", "record", "spec", "summary"},
+    "analysis": {"errors", "home", "ranking", "record", "spec", "summary", "training"},
 }
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""
 

@@ -77,7 +77,7 @@ def test_for_people() -> None:
         "method.alpha: 0.001 to 1, log",
         "method.epsilon: one of 0.0, 0.1, 0.25, 0.5",
         "train.batch_size: 32 to 128, step 32",
-        "asha, rungs from epoch 4, one in 3 goes on",
+        "early stopping: asha, rungs at epochs 4 and 12, one in 3 goes on",
         "1 baseline + 23 searched, then 9 to confirm",
         "1 CPU, 0 GPU",
     ):

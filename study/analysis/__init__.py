@@ -3,7 +3,19 @@
 Reads `study.record` and never trains, schedules or writes to MLflow.
 """
 
-from study.analysis.frame import epochs_frame, trials_frame
+from study.analysis.cells import ablation, sensitivity
+from study.analysis.formats import to_csv, to_latex, to_markdown
+from study.analysis.frame import epochs_frame, load, trials_frame
 from study.analysis.report import write_report
 
-__all__ = ["epochs_frame", "trials_frame", "write_report"]
+__all__ = [
+    "ablation",
+    "epochs_frame",
+    "load",
+    "sensitivity",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
+    "trials_frame",
+    "write_report",
+]

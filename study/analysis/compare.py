@@ -38,7 +38,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of means and its 95% interval (Welch's t), None where a side has fewer than two values."""
+    """A difference of means and its interval (Welch's t, 95%), None where a side has fewer than two values."""
 
     value: float
     interval: tuple[float, float] | None
@@ -50,9 +50,9 @@ class Difference:
 
 
 def side_of(one: Candidate) -> Side:
-    """A configuration with its confirm trials, or with its one trial where there are none."""
+    """A configuration with its confirm trials, or with those that the search saw where there are none."""
     label = "baseline" if one.trial.stage == "baseline" else f"trial {one.trial.number}"
-    return Side(label, one.trial.number, one.repeats if one.confirmed else [one.trial])
+    return Side(label, one.trial.number, one.repeats if one.confirmed else one.replicates)
 
 
 def sides(spec: StudySpec, record: StudyRecord) -> tuple[Side | None, Side | None]:
@@ -70,7 +70,7 @@ def final_side(record: StudyRecord) -> Side | None:
     return Side("final training", trials[0].number, trials) if trials else None
 
 
-def difference(one: Spread | None, other: Spread | None) -> Difference | None:
+def difference(one: Spread | None, other: Spread | None, confidence: float = CONFIDENCE) -> Difference | None:
     """`one` minus `other`; None if either is missing."""
     if one is None or other is None:
         return None
@@ -83,7 +83,7 @@ def difference(one: Spread | None, other: Spread | None) -> Difference | None:
         return Difference(value, (value, value))
     shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
     freedom = 1 / sum(share**2 / (side.count - 1) for share, side in zip(shares, (one, other), strict=True))
-    reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(total)
+    reach = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(total)
     return Difference(value, (value - reach, value + reach))
 
 

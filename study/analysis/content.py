@@ -6,14 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis import tables, words
+from study.analysis import tables, words, worth
 from study.analysis.compare import final_side, sides
 from study.analysis.frame import trials_frame
 from study.analysis.message import caveats, message
 from study.analysis.page import Page, Picture, Points, Section, Table, Text
 from study.ranking import candidates
 from study.record import StudyRecord
-from study.spec import StudySpec
+from study.spec import StudySpec, rungs
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
@@ -37,7 +37,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
         if len(configurations)
         else None,
         Section("Figures", drawn) if drawn else None,
-        Section("Trials", [Table(tables.printed_counts(record)), *_budget(spec, record)]) if record.trials else None,
+        Section("Trials", [Table(tables.printed_counts(record)), *_worth(spec, record)]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(shown)]) if shown else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
@@ -50,9 +50,17 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Collection[str])
 
 
 def _caption(name: str, spec: StudySpec) -> str:
-    if name != "learning_curves" or spec.final_seeds is not None or spec.search.early_stopping.name == "none":
+    rule = spec.search.early_stopping.name
+    if name != "learning_curves" or spec.final_seeds is not None or rule == "none":
         return CAPTIONS[name]
-    return f"{CAPTIONS[name]} Dotted lines are the epochs at which ASHA compares trials and stops the worse ones."
+    if rule == "median":
+        return (
+            f"{CAPTIONS[name]} From the dotted line on trials are compared after each epoch, and the worse half stops."
+        )
+    several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
+    return (
+        f"{CAPTIONS[name]} Dotted lines are the epochs{several} at which trials are compared and the worse ones stop."
+    )
 
 
 def _explained(spec: StudySpec, record: StudyRecord) -> str:
@@ -72,14 +80,9 @@ def _ranked(spec: StudySpec, record: StudyRecord) -> str:
     return said + (f" {words.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
 
 
-def _budget(spec: StudySpec, record: StudyRecord) -> list[Text]:
-    ended = [
-        trial for trial in record.by_stage("baseline", "search", "replicate") if trial.state in ("complete", "pruned")
-    ]
-    if not any(trial.state == "pruned" for trial in ended):
-        return []
-    run, full = sum(trial.epochs for trial in ended), spec.epochs * len(ended)
-    return [Text(f"Early stopping ran {run} of the {full} epochs of these searched trials, {100 * run / full:.0f}%.")]
+def _worth(spec: StudySpec, record: StudyRecord) -> list[Table]:
+    found = worth.printed_worth(spec, record)
+    return [Table(found)] if len(found) else []
 
 
 BETTER = {"max": "higher", "min": "lower"}
@@ -99,7 +102,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     metric = f"at the last epoch: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return found | {"metric": metric}
-    stopping, confirm = search.early_stopping, search.confirm
+    confirm = search.confirm
     found["metric"] = metric
     found["search"] = f"{words.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if search.replicates > 1:
@@ -107,11 +110,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     found["baseline"] = (
         ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
     )
-    found["early stopping"] = "none"
-    if stopping.name != "none":
-        found["early stopping"] = (
-            f"{stopping.name}: grace {words.count(stopping.grace, 'epoch')}, reduction {stopping.reduction}"
-        )
+    found["early stopping"] = rungs.words(search.early_stopping, spec.epochs)
     found["confirm"] = (
         f"top {confirm.top} and the baseline on {words.count(confirm.seeds, 'fresh seed')}" if confirm.top else "none"
     )

@@ -33,7 +33,7 @@ from study.analysis.style import (
 )
 from study.ranking import baseline, candidates, searched
 from study.record import StudyRecord, TrialRecord
-from study.spec import StudySpec
+from study.spec import StudySpec, rungs
 
 
 @styled
@@ -156,13 +156,14 @@ def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str,
 
 
 def _rungs(axes: Axes, spec: StudySpec) -> None:
-    """The epochs at which ASHA compares trials."""
-    stopping = spec.search.early_stopping
-    rung = stopping.grace
-    while stopping.name == "asha" and spec.search.space and rung < spec.epochs:
+    """The epochs at which early stopping compares trials; of the median rule, which compares at each, the first."""
+    rule = spec.search.early_stopping
+    epochs = sorted({rung for bracket in rungs.brackets(rule, spec.epochs) for rung in bracket.rungs})
+    name, shown = ("median from", epochs[:1]) if rule.name == "median" else ("rung", epochs)
+    for rung in shown if spec.search.space else []:
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
-            f"rung {rung}",
+            f"{name} {rung}",
             (rung, 1.0),
             xycoords=("data", "axes fraction"),
             color="#8A5F00",
@@ -170,7 +171,6 @@ def _rungs(axes: Axes, spec: StudySpec) -> None:
             ha="center",
             va="bottom",
         )
-        rung *= stopping.reduction
 
 
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:

@@ -5,10 +5,47 @@ from typing import Any
 
 import pandas as pd
 
+from study.home import Home
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 
 FIXED = ("stage", "state", "reason", "seed", "repeats", "epochs", "seconds")
+
+
+def load(name: str) -> pd.DataFrame:
+    """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
+
+    Raises:
+        UserError: there is no such study.
+
+    Example:
+        >>> from study.analysis import ablation, load, sensitivity, to_markdown
+        >>> frame = load("mine")
+        >>> frame[["stage", "state", "seed", "method.alpha", "val/accuracy"]].head(3)
+                  stage     state  seed  method.alpha  val/accuracy
+        trial
+        0      baseline  complete     0          1.00          0.56
+        1        search  complete     0          0.01          0.70
+        2        search    pruned     0          0.50          0.20
+        >>> ablation(frame, "method.alpha", "val/accuracy")[["mean", "sd", "n", "stopped"]].round(3)
+        val/accuracy  mean    sd  n  stopped
+        method.alpha
+        0.010000      0.74  0.04  3        0
+        0.123456      0.70  0.10  3        0
+        0.500000       NaN   NaN  0        1
+        1.000000      0.52  0.02  3        0
+        >>> print(to_markdown(sensitivity(frame, "method.alpha", "method.lambda", "val/accuracy")))
+        | method.alpha | method.lambda 0 | method.lambda 1.5 |
+        | --- | ---: | ---: |
+        | 0.01 | - | 74.0 ± 4.0 (3; 1 failed) |
+        | 0.1235 | - | 70.0 ± 10.0 (3) |
+        | 0.5 | - | - (1 stopped) |
+        | 1 | 52.0 ± 2.0 (3) | - |
+        <BLANKLINE>
+        val/accuracy in percent: mean ± sample standard deviation over seeds. In brackets n, and ...
+    """
+    folder = Home.locate().find(name)
+    return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
 
 
 def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:

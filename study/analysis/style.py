@@ -9,25 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from study.analysis.words import in_percent
+from study.analysis.words import SYMBOLS, in_percent
 from study.record import TrialRecord
 from study.spec import StudySpec
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
 GREY, PALE = "#767676", "#C4C4C4"
-
-SYMBOLS = {
-    "method.alpha": r"$\alpha$",
-    "method.lambda": r"$\lambda$",
-    "method.epsilon": r"$\epsilon$",
-    "method.tau_plus": r"$\tau^{+}$",
-    "method.beta": r"$\beta$",
-    "method.sigma2": r"$\sigma^{2}$",
-    "method.temperature": r"$\tau$",
-    "method.positives": r"$M$",
-    "data.rho": r"$\rho$",
-}
 
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere

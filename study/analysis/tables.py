@@ -14,7 +14,7 @@ from study.spec import StudySpec
 STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 STATE_WORDS = {"pruned": "stopped early"}
 TOP = 10  # configurations that the report lists
-STAGES = ("baseline", "search", "confirm", "final")
+STAGES = ("baseline", "search", "replicate", "confirm", "final")
 
 
 def best_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:

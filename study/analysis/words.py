@@ -10,6 +10,19 @@ from study.ranking import Spread
 
 MISSING = "-"
 
+SYMBOLS = {
+    "method.alpha": r"$\alpha$",
+    "method.lambda": r"$\lambda$",
+    "method.epsilon": r"$\epsilon$",
+    "method.tau_plus": r"$\tau^{+}$",
+    "method.beta": r"$\beta$",
+    "method.sigma2": r"$\sigma^{2}$",
+    "method.temperature": r"$\tau$",
+    "method.positives": r"$M$",
+    "data.rho": r"$\rho$",
+}
+"""Of the papers, by key."""
+
 LIMITS = {
     "time": "its time was over",
     "gpu_hours": "its GPU hours were spent",
@@ -68,6 +81,13 @@ def setting(given: Any, digits: int = 4) -> str:
 def count(number: int, one: str, many: str | None = None) -> str:
     """`1 trial`, `3 trials`."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def listed(items: Iterable[Any]) -> str:

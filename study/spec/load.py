@@ -8,12 +8,14 @@ from typing import Any
 
 from study.errors import UserError, nearest
 from study.objective import Constraint
+from study.spec import samplers
 from study.spec.checks import Problems, check
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
 from study.spec.forms import forms
 from study.spec.paper import configurations, written_out
+from study.spec.rungs import most_brackets
 from study.spec.schema import Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
 from study.spec.sections import Sections
@@ -89,6 +91,8 @@ def resolve(document: Document) -> StudySpec:
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
+    for at, why in samplers.problems(spec.search, spec.space):
+        problems.add(at, why)
     for at, why in faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"])):
         problems.add(at, why)
     for place, why in check_trials(spec.sections, spec.describe, spec.space, spec.space.cases(), points(search)):
@@ -123,7 +127,7 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     cases = check_cases(searched, problems)
     check_values(searched, given, cases, problems)
     problems.raise_any()
-    trials = search.trials if search.trials is not None else MOST_TRIALS
+    trials = search.trials or samplers.trials(search, searched) or MOST_TRIALS
     enqueue = search.enqueue
     if wants_papers:
         enqueue = configurations(searched, given)[: trials - (search.baseline is not None)]
@@ -147,6 +151,9 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
+    elif stopping.brackets > (fit := most_brackets(stopping, spec.epochs)):
+        message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
+        problems.add(("search", "early_stopping", "brackets"), message)
 
 
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:

@@ -99,9 +99,10 @@ class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
     `asha`: after `grace` epochs, then each time `reduction` times as many, only the best 1/`reduction` goes on; with
-    `brackets` the trials take turns in as many such ladders, each beginning `reduction` times later than the one
-    before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same budget.
-    `median`: after each epoch from `grace` on, a trial below the median of the others' best so far stops.
+    `brackets` the trials are shared out evenly among as many such ladders, each beginning `reduction` times later than
+    the one before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same
+    budget. `median`: after each epoch from `grace` on, a trial stops whose best so far is below the median of the
+    others' means since `grace`. `study.spec.rungs` has the arithmetic.
     """
 
     model_config = STRICT
@@ -109,6 +110,14 @@ class EarlyStopping(BaseModel):
     grace: Positive = 1
     reduction: Annotated[int, Field(ge=2)] = 3
     brackets: Positive = 1
+
+    @model_validator(mode="after")
+    def _brackets_are_ashas(self) -> Self:
+        if self.brackets > 1 and self.name in ("hyperband", "median"):
+            raise ValueError(
+                f"brackets {self.brackets} given, allowed is 1 with {self.name}: they are for asha to choose"
+            )
+        return self
 
 
 class Confirm(BaseModel):

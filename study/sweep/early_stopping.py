@@ -1,12 +1,20 @@
-"""Which searched trials go on: Ray Tune's ASHA, fed from the ledger so that a resumed study keeps its cut-offs."""
+"""Which searched trials go on. Rules are fed from the ledger, so that a resumed study decides as an uninterrupted one.
 
-from types import SimpleNamespace
-from typing import Any, Protocol
+They hear every report of every searched trial in the ledger's order and draw nothing at random.
+"""
 
-from ray.tune.schedulers import ASHAScheduler, TrialScheduler
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
-from study.objective import Score
+from study.objective import Objective, Score
 from study.spec import StudySpec
+from study.spec.rungs import bracket_of, brackets, turn
+from study.spec.schema import EarlyStopping as Rule
+from study.sweep.peers import ByDominance, ByValue, Peers, Standing
 
 
 class EarlyStopping(Protocol):
@@ -15,7 +23,10 @@ class EarlyStopping(Protocol):
     name: str
 
     def stops(self, trial: int, epoch: int, score: Score) -> bool:
-        """Whether the trial stops after this epoch; never told of the last epoch of a full run."""
+        """Whether the trial stops after this epoch; never told of the last epoch of a full run.
+
+        Hearing an epoch of a trial again changes nothing, and does not stop it.
+        """
 
 
 class NoEarlyStopping:
@@ -28,36 +39,106 @@ class NoEarlyStopping:
 
 
 class Asha:
-    """Asynchronous successive halving (Li et al. 2018), one bracket, as Ray Tune implements it.
+    """Asynchronous successive halving (Li et al. 2020, MLSys), in one bracket or several; with Hyperband's also that.
 
-    A trial that reaches a rung (epoch `grace`, then each time `reduction` times as many) goes on if its metric is
-    among the best 1/`reduction` of those seen at that rung. Hearing one rung of one trial twice changes nothing.
+    A trial that reaches a rung of its bracket goes on if it is among the best 1/`reduction` of those that reached the
+    rung before it. For one metric without constraints these are the decisions of Ray Tune's ASHAScheduler. Ray draws
+    the bracket at random, here the trial's number gives it (`study.spec.rungs`). What a trial shows at an epoch without
+    a score is not heard; it is judged at the next that has one.
+
+    Args:
+        rule: of the study file.
+        epochs: of a full run.
+        new_peers: what a rung begins with.
     """
 
-    name = "asha"
-
-    def __init__(self, spec: StudySpec) -> None:
-        rule = spec.search.early_stopping
-        self._scheduler: Any = ASHAScheduler(
-            time_attr="epoch",
-            metric="value",
-            mode=spec.mode,
-            max_t=spec.epochs,
-            grace_period=rule.grace,
-            reduction_factor=rule.reduction,
-            stop_last_trials=False,
-        )
-        self._known: set[int] = set()
+    def __init__(self, rule: Rule, epochs: int, new_peers: Callable[[], Peers]) -> None:
+        self.name: str = rule.name
+        self._brackets = brackets(rule, epochs)
+        self._peers: dict[tuple[int, int], Peers] = defaultdict(new_peers)
+        self._heard: set[tuple[int, int]] = set()
 
     def stops(self, trial: int, epoch: int, score: Score) -> bool:
-        named = SimpleNamespace(trial_id=str(trial))
-        if trial not in self._known:
-            self._known.add(trial)
-            self._scheduler.on_trial_add(None, named)
-        decision = self._scheduler.on_trial_result(None, named, {"epoch": epoch, "value": score.values[0]})
-        return bool(decision == TrialScheduler.STOP)
+        bracket = bracket_of(trial, self._brackets)
+        rung = bisect_right(self._brackets[bracket].rungs, epoch)
+        if rung == 0 or (trial, rung) in self._heard:
+            return False
+        self._heard.add((trial, rung))
+        peers, standing = self._peers[bracket, rung], Standing(score.gains, score.violation, turn(trial))
+        goes_on = peers.admit(standing)
+        peers.add(standing)
+        return not goes_on
+
+
+@dataclass
+class _Course:
+    """A trial's scores so far, each as its gains and the negative violation.
+
+    Attributes:
+        epoch: the last that was heard.
+        best: of each so far.
+        sums: of each from `grace` on, over `count` epochs.
+    """
+
+    epoch: int
+    best: list[float]
+    sums: list[float]
+    count: int = 0
+
+
+class Median:
+    """The median stopping rule (Golovin et al. 2017, Google Vizier, section 3.2.1), as Ray Tune implements it.
+
+    After each epoch from `grace` on a trial stops if its best so far is worse than the median of the others' means over
+    the epochs from `grace` to this one, where at least `ENOUGH` others have come so far, whether they still run or not.
+    For several metrics or constraints best and mean are taken of each gain and of the violation, and the trial goes on
+    if its best stand in the better half of the others' means.
+
+    Args:
+        grace: the first epoch at which trials are compared.
+        new_peers: of which the better half goes on.
+    """
+
+    name = "median"
+    ENOUGH = 3
+
+    def __init__(self, grace: int, new_peers: Callable[[], Peers]) -> None:
+        self._grace = grace
+        self._peers: dict[int, Peers] = defaultdict(new_peers)
+        self._reached: dict[int, int] = defaultdict(int)
+        self._courses: dict[int, _Course] = {}
+
+    def stops(self, trial: int, epoch: int, score: Score) -> bool:
+        shown = [*score.gains, -score.violation]
+        course = self._courses.setdefault(trial, _Course(0, shown, [0.0] * len(shown)))
+        if epoch <= course.epoch:
+            return False
+        course.epoch, course.best = epoch, [max(pair) for pair in zip(course.best, shown, strict=True)]
+        if epoch < self._grace:
+            return False
+        course.count, course.sums = course.count + 1, [sum(pair) for pair in zip(course.sums, shown, strict=True)]
+        peers, lot = self._peers[epoch], turn(trial)
+        goes_on = self._reached[epoch] < self.ENOUGH or peers.admit(_standing(course.best, lot))
+        peers.add(_standing([total / course.count for total in course.sums], lot))
+        self._reached[epoch] += 1
+        return not goes_on
 
 
 def early_stopping(spec: StudySpec) -> EarlyStopping:
     """The rule that a study asks for."""
-    return Asha(spec) if spec.search.early_stopping.name == "asha" else NoEarlyStopping()
+    rule = spec.search.early_stopping
+    if rule.name == "none":
+        return NoEarlyStopping()
+    if rule.name == "median":
+        return Median(rule.grace, partial(_new_peers, spec.objective, 2))
+    return Asha(rule, spec.epochs, partial(_new_peers, spec.objective, rule.reduction))
+
+
+def _new_peers(objective: Objective, reduction: int) -> Peers:
+    if len(objective.metrics) == 1 and not objective.constraints:
+        return ByValue(reduction)
+    return ByDominance(reduction, len(objective.metrics))
+
+
+def _standing(shown: list[float], lot: float) -> Standing:
+    return Standing(tuple(shown[:-1]), -shown[-1], lot)

@@ -1,89 +1,67 @@
-"""Optuna as the one who suggests. It knows no Ray and no ledger; its history is rebuilt from trial records."""
+"""Who suggests parameters. It knows no Ray and no ledger; its history is rebuilt from trial records."""
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import optuna
-from optuna.samplers import BaseSampler, RandomSampler, TPESampler
-from optuna.trial import Trial, TrialState
+from optuna.trial import FrozenTrial
 
-from study.objective import Score
-from study.record import State
 from study.spec import StudySpec
-from study.spec.schema import Domain
+from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrategy
+from study.sweep.samplers.cma_es import CMAStrategy
+from study.sweep.samplers.exhaustive import GridStrategy, SobolStrategy
+from study.sweep.samplers.genetic import GeneticStrategy
+from study.sweep.samplers.history import History, Told
+from study.sweep.samplers.strategy import Strategy
 
-
-@dataclass(frozen=True)
-class Told:
-    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
-
-    number: int
-    state: State
-    course: Sequence[tuple[int, Score]] = ()
-    score: Score | None = None
+STRATEGIES: dict[str, type[Strategy]] = {
+    "tpe": TPEStrategy,
+    "gp": GPStrategy,
+    "cmaes": CMAStrategy,
+    "qmc": SobolStrategy,
+    "random": RandomStrategy,
+    "grid": GridStrategy,
+    "nsga2": GeneticStrategy,
+    "nsga3": GeneticStrategy,
+}
 
 
 class Sampler:
     """Suggests parameters and hears how they did.
 
-    Each suggestion depends only on the seed, the trial's number and the history, so that a resumed study goes on
-    as an uninterrupted one would. A stopped trial is told as pruned with its intermediate values, a failed one as
+    Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
+    before it in their order, where an `adopt` stands for the `ask` that gave these parameters. So a resumed study goes
+    on as an uninterrupted one would. A stopped trial is told as pruned with its intermediate values, a failed one as
     failed: neither is ever a complete trial with a low-budget value.
     """
 
     def __init__(self, spec: StudySpec) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._spec = spec
-        self._study = optuna.create_study(direction="maximize" if spec.mode == "max" else "minimize")
-        self._trials: dict[int, Trial] = {}
+        self._space = spec.space
+        self._history = History(spec)
+        self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)
 
-    def ask(self, number: int) -> dict[str, Any]:
-        """New parameters for the trial of this number."""
-        self._study.sampler = self._seeded(number)
-        return self._ask(number)
+    def ask(self, number: int) -> dict[str, Any] | None:
+        """New parameters for the trial of this number; None where every cell of a grid was given."""
+        params = self._strategy.suggest(number)
+        if params is not None:
+            self.adopt(number, params)
+        return params
 
     def adopt(self, number: int, params: Mapping[str, Any]) -> None:
         """Take in a trial whose parameters were decided elsewhere; one outside the space is left out."""
-        if self._spec.space.contains(params):
-            self._study.enqueue_trial(dict(params))
-            self._ask(number)
+        if self._space.contains(params):
+            self._history.adopt(number, params)
+            self._strategy.adopted(number, params)
 
     def tell(self, told: Told) -> None:
         """Tell how an ended configuration did; nothing of one that was never adopted."""
-        if told.number not in self._trials:
-            return
-        trial = self._trials[told.number]
-        for epoch, score in told.course:
-            trial.report(score.values[0], epoch)
-        if told.state == "complete" and told.score is not None:
-            self._study.tell(trial, told.score.values[0])
-        else:
-            self._study.tell(trial, state=TrialState.PRUNED if told.state == "pruned" else TrialState.FAIL)
+        if self._history.tell(told):
+            self._strategy.told(told)
 
-    def history(self) -> list[optuna.trial.FrozenTrial]:
-        """What Optuna believes."""
-        return self._study.get_trials()
+    def history(self) -> list[FrozenTrial]:
+        """What Optuna believes, with the ledger's numbers."""
+        return list(self._history.trials.values())
 
-    def _ask(self, number: int) -> dict[str, Any]:
-        trial = self._study.ask()
-        self._trials[number] = trial
-        return self._spec.space.walk(lambda key, domain: self._suggest(trial, key, domain))
 
-    def _suggest(self, trial: Trial, key: str, domain: Domain) -> Any:
-        if domain.choices is not None:
-            return trial.suggest_categorical(key, domain.choices)
-        assert domain.low is not None
-        assert domain.high is not None
-        if key in self._spec.space.integers:
-            return trial.suggest_int(key, int(domain.low), int(domain.high), step=int(domain.step or 1), log=domain.log)
-        return trial.suggest_float(key, domain.low, domain.high, step=domain.step, log=domain.log)
-
-    def _seeded(self, number: int) -> BaseSampler:
-        seed = (self._spec.search.seed * 1_000_003 + number) % 2**32
-        if self._spec.search.sampler == "random":
-            return RandomSampler(seed=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            return TPESampler(seed=seed, multivariate=True, constant_liar=True)
+__all__ = ["Sampler", "Told"]

@@ -1,8 +1,13 @@
 """How far a ledger is in MLflow, kept beside it."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from study.tracking.connection import public
+
+STUDY = "study"
+"""Key of the study's own run; those of its trials are their numbers, as text."""
 
 
 @dataclass
@@ -10,19 +15,19 @@ class Progress:
     """What MLflow has.
 
     Attributes:
-        uri: which MLflow.
+        uri: which MLflow, without a password.
         offset: bytes of the ledger.
-        parent: run id of the study, empty if there is none yet.
-        trials: run id of each trial, by number.
-        epochs: last epoch that each trial's run holds.
-        open: trials whose runs are not terminated.
+        experiment: id of the experiment that the runs are in.
+        runs: run id by key.
+        epochs: last epoch that the run of each trial holds which may run again.
+        open: keys of the trials whose runs are not terminated.
         attached: whether the study's files are artifacts of its run.
     """
 
     uri: str = ""
     offset: int = 0
-    parent: str = ""
-    trials: dict[str, str] = field(default_factory=dict)
+    experiment: str = ""
+    runs: dict[str, str] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
     attached: bool = False
@@ -30,6 +35,7 @@ class Progress:
     @classmethod
     def load(cls, path: Path, uri: str) -> "Progress":
         """What this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
+        uri = public(uri)
         try:
             found = cls(**json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -39,5 +45,5 @@ class Progress:
     def save(self, path: Path) -> None:
         """Write it in one step."""
         part = path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        part.write_text(json.dumps(vars(self)), encoding="utf-8")
         part.replace(path)

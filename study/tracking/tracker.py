@@ -1,20 +1,19 @@
 """A thread that follows the ledger file and brings what is new into MLflow, in batches.
 
 It may lag, lose its connection or be killed: what is not in MLflow yet is in the ledger, and each event arrives once,
-in order, sooner or later. The study itself never waits for MLflow.
+in order, sooner or later. The study itself never waits for MLflow, but at its end, for a while.
 """
 
-import logging
-import os
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study.home import Home, StudyFolder
-from study.ledger import Event, Tail
 from study.spec import StudySpec
-from study.tracking.progress import Progress
+from study.tracking.connection import told
+from study.tracking.progress import STUDY, Progress
 
 if TYPE_CHECKING:
     from study.tracking.writer import Writer
@@ -25,15 +24,11 @@ WINDOW = 0.5
 PATIENCE, IMPATIENCE = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""
 
+QUIET = 3.0
+"""Seconds of it that nothing is said about."""
+
 RETRY = 3.0
 """Seconds to wait when MLflow does not answer."""
-
-ENVIRONMENT = {
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # trying again is this thread's work
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
-}
 
 
 class Tracker:
@@ -41,17 +36,18 @@ class Tracker:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec) -> None:
         self._home, self._folder, self._spec = home, folder, spec
-        self._progress = Progress.load(folder.tracking_file, home.tracking_uri)
-        self._tail = Tail(folder.ledger_file, self._progress.offset)
         self._writer: Writer | None = None
-        self._finish = threading.Event()
+        self._finish, self._given_up = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="tracking", daemon=True)
         self._trouble: str | None = None
+        self._troubled = 0.0  # since when, on the monotonic clock
+        self._since: int | None = None
 
     @property
     def is_behind(self) -> bool:
         """Whether MLflow lacks events of the ledger, or the study's files."""
-        return self._progress.offset < self._folder.ledger_file.stat().st_size or not self._progress.attached
+        progress = self._progress()
+        return progress.offset < self._folder.ledger_file.stat().st_size or not progress.attached
 
     def start(self) -> None:
         """Begin to follow the ledger."""
@@ -64,60 +60,68 @@ class Tracker:
             What went wrong if not everything is in MLflow, else None.
         """
         self._finish.set()
-        self._thread.join(PATIENCE if self._trouble is None else IMPATIENCE)
-        return "MLflow is slow" if self._thread.is_alive() and not self._trouble else self._trouble
+        began, told_so = time.monotonic(), False
+        while self._thread.is_alive() and time.monotonic() < self._deadline(began):
+            self._thread.join(0.1)
+            if not told_so and time.monotonic() - began > QUIET:
+                print(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...", flush=True)
+                told_so = True
+        self._given_up.set()
+        return self._trouble or ("it is slow" if self._thread.is_alive() else None)
 
-    def attach(self, files: dict[Path, str | None]) -> str | None:
-        """Log files as artifacts of the study's run, after `finish`.
+    def attach(self, files: Mapping[Path, str | None]) -> str | None:
+        """Log files as artifacts of the study's run, after `finish` or without `start`.
 
         Args:
             files: each with the artifact folder that it goes to (None: the topmost).
 
         Returns:
-            What went wrong, else None.
+            What went wrong, else None; nothing is done for a study that MLflow does not have.
         """
+        if STUDY not in self._progress().runs:
+            return None
         try:
-            writer = self._writer or self._connect()
-            for path, folder in files.items():
-                writer.attach(path, folder)
-            self._progress.attached = True
-            self._progress.save(self._folder.tracking_file)
+            self._connected().attach(files)
         except Exception as error:  # as in _follow
-            return _told(error)
+            return told(error, self._home.tracking_uri)
         return None
 
+    def _deadline(self, began: float) -> float:
+        """When a wait that began then is over."""
+        return began + PATIENCE if self._trouble is None else max(began, self._troubled) + IMPATIENCE
+
+    def _progress(self) -> Progress:
+        return Progress.load(self._folder.tracking_file, self._home.tracking_uri)
+
     def _follow(self) -> None:
-        pending: list[Event] = []
-        while True:
+        while not self._given_up.is_set():
             last = self._finish.is_set()
             try:
-                pending += self._tail.new()
-                if pending:
-                    self._bring(pending)
-                    pending = []
+                while not self._given_up.is_set() and self._bring():
+                    pass
                 self._trouble = None
                 if last:
                     return
                 self._finish.wait(WINDOW)
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
-                self._trouble = _told(error)
+                if self._trouble is None:
+                    self._troubled = time.monotonic()
+                self._trouble = told(error, self._home.tracking_uri)
+                self._writer = None
                 time.sleep(RETRY)
 
-    def _bring(self, events: list[Event]) -> None:
+    def _bring(self) -> bool:
+        """Write some events; says whether there were any."""
+        writer = self._connected()
+        try:
+            return writer.bring()
+        except Exception:
+            self._since = self._since or writer.reached
+            raise
+
+    def _connected(self) -> "Writer":
         if self._writer is None:
-            self._writer = self._connect()
-        self._writer.write(events)
-        self._progress.offset = self._tail.offset
-        self._progress.save(self._folder.tracking_file)
+            from study.tracking.writer import Writer
 
-    def _connect(self) -> "Writer":
-        os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
-        from study.tracking.writer import Writer
-
-        for name in ("alembic", "mlflow"):
-            logging.getLogger(name).setLevel(logging.WARNING)
-        return Writer(self._home, self._folder, self._spec, self._progress)
-
-
-def _told(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            self._writer = Writer(self._home, self._folder, self._spec, self._since)
+        return self._writer

@@ -1,189 +1,102 @@
-"""What each event of a ledger is in MLflow. Writing an event twice changes nothing."""
+"""Brings a ledger into MLflow, some events at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any
-
-from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag
 
 from study.home import Home, StudyFolder
-from study.ledger import Event, read
+from study.ledger import Event, Tail
 from study.record import StudyRecord
 from study.spec import StudySpec
-from study.summary import result_metrics
-from study.tracking.progress import Progress
+from study.tracking.connection import connect
+from study.tracking.database import Database
+from study.tracking.events import FOLDED, Events, milliseconds
+from study.tracking.progress import STUDY, Progress
+from study.tracking.store import Store
 
-STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
-INHERITED = (
-    "study.id",
-    "study.name",
-    "study.version",
-    "study.dirty",
-    "study.data",
-    "study.dataset",
-    "mlflow.source.git.commit",
-)
-"""Tags of the study's run that each trial's run has too."""
-
-UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
-"""Makes the MLflow UI open an experiment on its training runs."""
-
-BATCH = 1000
-"""Metrics that MLflow takes at once."""
+SHARE = 2000
+"""Events that are brought at once."""
 
 
 class Writer:
-    """Writes one study's events through an MLflow client; `progress` says what is there."""
+    """Brings one study's events into MLflow, from where its progress file says.
 
-    def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, progress: Progress) -> None:
-        self._client = MlflowClient(home.tracking_uri)
-        self._home, self._folder, self._spec, self._progress = home, folder, spec, progress
-        self._client.search_experiments(max_results=1)  # makes or migrates the database
+    It is used until something goes wrong; the next one then goes on from what that file says. Between the two MLflow
+    may have got more than the file tells, so that the first events are looked for before they are written.
 
-    def write(self, events: Iterable[Event]) -> None:
-        """Bring events into MLflow."""
-        for event in _gathered(events):
-            getattr(self, f"_{event['event']}")(event)
+    Args:
+        since: when the first event was that something went wrong with, in milliseconds since the epoch, None if
+            nothing did.
 
-    def attach(self, path: Path, folder: str | None) -> None:
-        """Log a file as an artifact of the study's run."""
-        self._client.log_artifact(self._progress.parent, str(path), folder)
+    Attributes:
+        reached: when the first of the events was that were brought last, in milliseconds since the epoch.
 
-    def _created(self, event: Event) -> None:
-        if self._progress.parent:
-            return
-        name, client = self._spec.name, self._client
-        experiment = client.get_experiment_by_name(name)
-        experiment_id = (
-            experiment.experiment_id if experiment else client.create_experiment(name, self._location(), UI_TAGS)
-        )
-        query = f"tags.`study.id` = '{event['id']}' and tags.`study.kind` = 'study'"
-        found = client.search_runs([experiment_id], query, max_results=1)
-        tags = {"study.id": event["id"], "study.kind": "study", "study.name": name, "study.hash": self._spec.hash}
-        run = found[0] if found else client.create_run(experiment_id, _milliseconds(event), tags, run_name=name)
-        self._progress.parent = run.info.run_id
-        client.log_artifact(run.info.run_id, str(self._folder.spec_file))
+    Raises:
+        Exception: whatever MLflow, its database or the network raise.
+    """
 
-    def _opened(self, event: Event) -> None:
-        plain = {key: value for key, value in event.items() if key not in ("event", "time", "libraries", "commit")}
-        tags = {f"study.{key}": value for key, value in plain.items()}
-        tags |= {f"version.{key}": value for key, value in event.get("libraries", {}).items()}
-        if "commit" in event:
-            tags["mlflow.source.git.commit"] = event["commit"]
-        self._log(self._progress.parent, tags=tags)
-        self._client.update_run(self._progress.parent, status="RUNNING")
-        self._progress.attached = False  # there will be new files
+    def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
+        self._home, self._folder, self._spec, self._since = home, folder, spec, since
+        client = connect(home.tracking_uri)
+        own = home.owns_tracking
+        self._store = Database(client, home.tracking_uri, home.artifacts.as_uri()) if own else Store(client)
+        self._progress = Progress.load(folder.tracking_file, home.tracking_uri)
+        self._tail = Tail(folder.ledger_file, self._progress.offset)
+        record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
+        self._study, self._events = record.id, Events(spec, self._progress, record)
+        self._sure = False
+        self.reached: int | None = None
 
-    def _trial(self, event: Event) -> None:
-        number = str(event["trial"])
-        if number in self._progress.trials:
-            return
-        parent = self._client.get_run(self._progress.parent)
-        query = f"tags.`mlflow.parentRunId` = '{parent.info.run_id}' and tags.`study.trial` = '{number}'"
-        found = self._client.search_runs([parent.info.experiment_id], query, max_results=1)
-        tags = {key: value for key, value in parent.data.tags.items() if key in INHERITED} | {
-            "mlflow.parentRunId": parent.info.run_id,
-            "study.kind": "trial",
-            "study.trial": number,
-            "study.stage": event["stage"],
-            **({"study.repeats": str(event["repeats"])} if "repeats" in event else {}),
-        }
-        name = f"{event['stage']}-{event['trial']:03d}"
-        when = _milliseconds(event)
-        run = found[0] if found else self._client.create_run(parent.info.experiment_id, when, tags, run_name=name)
-        document = self._spec.trial_document({**event["params"], "train.seed": event["seed"]})
-        params = {f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()}
-        self._log(run.info.run_id, params=params)
-        self._progress.trials[number] = run.info.run_id
-        self._progress.open.append(number)
+    def bring(self) -> bool:
+        """Write the next events of the ledger. Says whether there were any."""
+        events = list(islice(self._tail.new(), SHARE))
+        if not events:
+            return False
+        self.reached = milliseconds(events[0])
+        self._study = self._study or events[0]["id"]
+        progress = self._progress
+        if not progress.experiment:
+            progress.experiment = self._store.experiment(self._spec.name, self._location())
+        if not self._sure:
+            self._look(self.reached)
+        self._store.write(progress.experiment, self._events.changes(events), progress.runs)
+        names = {event["event"] for event in events}
+        if "opened" in names:
+            self._store.attach(progress.runs[STUDY], self._folder.spec_file, None)
+        if "closed" in names and self._since is not None:
+            self._look(self._since)  # a request that was given up may have been carried out late
+        self._sure, progress.offset = True, self._tail.offset
+        progress.save(self._folder.tracking_file)
+        return True
 
-    def _started(self, event: Event) -> None:
-        run_id = self._progress.trials[str(event["trial"])]
-        self._log(run_id, tags={"study.node": event["node"]})
-        self._client.update_run(run_id, status="RUNNING")
-        if str(event["trial"]) not in self._progress.open:  # cut off by a stop, running again
-            if "stopped_by" in self._client.get_run(run_id).data.tags:
-                self._client.delete_tag(run_id, "stopped_by")
-            self._progress.open.append(str(event["trial"]))
+    def attach(self, files: Mapping[Path, str | None]) -> None:
+        """Log files as artifacts of the study's run, each in the artifact folder given (None: the topmost)."""
+        for path, folder in files.items():
+            self._store.attach(self._progress.runs[STUDY], path, folder)
+        self._progress.attached = True
+        self._progress.save(self._folder.tracking_file)
 
-    def _reports(self, event: Event) -> None:
-        """All new epochs of one trial. Those that its run holds already, from before a stop, are the same."""
-        number = str(event["trial"])
-        new = [report for report in event["reports"] if report["epoch"] > self._progress.epochs.get(number, 0)]
-        if new:
-            self._metrics(number, new)
-            self._progress.epochs[number] = new[-1]["epoch"]
-
-    def _tested(self, event: Event) -> None:
-        self._metrics(str(event["trial"]), [{**event, "epoch": self._spec.epochs}])
-
-    def _untested(self, event: Event) -> None:
-        self._log(self._progress.trials[str(event["trial"])], tags={"test_failure": event["reason"]})
-
-    def _ended(self, event: Event) -> None:
-        number = str(event["trial"])
-        if event["state"] != "complete":
-            name = "stopped_by" if event["state"] == "pruned" else "failure"
-            self._log(self._progress.trials[number], tags={name: event.get("reason", "")})
-        self._terminate(number, event)
-
-    def _closed(self, event: Event) -> None:
-        for number in list(self._progress.open):
-            self._log(self._progress.trials[number], tags={"stopped_by": "interrupt"})
-            self._terminate(number, {**event, "state": "interrupted"})
-        self._result(event)
-        self._client.set_terminated(self._progress.parent, STATUS[event["state"]], _milliseconds(event))
-
-    def _result(self, event: Event) -> None:
-        """The study's result as metrics of its run, so that its row and charts say what came out."""
-        values = result_metrics(self._spec, StudyRecord.fold(read(self._folder.ledger_file)))
-        metrics = [Metric(name, value, _milliseconds(event), 0) for name, value in values.items()]
-        self._client.log_batch(self._progress.parent, metrics=metrics)
-
-    def _terminate(self, number: str, event: Event) -> None:
-        self._client.set_terminated(self._progress.trials[number], STATUS[event["state"]], _milliseconds(event))
-        if number in self._progress.open:
-            self._progress.open.remove(number)
-
-    def _metrics(self, number: str, reports: list[Event]) -> None:
-        metrics = [
-            Metric(name, value, _milliseconds(report), report["epoch"])
-            for report in reports
-            for name, value in report["metrics"].items()
-            if value is not None
-        ]
-        for start in range(0, len(metrics), BATCH):
-            self._client.log_batch(self._progress.trials[number], metrics=metrics[start : start + BATCH])
-
-    def _log(self, run_id: str, params: dict[str, Any] | None = None, tags: dict[str, Any] | None = None) -> None:
-        self._client.log_batch(
-            run_id,
-            params=[Param(key, str(value)) for key, value in (params or {}).items()],
-            tags=[RunTag(key, str(value)[:5000]) for key, value in (tags or {}).items()],
-        )
+    def _look(self, since: int) -> None:
+        """Take up the runs that MLflow has; of two of one trial the first."""
+        runs = self._progress.runs
+        for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):
+            if runs.setdefault(key, run_id) != run_id:
+                self._store.delete(run_id)
 
     def _location(self) -> str | None:
-        """Where artifacts lie: in the home, unless a server of its own says where."""
+        """Where artifacts lie: in the home, unless an MLflow of its own says where."""
         return (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
 
 
-def _gathered(events: Iterable[Event]) -> Iterator[Event]:
-    """The events in an order that is the same to MLflow, with a trial's reports gathered into one `reports`."""
-    waiting: dict[int, Event] = {}
-    for event in events:
-        if event["event"] == "report":
-            gathered = waiting.setdefault(event["trial"], {"event": "reports", "trial": event["trial"], "reports": []})
-            gathered["reports"].append(event)
-            continue
-        if event.get("trial") in waiting:
-            yield waiting.pop(event["trial"])
-        elif event["event"] == "closed":
-            yield from waiting.values()
-            waiting.clear()
-        yield event
-    yield from waiting.values()
+MARGIN = 60_000
+"""Milliseconds that a clock may be set back by."""
 
 
-def _milliseconds(event: Event) -> int:
-    return int(event["time"] * 1000)
+def _before(path: Path, offset: int) -> Iterator[Event]:
+    """The events of a ledger up to an offset that results depend on."""
+    tail = Tail(path)
+    for event in tail.new():
+        if tail.offset > offset:
+            return
+        if event["event"] in FOLDED:
+            yield event

@@ -83,7 +83,7 @@ def final_spec() -> StudySpec:
 
 
 @pytest.fixture(scope="session")
-def frozen(writer: Callable[[], Writer]) -> StudyRecord:
+def frozen_ledger(writer: Callable[[], Writer]) -> Path:
     """A finished study: the luckiest trial of the search (4) is not the best on fresh seeds (1)."""
     study = writer()
     study.trial("baseline", [0.2, 0.3, 0.4, 0.56])
@@ -97,4 +97,11 @@ def frozen(writer: Callable[[], Writer]) -> StudyRecord:
         study.trial("confirm", [0.3, value], seed=seed, repeats=1, test=test)
     for seed, value in ((1, 0.60), (2, 0.70), (3, 0.80)):
         study.trial("confirm", [0.3, value], seed=seed, repeats=4, params=PARAMS | {"method.alpha": 0.123456})
-    return study.record()
+    study.record()
+    return study.path
+
+
+@pytest.fixture(scope="session")
+def frozen(frozen_ledger: Path) -> StudyRecord:
+    """What it tells."""
+    return StudyRecord.load(frozen_ledger)

@@ -1,9 +1,15 @@
+import doctest
+import io
+import shutil
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
-from study.analysis import epochs_frame, trials_frame
+from study.analysis import epochs_frame, load, trials_frame
 from study.analysis.parameters import parameters
 from study.analysis.tables import printed_trials
+from study.home import Home
 from study.spec import load_study
 
 
@@ -78,3 +84,17 @@ def test_a_running_trial_has_no_seconds(spec, writer):
     assert row["state"] == "running"
     assert row["val/accuracy"] == pytest.approx(0.1)
     assert pd.isna(row["seconds"])
+
+
+def test_the_example_of_load(spec, frozen_ledger, tmp_path, monkeypatch):
+    """It is run on a home that holds the frozen study."""
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    folder = Home(tmp_path).create(replace(spec, name="mine"))
+    shutil.copy(frozen_ledger, folder.ledger_file)
+    (example,) = doctest.DocTestFinder().find(load, "load", globs={})
+    told = io.StringIO()
+    with pd.option_context("display.width", 100):
+        result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).run(
+            example, out=told.write
+        )
+    assert (result.failed, result.attempted > 0) == (0, True), told.getvalue()

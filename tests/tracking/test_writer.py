@@ -1,95 +1,194 @@
-"""A ledger brought into a real MLflow store, whatever happens on the way."""
+"""A ledger brought into a real MLflow, through its client and into its tables, whatever happens on the way."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import quickstart
 from mlflow import MlflowClient
+from runs import Runs
+from tracked_study import PARAMS, SPEC, STATUS, make_home, make_study
 
 from study.home import Home, StudyFolder
-from study.ledger import Event, Ledger, read
+from study.tracking import writer as writing
 from study.tracking.progress import Progress
+from study.tracking.store import Store
 from study.tracking.writer import Writer
 
-SPEC = quickstart("train.epochs=2", "search.early_stopping.grace=1")
+
+@contextmanager
+def through(way: str) -> Iterator[None]:
+    """Write through MLflow's client, as on a server, or into a home's own database."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        if way == "client":
+            patch.setattr(writing, "Database", lambda client, *_: Store(client))
+        yield
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
-    """A study with a complete trial and one that is cut off by a stop, and then runs again to its end."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    found = Home(tmp_path / "home").create(SPEC)
-    ledger = Ledger(found.ledger_file)
-    params = dict(SPEC.search.baseline or {})
-    ledger.append("opened", version="1", libraries={})
-    for trial in (0, 1):
-        ledger.append("trial", trial=trial, stage="search", params=params, seed=0)
-        ledger.append("started", trial=trial, node="here")
-        ledger.append("report", trial=trial, epoch=1, metrics={"val/accuracy": 0.1})
-    ledger.append("report", trial=0, epoch=2, metrics={"val/accuracy": 0.2})
-    ledger.append("ended", trial=0, state="complete")
-    ledger.append("closed", state="interrupted")
-    ledger.append("opened", version="1", libraries={})
-    ledger.append("started", trial=1, node="there")
-    for epoch in (1, 2):
-        ledger.append("report", trial=1, epoch=epoch, metrics={"val/accuracy": 0.1 * epoch})
-    ledger.append("ended", trial=1, state="complete")
-    ledger.append("closed", state="complete")
-    ledger.close()
-    return found
+@pytest.fixture(scope="module", params=["client", "database"])
+def brought(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, empty_database: Path
+) -> Iterator[Runs]:
+    """The example, in MLflow, written either way."""
+    home = make_home(tmp_path_factory.mktemp("brought") / "home", empty_database)
+    with through(request.param):
+        bring(home, make_study(home))
+        yield Runs(home.tracking_uri, SPEC.name)
+
+
+def bring(home: Home, folder: StudyFolder) -> Runs:
+    writer = Writer(home, folder, SPEC)
+    while writer.bring():
+        pass
+    return Runs(home.tracking_uri, SPEC.name)
+
+
+def check(runs: Runs) -> None:
+    """Each trial has one run, ended as it ended, with each epoch once."""
+    assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
+    assert len(runs.all) == len(STATUS)
+    assert runs.history("search-004", "val/accuracy") == [(1, 0.1), (2, 0.2)]
+
+
+def test_runs_are_nested_and_end_as_the_ledger_says(brought: Runs) -> None:
+    check(brought)
+    ids = {name: run.info.run_id for name, run in brought.by_name.items()}
+    parents = {name: run.data.tags.get("mlflow.parentRunId") for name, run in brought.by_name.items()}
+    assert parents.pop("quickstart") is None
+    assert parents.pop("replicate-001") == ids["search-000"]
+    assert set(parents.values()) == {ids["quickstart"]}
+    assert all(run.info.end_time >= run.info.start_time for run in brought.all)
+
+
+def test_runs_say_what_they_were(brought: Runs) -> None:
+    """Parameters under their keys, seed, code, libraries, data, node, and why one ended."""
+    for name, run in brought.by_name.items():
+        tags = run.data.tags
+        expected = {"study.version": "1", "study.dirty": "False", "study.data": "d", "version.torch": "2"}
+        assert expected.items() <= tags.items()
+        assert tags["mlflow.source.git.commit"] == "abc"
+        if name != "quickstart":
+            document = SPEC.trial_document({**PARAMS, "train.seed": int("replicate" in name)})
+            assert run.data.params == {
+                f"{section}.{key}": str(value) for section, keys in document.items() for key, value in keys.items()
+            }
+    tags = {name: run.data.tags for name, run in brought.by_name.items()}
+    assert tags["search-002"]["stopped_by"] == "asha"
+    assert tags["search-003"]["failure"] == "ValueError: no"
+    assert tags["search-003"]["failure_kind"] == "BUG"
+    assert tags["search-003"]["study.lost.1"] == "PREEMPTED: its process died"
+    assert tags["search-004"]["study.node"] == "there:4"
+    assert "stopped_by" not in tags["search-004"], "it was cut off, and then ran to its end"
+    assert tags["quickstart"]["study.extended"] == "30"
+    assert tags["quickstart"]["study.unknown_events"] == "weather"
+
+
+def test_each_epoch_is_there_once(brought: Runs) -> None:
+    assert brought.history("search-000", "val/accuracy") == [(1, 0.1), (2, 0.2)]
+    assert brought.history("search-002", "val/accuracy") == [(1, 0.1)]
+    assert brought.history("search-004", "train/loss") == [(2, 1.0)]
+    assert brought.history("search-004", "test/accuracy") == [(2, 0.3)]
+    assert brought.by_name["search-004"].data.metrics["val/accuracy"] == 0.2
+
+
+def test_a_configuration_has_the_mean_over_its_seeds(brought: Runs) -> None:
+    metrics = brought.by_name["search-000"].data.metrics
+    assert metrics["val/accuracy_mean"] == pytest.approx(0.3)
+    assert metrics["val/accuracy_sd"] == pytest.approx(0.2 / 2**0.5)
+    assert metrics["val/accuracy_n"] == 2
+    for name in ("replicate-001", "search-002", "search-004"):
+        assert "val/accuracy_mean" not in brought.by_name[name].data.metrics
+
+
+def test_both_ways_write_the_same(home: Home, folder: StudyFolder, tmp_path: Path, empty_database: Path) -> None:
+    other = make_home(tmp_path / "other", empty_database)
+    shutil.copytree(folder.path, other.path / folder.name)
+    with through("client"):
+        one = bring(other, StudyFolder(other.path / folder.name))
+    two = bring(home, folder)
+    for name in STATUS:
+        first, second = one.by_name[name], two.by_name[name]
+        for run in (first, second):
+            run.data.tags.pop("mlflow.parentRunId", None)
+        assert first.data.to_dictionary() == second.data.to_dictionary()
+        info = [dict(run.info) | {"run_id": "", "run_uuid": "", "artifact_uri": ""} for run in (first, second)]
+        assert info[0] == info[1]
+        assert second.info.artifact_uri == f"{home.artifacts.as_uri()}/quickstart/{second.info.run_id}/artifacts"
+
+
+def test_without_the_note_of_what_is_there_nothing_changes(home: Home, folder: StudyFolder) -> None:
+    before = [run.to_dictionary() for run in bring(home, folder).all]
+    folder.tracking_file.unlink()
+    again = bring(home, folder)
+    assert [run.to_dictionary() for run in again.all] == before
+    check(again)
+
+
+@pytest.mark.parametrize("way", ["client", "database"])
+def test_a_writer_that_ends_after_any_share_is_made_up_for(
+    home: Home, folder: StudyFolder, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each share is written twice: its note is lost the first time, as when a process is killed in between."""
+    monkeypatch.setattr(writing, "SHARE", 5)
+    with through(way):
+        more = True
+        while more:
+            with monkeypatch.context() as patch:
+                patch.setattr(Progress, "save", lambda *_: None)
+                Writer(home, folder, SPEC).bring()
+            more = Writer(home, folder, SPEC).bring()
+        check(Runs(home.tracking_uri, SPEC.name))
 
 
 class Failing:
-    """A client whose n-th call that writes raises, once."""
+    """A client whose n-th call raises, once: before it does anything, or after it did."""
 
-    def __init__(self, client: MlflowClient, fails_at: int) -> None:
-        self._client, self._left = client, fails_at
+    def __init__(self, client: Any, fails_at: int, after: bool) -> None:
+        self._client, self._left, self._after = client, fails_at, after
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._client, name)
 
         def call(*arguments: Any, **named: Any) -> Any:
             self._left -= 1
-            if self._left == 0:
-                raise ConnectionError("the server went away")
-            return method(*arguments, **named)
+            if self._left != 0:
+                return method(*arguments, **named)
+            if self._after:
+                method(*arguments, **named)
+            raise ConnectionError("the server went away")
 
         return call
 
 
-@pytest.mark.parametrize("fails_at", [0, *range(2, 30, 3)])
-def test_a_call_that_fails_is_made_up_for(folder: StudyFolder, fails_at: int) -> None:
-    """Written again from the start of the batch, each trial has one run, ended as it ended, each epoch once."""
-    home = Home(folder.path.parent)
-    writer = Writer(home, folder, SPEC, Progress(home.tracking_uri))
-    client: MlflowClient = writer._client
-    writer._client = Failing(client, fails_at)  # type: ignore[assignment]
-    events: list[Event] = read(folder.ledger_file)
-    for _ in range(2):
-        try:
-            writer.write(events)
-            break
-        except ConnectionError:
-            pass
-    else:
-        pytest.fail("the second try failed")
-    experiment = client.get_experiment_by_name(SPEC.name)
-    assert experiment is not None
-    runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
-    assert sorted(runs) == ["quickstart", "search-000", "search-001"]
-    assert {run.info.status for run in runs.values()} == {"FINISHED"}
-    for name in ("search-000", "search-001"):
-        history = client.get_metric_history(runs[name].info.run_id, "val/accuracy")
-        assert [(entry.step, entry.value) for entry in history] == [(1, 0.1), (2, 0.2)]
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("fails_at", [4, 9, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 21))])
+def test_a_request_that_fails_is_made_up_for(
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, fails_at: int, after: bool
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "Database", lambda client, *_: Store(Failing(client, fails_at, after)))  # type: ignore[arg-type]
+        writer = Writer(home, folder, SPEC)
+        with pytest.raises(ConnectionError):
+            writer.bring()
+    with through("client"):
+        check(bring(home, folder))
 
 
-def test_another_mlflow_is_begun_from_the_start(tmp_path: Path) -> None:
-    """What one MLflow has says nothing of another; a damaged note says nothing of any."""
-    path = tmp_path / "tracking.json"
-    Progress("sqlite:///one.db", offset=99, parent="run").save(path)
-    assert Progress.load(path, "sqlite:///one.db").offset == 99
-    assert Progress.load(path, "http://server") == Progress("http://server")
-    path.write_text("{")
-    assert Progress.load(path, "sqlite:///one.db") == Progress("sqlite:///one.db")
+def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_run(
+    home: Home, folder: StudyFolder
+) -> None:
+    """As on a server that slept: a run is made again, and the first request for it arrives after that."""
+    with through("client"):
+        runs = bring(home, folder)
+        first = runs.by_name["search-002"]
+        client = MlflowClient(home.tracking_uri)
+        client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "search-002")
+        folder.ledger_file.write_bytes(
+            folder.ledger_file.read_bytes() + folder.ledger_file.read_bytes().splitlines(True)[-1]
+        )
+        Writer(home, folder, SPEC, since=first.info.start_time).bring()
+        check(Runs(home.tracking_uri, SPEC.name))
+        assert folder.tracking_file.read_text().count(first.info.run_id) == 1

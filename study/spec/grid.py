@@ -1,0 +1,67 @@
+"""A search space as a grid: every combination of its values."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from study.spec.schema import Domain
+from study.spec.space import Space
+
+MOST_CELLS = 100_000
+"""Of a grid: more would not be run, and each is looked at before anything starts."""
+
+
+def values(domain: Domain, whole: bool) -> list[Any]:
+    """The values of one key, in the file's order; `whole` ranges are of whole numbers.
+
+    Raises:
+        ValueError: a range without steps, which has no end of values.
+    """
+    if domain.choices is not None:
+        return list(domain.choices)
+    low, high, step = domain.low, domain.high, domain.step or (1 if whole and not domain.log else None)
+    assert low is not None
+    assert high is not None
+    if low == high:
+        return [low]
+    if step is None:
+        raise ValueError(f"the range {low!r} to {high!r} has no step, a grid needs one, or choices")
+    count = int((high - low) / step + 1e-8) + 1
+    if whole:
+        return list(range(int(low), int(low) + count * int(step), int(step)))
+    first, by = Decimal(str(low)), Decimal(str(step))
+    return [float(first + index * by) for index in range(count)]
+
+
+def cells(space: Space) -> Iterator[dict[str, Any]]:
+    """The parameters of every cell, the first key's value changing slowest.
+
+    A key that does not apply to a cell is not in it, so that no two cells are the same.
+
+    Raises:
+        ValueError: see `values`.
+    """
+    by_key = [(key, values(domain, key in space.integers)) for key, domain in space.domains.items()]
+    return _extended({}, by_key, space)
+
+
+def count(space: Space) -> int:
+    """How many cells there are; one more than MOST_CELLS where there are more.
+
+    Raises:
+        ValueError: see `values`.
+    """
+    return sum(1 for _ in islice(cells(space), MOST_CELLS + 1))
+
+
+def _extended(params: dict[str, Any], left: Sequence[tuple[str, list[Any]]], space: Space) -> Iterator[dict[str, Any]]:
+    if not left:
+        yield params
+        return
+    (key, found), *rest = left
+    if not space.applies(key, params):
+        yield from _extended(params, rest, space)
+        return
+    for value in found:
+        yield from _extended({**params, key: value}, rest, space)

@@ -1,0 +1,122 @@
+"""Optuna's samplers, each asked anew for each trial with the trial's own seed, so that nothing is carried over."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import optuna
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
+from optuna.storages import InMemoryStorage
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from study.sweep.samplers.history import History
+from study.sweep.samplers.strategy import Strategy
+
+
+class Window(InMemoryStorage):
+    """What Optuna sees of a study: these trials, and the one that it is asked for."""
+
+    def __init__(self, seen: Sequence[FrozenTrial], number: int) -> None:
+        super().__init__()
+        self._seen, self._number = seen, number
+
+    def create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> int:
+        created = super().create_new_trial(study_id, template_trial)
+        self.get_trial(created).number = self._number
+        return created
+
+    def get_all_trials(
+        self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
+    ) -> list[FrozenTrial]:
+        seen = [trial for trial in self._seen if states is None or trial.state in states]
+        return seen + super().get_all_trials(study_id, deepcopy, states)
+
+
+def study_of(sampler: BaseSampler, history: History, number: int = 0, seen: Sequence[FrozenTrial] = ()) -> optuna.Study:
+    """A study of this sampler that holds these trials and will ask for the trial of this number."""
+    return optuna.create_study(storage=Window(seen, number), sampler=sampler, directions=history.directions)
+
+
+@contextmanager
+def experimental() -> Iterator[None]:
+    """Optuna does not warn of what it may change one day."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        yield
+
+
+class OptunaStrategy(Strategy):
+    """What one of Optuna's samplers suggests after a part of the history.
+
+    The same parameters would give the same trial: ones that are known are drawn again, a few times.
+    """
+
+    ATTEMPTS = 5
+
+    def suggest(self, number: int) -> dict[str, Any]:
+        seen = self._window()
+        for attempt in range(self.ATTEMPTS):
+            params = self._drawn(number, self._seed(number, attempt), seen)
+            if not self._history.knows(params):
+                break
+        return params
+
+    def _drawn(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Any]:
+        trial = study_of(self._sampler(seed), self._history, number, seen).ask()
+        return self._space.walk(lambda key, domain: self._value(trial, key, seed))
+
+    @abstractmethod
+    def _sampler(self, seed: int) -> BaseSampler:
+        """A new sampler."""
+
+    def _window(self) -> Sequence[FrozenTrial]:
+        """What it sees of the history."""
+        return ()
+
+    def _value(self, trial: Trial, key: str, seed: int) -> Any:
+        """What it gives to a key."""
+        one = self._history.distributions[key]
+        if isinstance(one, CategoricalDistribution):
+            return trial.suggest_categorical(key, one.choices)
+        if isinstance(one, IntDistribution):
+            return trial.suggest_int(key, one.low, one.high, step=one.step, log=one.log)
+        assert isinstance(one, FloatDistribution)
+        return trial.suggest_float(key, one.low, one.high, step=one.step, log=one.log)
+
+
+class RandomStrategy(OptunaStrategy):
+    """Independent draws."""
+
+    def _sampler(self, seed: int) -> BaseSampler:
+        return RandomSampler(seed=seed)
+
+
+class TPEStrategy(OptunaStrategy):
+    """Tree-structured Parzen estimator (Bergstra et al. 2011), of all keys that go together at once.
+
+    It learns from complete and stopped trials, and keeps away from what runs. It looks at the best and the newest.
+    """
+
+    BEST, NEWEST = 100, 500
+
+    def _sampler(self, seed: int) -> BaseSampler:
+        with experimental():
+            return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
+
+    def _window(self) -> Sequence[FrozenTrial]:
+        return self._history.window(self.BEST, self.NEWEST, pruned=True)
+
+
+class GPStrategy(OptunaStrategy):
+    """Gaussian process with expected improvement. It learns from complete trials, and looks at the best and newest."""
+
+    BEST, NEWEST = 50, 50
+
+    def _sampler(self, seed: int) -> BaseSampler:
+        return GPSampler(seed=seed, warn_independent_sampling=False)
+
+    def _window(self) -> Sequence[FrozenTrial]:
+        return self._history.window(self.BEST, self.NEWEST, pruned=False)

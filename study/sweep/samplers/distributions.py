@@ -1,0 +1,67 @@
+"""The values of a key in Optuna's terms, and as a coordinate between 0 and 1."""
+
+import math
+from decimal import Decimal
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from study.spec import grid
+from study.spec.schema import Domain
+from study.spec.space import Space
+
+
+def distributions(space: Space) -> dict[str, BaseDistribution]:
+    """Of each key of a space."""
+    return {key: _distribution(domain, key in space.integers) for key, domain in space.domains.items()}
+
+
+def at(distribution: BaseDistribution, unit: float) -> Any:
+    """The value at a coordinate from 0 to 1: one that is uniform there draws from the distribution."""
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[_cell(unit, len(distribution.choices))]
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if distribution.step is not None and not distribution.log:
+        steps = _cell(unit, _cells(distribution))
+        value = float(Decimal(str(distribution.low)) + steps * Decimal(str(distribution.step)))
+    else:
+        low, high = _ends(distribution)
+        value = low + unit * (high - low)
+        value = math.exp(value) if distribution.log else value
+    value = min(max(value, distribution.low), distribution.high)
+    return round(value) if isinstance(distribution, IntDistribution) else float(value)
+
+
+def unit(distribution: FloatDistribution | IntDistribution, value: float) -> float:
+    """The coordinate of a value: where `at` gives it, in the middle of those where it does."""
+    if distribution.step is not None and not distribution.log:
+        return (round((value - distribution.low) / distribution.step) + 0.5) / _cells(distribution)
+    low, high = _ends(distribution)
+    return ((math.log(value) if distribution.log else value) - low) / (high - low)
+
+
+def _distribution(domain: Domain, whole: bool) -> BaseDistribution:
+    if domain.choices is not None:
+        return CategoricalDistribution(domain.choices)
+    assert domain.low is not None
+    assert domain.high is not None
+    last = domain.high if domain.step is None else grid.values(domain, whole)[-1]
+    if whole:
+        return IntDistribution(int(domain.low), int(last), log=domain.log, step=int(domain.step or 1))
+    return FloatDistribution(domain.low, last, log=domain.log, step=domain.step)
+
+
+def _cells(distribution: FloatDistribution | IntDistribution) -> int:
+    return round((distribution.high - distribution.low) / (distribution.step or 1)) + 1
+
+
+def _cell(unit: float, cells: int) -> int:
+    return min(int(unit * cells), cells - 1)
+
+
+def _ends(distribution: FloatDistribution | IntDistribution) -> tuple[float, float]:
+    """Of the range on its own scale; whole numbers on a log scale reach half a number further, as Optuna's do."""
+    if not distribution.log:
+        return distribution.low, distribution.high
+    margin = 0.5 if isinstance(distribution, IntDistribution) else 0.0
+    return math.log(distribution.low - margin), math.log(distribution.high + margin)

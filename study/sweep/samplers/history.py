@@ -1,0 +1,106 @@
+"""What a sampler has heard, as Optuna's trials."""
+
+from bisect import insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from study.objective import Score
+from study.record import State
+from study.spec import StudySpec
+from study.sweep.samplers.distributions import distributions
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
+
+    number: int
+    state: State
+    course: Sequence[tuple[int, Score]] = ()
+    score: Score | None = None
+
+
+class History:
+    """All trials that a search knows, and the few that a suggestion looks at.
+
+    It is made by what was adopted and told, in that order, and by nothing else.
+
+    Attributes:
+        distributions: of each key that is searched.
+        directions: of each metric.
+        trials: by number, in the order of adoption.
+    """
+
+    def __init__(self, spec: StudySpec) -> None:
+        self.distributions = distributions(spec.space)
+        self.directions = [
+            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
+        ]
+        self.trials: dict[int, FrozenTrial] = {}
+        self._known: set[tuple[tuple[str, Any], ...]] = set()
+        self._constrained = bool(spec.objective.constraints)
+        self._running: dict[int, FrozenTrial] = {}
+        self._ended: list[FrozenTrial] = []
+        self._complete: list[FrozenTrial] = []
+        self._best: list[tuple[Score, FrozenTrial]] = []
+
+    def adopt(self, number: int, params: Mapping[str, Any]) -> None:
+        """A trial with these parameters was decided on."""
+        self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
+        self._known.add(tuple(sorted(params.items())))
+
+    def knows(self, params: Mapping[str, Any]) -> bool:
+        """Whether a trial with these parameters was decided on."""
+        return tuple(sorted(params.items())) in self._known
+
+    def tell(self, told: Told) -> bool:
+        """How a trial ended. Says whether it ran; nothing of one that did not."""
+        running = self._running.pop(told.number, None)
+        if running is None:
+            return False
+        score = told.score if told.state == "complete" else None
+        pruned = told.state == "pruned"
+        state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
+        course: dict[str, Any] = {"intermediate_values": {epoch: one.values[0] for epoch, one in told.course}}
+        if len(self.directions) > 1:  # in which Optuna knows of no course
+            course = {"user_attrs": {"course": {epoch: one.values for epoch, one in told.course}}}
+        if score and self._constrained:
+            course["constraints"] = {"violation": score.violation}
+        trial = self._keep(told.number, running.params, state=state, values=score and score.values, **course)
+        if score or pruned:
+            self._ended.append(trial)
+        if score:
+            self._complete.append(trial)
+            self._rank(score, trial)
+        return True
+
+    def window(self, best: int, newest: int, *, pruned: bool) -> list[FrozenTrial]:
+        """The `best` complete trials, the `newest` that ended, and all that run, by number.
+
+        Of several metrics the best are those than which no other is better, the newest of them.
+
+        Args:
+            pruned: whether those that were stopped early are among the newest.
+        """
+        ranked = self._best[:best] if len(self.directions) == 1 else self._best[-best:]
+        ended = (self._ended if pruned else self._complete)[-newest:]
+        seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
+        return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
+
+    def _keep(self, number: int, params: Mapping[str, Any], **told: Any) -> FrozenTrial:
+        known = {key: self.distributions[key] for key in params}
+        trial = create_trial(params=dict(params), distributions=known, **told)
+        trial.number = number
+        self.trials[number] = trial
+        return trial
+
+    def _rank(self, score: Score, trial: FrozenTrial) -> None:
+        """Put a complete trial in its place among the best."""
+        if len(self.directions) == 1:
+            insort(self._best, (score, trial), key=lambda one: (one[0].violation, -one[0].gains[0]))
+        elif not any(other.dominates(score) for other, _ in self._best):
+            self._best = [one for one in self._best if not score.dominates(one[0])] + [(score, trial)]

@@ -1,0 +1,46 @@
+"""What a run in MLflow lacks."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Point(NamedTuple):
+    """One value of a metric.
+
+    Attributes:
+        time: in milliseconds since the epoch.
+        step: the epoch of training, 0 for results of a whole study.
+    """
+
+    name: str
+    value: float
+    time: int
+    step: int
+
+
+@dataclass
+class Change:
+    """Everything that several events of a ledger are for one run, so that it takes as few requests as can be.
+
+    Applying it twice is the same as once.
+
+    Attributes:
+        key: of the run; see `Progress.runs`.
+        parent: key of the run that it is nested under, None for the study's.
+        name: of the run, if it does not exist yet.
+        start: when it began, in milliseconds since the epoch, if it does not exist yet.
+        tags: to set; `untag`: to remove.
+        status: one of MLflow's, None: as it is; a new run is RUNNING.
+        end: when it ended, in milliseconds since the epoch; None while it runs.
+    """
+
+    key: str
+    parent: str | None = None
+    name: str = ""
+    start: int = 0
+    tags: dict[str, str] = field(default_factory=dict)
+    untag: set[str] = field(default_factory=set)
+    params: dict[str, str] = field(default_factory=dict)
+    points: list[Point] = field(default_factory=list)
+    status: str | None = None
+    end: int | None = None

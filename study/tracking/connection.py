@@ -1,0 +1,53 @@
+"""How MLflow is spoken to: quietly, and with nothing tried again behind the caller's back."""
+
+import logging
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+ENVIRONMENT = {
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # trying again is the tracker's work
+}
+
+
+def connect(uri: str, timeout: int = 30) -> "MlflowClient":
+    """A client of an MLflow that has answered; a database is made or migrated.
+
+    Args:
+        timeout: seconds that a request of this process may take, where the environment does not say it.
+
+    Raises:
+        Exception: whatever MLflow, its database or the network raise; see `told`.
+    """
+    settings = ENVIRONMENT | {"MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout)}
+    os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
+    from mlflow import MlflowClient
+
+    for name in ("alembic", "mlflow"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    client = MlflowClient(uri)
+    client.search_experiments(max_results=1)
+    return client
+
+
+def public(uri: str) -> str:
+    """The address without a user name and password that may be in it."""
+    parts = urlsplit(uri)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def told(error: Exception, uri: str) -> str:
+    """An error of MLflow in one line."""
+    text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, public(uri))
+    asks = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    status = getattr(error, "get_http_status_code", lambda: None)()
+    if status == 401:
+        return f"{public(uri)} does not accept the user name and password (401); it takes {asks}"
+    if status == 403:
+        return f"{public(uri)} does not let this user write (403); who that is, is in {asks}"
+    return text[:300]

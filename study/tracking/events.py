@@ -1,0 +1,187 @@
+"""What each event of a ledger is in MLflow. An event that is read twice changes nothing."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from study import ranking
+from study.ledger import Event
+from study.record import ENDED, StudyRecord
+from study.spec import StudySpec
+from study.summary import PARTS, result_metrics
+from study.tracking.change import Change, Point
+from study.tracking.progress import STUDY, Progress
+
+STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
+
+FOLDED = ("created", "opened", "trial", "started", "report", "ended", "tested", "untested", "closed")
+"""Events that results depend on."""
+
+OF_AN_END = ("stopped_by", "failure", "failure_kind")
+"""Tags that a trial which runs again does not keep."""
+
+LONGEST = 5000
+"""Characters of a parameter or tag that every MLflow takes."""
+
+
+class Events:
+    """Turns one study's events into changes of its runs.
+
+    Args:
+        progress: what MLflow has; kept up with the events.
+        record: what the ledger says up to there; kept up likewise.
+    """
+
+    def __init__(self, spec: StudySpec, progress: Progress, record: StudyRecord) -> None:
+        self._spec, self._progress, self._record = spec, progress, record
+        self._changes: dict[str, Change] = {}
+        self._unknown: set[str] = set()
+
+    def changes(self, events: Iterable[Event]) -> list[Change]:
+        """What these events change, one change per run. Events of a newer version are left out, and a tag says so."""
+        self._changes = {}
+        for event in events:
+            name = event["event"]
+            if name in FOLDED:
+                self._record.apply(event)
+            if handler := getattr(self, f"_{name}", None):
+                handler(event)
+            elif name not in self._unknown:
+                self._unknown.add(name)
+                self._tag(STUDY, {"study.unknown_events": ", ".join(sorted(self._unknown))})
+        return list(self._changes.values())
+
+    def _change(self, key: str) -> Change:
+        return self._changes.setdefault(key, Change(key))
+
+    def _tag(self, key: str, tags: Mapping[str, Any]) -> None:
+        change = self._change(key)
+        change.tags |= {name: str(value)[:LONGEST] for name, value in tags.items()}
+        change.untag -= tags.keys()
+
+    def _untag(self, key: str, names: Iterable[str]) -> None:
+        change = self._change(key)
+        change.untag |= set(names)
+        change.tags = {name: value for name, value in change.tags.items() if name not in change.untag}
+
+    def _created(self, event: Event) -> None:
+        change = self._change(STUDY)
+        change.name, change.start = self._spec.name, milliseconds(event)
+        self._tag(STUDY, {"study.kind": "study", "study.hash": self._spec.hash, **self._inherited()})
+
+    def _opened(self, event: Event) -> None:
+        self._tag(STUDY, {**self._inherited(), "study.node": event.get("node", "")})
+        self._begin(STUDY)
+        self._progress.attached = False  # there will be new files
+
+    def _extended(self, event: Event) -> None:
+        self._tag(STUDY, {"study.extended": event["trials"]})
+
+    def _trial(self, event: Event) -> None:
+        key, stage = str(event["trial"]), event["stage"]
+        change = self._change(key)
+        change.parent = str(event["repeats"]) if stage == "replicate" else STUDY
+        change.name, change.start = f"{stage}-{event['trial']:03d}", milliseconds(event)
+        tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
+        tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
+        self._tag(key, {**self._inherited(), **tags})
+        document = self._spec.trial_document({**event["params"], "train.seed": event["seed"]})
+        change.params |= {
+            f"{section}.{name}": str(value)[:LONGEST]
+            for section, keys in document.items()
+            for name, value in keys.items()
+        }
+        if key not in self._progress.open:
+            self._progress.open.append(key)
+
+    def _started(self, event: Event) -> None:
+        key = str(event["trial"])
+        self._tag(key, {"study.node": event["node"]})
+        if key not in self._progress.open:  # cut off by a stop, running again
+            self._begin(key)
+            self._untag(key, OF_AN_END)
+            self._tag(key, self._inherited())
+            self._progress.open.append(key)
+
+    def _report(self, event: Event) -> None:
+        """An epoch that the run holds already, from before the trial was cut off, is the same again."""
+        key = str(event["trial"])
+        if event["epoch"] > self._progress.epochs.get(key, 0):
+            self._point(key, event["metrics"], event, event["epoch"])
+            self._progress.epochs[key] = event["epoch"]
+
+    def _tested(self, event: Event) -> None:
+        self._point(str(event["trial"]), event["metrics"], event, self._spec.epochs)
+
+    def _untested(self, event: Event) -> None:
+        self._tag(str(event["trial"]), {"test_failure": event["reason"]})
+
+    def _lost(self, event: Event) -> None:
+        self._tag(str(event["trial"]), {f"study.lost.{event['attempt']}": f"{event['kind']}: {event['reason']}"})
+
+    def _ended(self, event: Event) -> None:
+        key, state, reason = str(event["trial"]), event["state"], event.get("reason", "")
+        if state == "pruned":
+            self._tag(key, {"stopped_by": reason})
+        elif state == "failed":
+            self._tag(key, {"failure": reason} | ({"failure_kind": event["kind"]} if "kind" in event else {}))
+        self._end(key, event)
+        if state != "failed":  # a seed of a final training runs again
+            self._progress.epochs.pop(key, None)
+        self._sum_up(event)
+
+    def _sum_up(self, event: Event) -> None:
+        """Mean, sample standard deviation and count over a configuration's seeds, once all of them ended."""
+        trial = self._record.trials[event["trial"]]
+        if trial.stage == "replicate" and trial.repeats is not None:
+            trial = self._record.trials[trial.repeats]
+        seeds = [trial, *self._record.repeats_of(trial.number, "replicate")]
+        complete = [one for one in seeds if one.state == "complete"]
+        if len(seeds) < max(2, self._spec.search.replicates) or any(one.state not in ENDED for one in seeds):
+            return
+        spreads = ranking.spreads(complete).items() if complete else ()
+        values = {
+            f"{name}_{part}": spread.to_document()[part]
+            for name, spread in spreads
+            if name.startswith("val/")
+            for part in PARTS
+        }
+        self._point(str(trial.number), values, event, self._spec.epochs)
+
+    def _closed(self, event: Event) -> None:
+        for key in list(self._progress.open):
+            self._tag(key, {"stopped_by": "interrupt"})
+            self._end(key, {**event, "state": "interrupted"})
+        self._point(STUDY, result_metrics(self._spec, self._record), event, 0)
+        self._end(STUDY, event)
+
+    def _end(self, key: str, event: Event) -> None:
+        change = self._change(key)
+        change.status, change.end = STATUS[event["state"]], milliseconds(event)
+        if key in self._progress.open:
+            self._progress.open.remove(key)
+
+    def _begin(self, key: str) -> None:
+        change = self._change(key)
+        change.status, change.end = "RUNNING", None
+
+    def _point(self, key: str, metrics: Mapping[str, float | None], event: Event, step: int) -> None:
+        time = milliseconds(event)
+        points = [Point(name, value, time, step) for name, value in metrics.items() if value is not None]
+        self._change(key).points += points
+
+    def _inherited(self) -> dict[str, Any]:
+        """Tags of the study's run that each trial's run has too: which study, on which code, libraries and data."""
+        session = self._record.sessions[-1] if self._record.sessions else {}
+        plain = {key: value for key, value in session.items() if key not in NOT_TAGS}
+        tags = {"study.id": self._record.id, "study.name": self._spec.name}
+        tags |= {f"study.{key}": value for key, value in plain.items()}
+        tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
+        return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
+
+
+NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec")
+
+
+def milliseconds(event: Event) -> int:
+    """When an event was, since the epoch."""
+    return int(event["time"] * 1000)

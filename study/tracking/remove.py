@@ -1,0 +1,73 @@
+"""A study out of MLflow again."""
+
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from study.errors import UserError
+from study.home import Home, StudyFolder
+from study.ledger import read
+from study.tracking.connection import connect, told
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+
+def remove(home: Home, folder: StudyFolder) -> int:
+    """Delete the runs of a study, trials and all.
+
+    From MLflow of the home's own for good, with their artifacts; so is their experiment when nothing else is in it. On
+    a server they are marked as deleted: `mlflow gc` there removes them, and their artifacts.
+
+    Returns:
+        How many runs that were.
+
+    Raises:
+        UserError: MLflow does not answer or does not let them be deleted; calling again goes on with the rest.
+    """
+    if home.owns_tracking and not home.database.exists():
+        return 0
+    created = next(iter(read(folder.ledger_file)), None)
+    try:
+        return _remove(home, folder.name, created["id"]) if created else 0
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        raise UserError(f"{folder.name}: its runs are still in MLflow: {told(error, home.tracking_uri)}") from None
+
+
+def _remove(home: Home, name: str, study: str) -> int:
+    client = connect(home.tracking_uri)
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
+        return 0
+    runs = list(_runs(client, experiment.experiment_id, f"tags.`study.id` = '{study}'"))
+    for run_id in runs:
+        client.delete_run(run_id)
+    if home.owns_tracking:
+        _purge(home, client, runs, experiment.experiment_id)
+    return len(runs)
+
+
+def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
+    """Every run, also one that was marked as deleted."""
+    from mlflow.entities import ViewType
+
+    token = None
+    while token != "":
+        page = client.search_runs([experiment_id], query, ViewType.ALL, max_results=1000, page_token=token)
+        yield from (run.info.run_id for run in page)
+        token = page.token or ""
+
+
+def _purge(home: Home, client: "MlflowClient", runs: list[str], experiment_id: str) -> None:
+    """What `mlflow gc` does, for these runs alone."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    store = SqlAlchemyStore(home.tracking_uri, home.artifacts.as_uri())
+    folder = home.artifacts / client.get_experiment(experiment_id).name
+    for run_id in runs:
+        store._hard_delete_run(run_id)
+        shutil.rmtree(folder / run_id, ignore_errors=True)
+    if next(_runs(client, experiment_id), None) is None:
+        client.delete_experiment(experiment_id)
+        store._hard_delete_experiment(experiment_id)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,125 @@
+"""Runs in MLflow, through its client: any server or database."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Param, RunTag, ViewType
+
+from study.tracking.change import Change
+from study.tracking.progress import STUDY
+
+UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Makes the MLflow UI open an experiment on its training runs."""
+
+AT_ONCE = 6
+"""Requests that a server gets at the same time, each for another run."""
+
+
+class Store:
+    """Runs, each known by its key; see `Progress.runs`."""
+
+    def __init__(self, client: MlflowClient) -> None:
+        self.client = client
+
+    def experiment(self, name: str, artifacts: str | None) -> str:
+        """The id of an experiment, which is made if there is none.
+
+        Args:
+            artifacts: where those of its runs lie, None: where MLflow puts them.
+        """
+        found = self.client.get_experiment_by_name(name)
+        return found.experiment_id if found else self.client.create_experiment(name, artifacts, UI_TAGS)
+
+    def find(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
+        """Key and id of a study's runs, in the order of their making.
+
+        Args:
+            study: the id in its ledger.
+            since: leave out runs that began before, in milliseconds since the epoch.
+        """
+        query = f"tags.`study.id` = '{study}' and attributes.start_time >= {since}"
+        token = None
+        while token != "":
+            page = self.client.search_runs(
+                [experiment], query, ViewType.ACTIVE_ONLY, 1000, ["attributes.start_time ASC"], token
+            )
+            yield from ((run.data.tags.get("study.trial", STUDY), run.info.run_id) for run in page)
+            token = page.token or ""
+
+    def delete(self, run_id: str) -> None:
+        """Mark a run as deleted."""
+        self.client.delete_run(run_id)
+
+    def attach(self, run_id: str, path: Path, folder: str | None) -> None:
+        """Log a file as an artifact of a run."""
+        self.client.log_artifact(run_id, str(path), folder)
+
+    def write(self, experiment: str, changes: list[Change], runs: dict[str, str]) -> None:
+        """Apply changes: runs are made after those that they are nested under, and the study's run ends last.
+
+        Args:
+            runs: id by key of the runs that exist; the new ones are added.
+        """
+        study = [change for change in changes if change.key == STUDY]
+        for change in study:
+            self._make(experiment, change, runs)
+        levels = [change for change in changes if change.parent in (None, STUDY) and change.key != STUDY]
+        nested = [change for change in changes if change.parent not in (None, STUDY)]
+        for level in (levels, nested, study):
+            in_parallel(lambda change: self._apply(experiment, change, runs), level, AT_ONCE)
+
+    def _make(self, experiment: str, change: Change, runs: dict[str, str]) -> None:
+        if change.key not in runs:
+            nesting = {"mlflow.parentRunId": runs[change.parent]} if change.parent else {}
+            tags = change.tags | nesting
+            made = self.client.create_run(experiment, change.start, tags, change.name)
+            runs[change.key], change.tags = made.info.run_id, {}
+            change.status = None if change.status == "RUNNING" else change.status
+            change.untag = set()
+
+    def _apply(self, experiment: str, change: Change, runs: dict[str, str]) -> None:
+        self._make(experiment, change, runs)
+        run_id = runs[change.key]
+        for name in change.untag & self.client.get_run(run_id).data.tags.keys() if change.untag else ():
+            self.client.delete_tag(run_id, name)
+        self.client.log_batch(
+            run_id,
+            [Metric(point.name, point.value, point.time, point.step) for point in change.points],
+            [Param(key, value) for key, value in change.params.items()],
+            [RunTag(key, value) for key, value in change.tags.items()],
+        )
+        if change.end is not None:
+            self.client.set_terminated(run_id, change.status, change.end)
+        elif change.status is not None:
+            self.client.update_run(run_id, change.status)
+
+
+def in_parallel(function: Callable[[Change], None], changes: Iterable[Change], threads: int) -> None:
+    """Call a function for each change, several at a time.
+
+    Raises:
+        Exception: the first that a call raised; those that had not begun are left out then.
+    """
+    waiting, lock, errors = iter(changes), threading.Lock(), list[Exception]()
+
+    def work() -> None:
+        while not errors:
+            with lock:
+                change = next(waiting, None)
+            if change is None:
+                return
+            try:
+                function(change)
+            except Exception as error:
+                errors.append(error)
+
+    # daemons, unlike those of concurrent.futures, do not keep a process from ending while a server does not answer
+    workers = [threading.Thread(target=work, name="tracking request", daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if errors:
+        raise errors[0]

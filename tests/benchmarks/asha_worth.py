@@ -1,0 +1,79 @@
+"""What is ASHA worth on real data? The quickstart's study with it and without, a quarter of an hour on two CPU cores.
+
+    python tests/benchmarks/asha_worth.py HOME [--seeds 5] [--set KEY=VALUE ...]
+
+Both have the same number of trials and the same seeds, in pairs: the sampler's seed is 0, 1 ..., the training seed 0,
+10 ..., so that no two pairs confirm on the same seeds. Studies are kept in HOME: called again, it goes on with the one
+that was cut off and leaves those that are complete. Printed are mean and sample standard deviation over the pairs, and
+of the differences within them: epochs of the search and of all trials, minutes from the first trial's start to the end,
+and the accuracies of the configuration that the study chose, on its fresh seeds: validation, which chose it, and test,
+which did not.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from study.home import StudyFolder
+from study.ledger import read
+from study.record import StudyRecord
+from study.summary import summary
+
+RULES = {"asha": [], "none": ["search.early_stopping={}"]}
+FIGURES = {
+    "epochs of the search": 1,
+    "epochs of all trials": 1,
+    "minutes": 1,
+    "best confirmed val/accuracy, %": 2,
+    "its test/accuracy, %": 2,
+    "baseline val/accuracy, %": 2,
+}
+"""And the digits that are printed."""
+
+
+def measure(home: Path, rule: str, seed: int, assignments: Sequence[str]) -> dict[str, float]:
+    """Run a study, unless it is there, and give its figures."""
+    folder = StudyFolder(home / f"{rule}-{seed}")
+    given = [*RULES[rule], f"search.seed={seed}", f"train.seed={10 * seed}", *assignments]
+    command = ["run", "quickstart", "--name", folder.name, *(part for one in given for part in ("--set", one))]
+    begun = folder.ledger_file.exists()
+    if not begun or StudyRecord.load(folder.ledger_file).state != "complete":
+        command = [sys.executable, "-m", "study", *(["resume", folder.name] if begun else command)]
+        subprocess.run(command, env={**os.environ, "STUDY_HOME": str(home)}, check=True, stdout=subprocess.DEVNULL)
+    events, spec = read(folder.ledger_file), folder.spec()
+    record = StudyRecord.fold(events)
+    found = summary(spec, record)
+    began = next(event["time"] for event in events if event["event"] == "started")
+    metrics = found["best"]["metrics"]
+    shown = [metrics[spec.metric]["mean"], metrics[spec.test_metric]["mean"]]
+    shown.append(found["baseline"]["metrics"][spec.metric]["mean"])
+    epochs = [sum(trial.epochs for trial in record.by_stage("search")), found["epochs"]]
+    minutes = (events[-1]["time"] - began) / 60
+    return dict(zip(FIGURES, [*epochs, minutes, *(100 * one for one in shown)], strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    given = parser.parse_args()
+    found: dict[str, list[dict[str, float]]] = {rule: [] for rule in RULES}
+    for seed in range(given.seeds):
+        for rule in list(RULES)[:: 1 if seed % 2 else -1]:  # in turns, as the machine's load may drift
+            found[rule].append(measure(given.home, rule, seed, given.set))
+            print(rule, seed, {name: round(one, 2) for name, one in found[rule][-1].items()}, file=sys.stderr)
+    print(f"| {given.seeds} pairs of studies, mean ± sd | ASHA | none | difference in pairs |\n|---|---|---|---|")
+    for name, digits in FIGURES.items():
+        asha, none = ([one[name] for one in found[rule]] for rule in RULES)
+        columns = asha, none, [one - other for one, other in zip(asha, none, strict=True)]
+        told = [f"{statistics.fmean(one):.{digits}f} ± {statistics.stdev(one):.{digits}f}" for one in columns]
+        print(f"| {name} | {' | '.join(told)} |")
+
+
+if __name__ == "__main__":
+    main()

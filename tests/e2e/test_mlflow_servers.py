@@ -1,0 +1,152 @@
+"""A study and an MLflow server with a password, on PostgreSQL, and what can happen to these."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from command import Command
+from runs import Runs
+from servers import ADMIN, PASSWORD, MlflowServer, Postgres
+from tracked_study import PARAMS, SESSION, SPEC
+
+from study.home import Home
+from study.ledger import Ledger
+from study.record import StudyRecord
+from study.tracking import Tracker, remove, tracker
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+OUTAGE = 12.0
+"""Seconds; a server that was stopped needs some more to start."""
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    found = Postgres()
+    yield found
+    found.remove()
+
+
+@pytest.fixture(scope="module")
+def server(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowServer]:
+    found = MlflowServer(tmp_path_factory.mktemp("server"), postgres.uri, auth=True)
+    yield found
+    found.stop()
+
+
+@pytest.fixture(autouse=True)
+def _password(server: MlflowServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", ADMIN)
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
+
+
+def stopped(server: MlflowServer, postgres: Postgres) -> None:
+    server.stop()
+    time.sleep(OUTAGE)
+    server.start()
+
+
+def paused(server: MlflowServer, postgres: Postgres) -> None:
+    server.pause()
+    time.sleep(OUTAGE)
+    server.go_on()
+
+
+def database_restarted(server: MlflowServer, postgres: Postgres) -> None:
+    postgres.stop()
+    time.sleep(OUTAGE / 2)
+    postgres.start()
+
+
+@pytest.mark.parametrize("fault", [stopped, paused, database_restarted])
+def test_what_happens_during_an_outage_arrives_once_and_in_order(
+    tmp_path: Path,
+    server: MlflowServer,
+    postgres: Postgres,
+    fault: Callable[[MlflowServer, Postgres], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Trials go on all the while as if nothing had happened, two at a time."""
+    monkeypatch.setattr(tracker, "IMPATIENCE", 60.0)
+    home = Home(tmp_path / "home")
+    folder = home.create(SPEC)
+    ledger, follower = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
+    follower.start()
+    ledger.append("opened", **SESSION)
+    outage = threading.Thread(target=fault, args=(server, postgres))
+    longest, last = 0.0, 0
+    for first in range(0, 10_000, 2):
+        began = time.monotonic()
+        _two_trials(ledger, first)
+        longest = max(longest, time.monotonic() - began)
+        if first == 10:
+            outage.start()
+        if first > 10 and not outage.is_alive():
+            last = last or first
+            if first - last > 10:
+                break
+    ledger.append("closed", state="complete")
+    ledger.close()
+    assert follower.finish() is None
+    assert longest < OUTAGE / 2, "a trial waited"
+    runs = Runs(server.uri, SPEC.name)
+    runs.agree_with(StudyRecord.load(folder.ledger_file))
+    assert remove(home, folder) == len(runs.all)
+    assert not Runs(server.uri, SPEC.name).all
+
+
+def _two_trials(ledger: Ledger, first: int) -> None:
+    """About half a second."""
+    for trial in (first, first + 1):
+        ledger.append("trial", trial=trial, stage="search", params=PARAMS, seed=0)
+        ledger.append("started", trial=trial, node="here")
+    for epoch in (1, 2):
+        time.sleep(0.25)
+        for trial in (first, first + 1):
+            ledger.append("report", trial=trial, epoch=epoch, metrics={"val/accuracy": trial + epoch / 10})
+    ledger.append("ended", trial=first, state="complete")
+    ledger.append("ended", trial=first + 1, state="pruned", reason="asha")
+
+
+def test_a_study_whose_server_is_stopped_completes_and_is_there_in_the_end(
+    make_command: Callable[[], Command], server: MlflowServer
+) -> None:
+    command = make_command()
+    process = command.start("run", "tiny.yaml")
+    _wait_for(command, 2)
+    server.stop()
+    _wait_for(command, 4)  # the study goes on
+    server.start()
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    if "not everything is in MLflow" in out:  # it was over before the server was back
+        assert command("resume", "tiny").returncode == 0
+    runs = Runs(server.uri, "tiny")
+    runs.agree_with(command.load("tiny")[1])
+    assert {"study.yaml", "best.yaml", "report"} <= runs.artifacts("tiny")
+
+
+def _wait_for(command: Command, trials: int) -> None:
+    ledger = command.folder("tiny").ledger_file
+    deadline = time.monotonic() + 240
+    while not ledger.exists() or StudyRecord.load(ledger).counts()["complete"] < trials:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_a_wrong_password_costs_one_line_and_nothing_else(
+    make_command: Callable[[], Command], server: MlflowServer
+) -> None:
+    command = make_command()
+    short = ("--name", "short", "--set", "search.trials=2", "--set", "search.confirm={top: 0}")
+    done = command("run", "tiny.yaml", *short, MLFLOW_TRACKING_PASSWORD="wrong password")
+    assert (done.returncode, done.stderr) == (0, "")
+    line = f"not everything is in MLflow: {server.uri} does not accept the user name and password (401)"
+    assert line in done.stdout
+    again = command("resume", "short")
+    assert again.returncode == 0, again.stderr
+    assert "not everything" not in again.stdout
+    Runs(server.uri, "short").agree_with(command.load("short")[1])

@@ -1,0 +1,30 @@
+"""Ledgers to bring into MLflow, and an MLflow to bring them into."""
+
+from pathlib import Path
+
+import pytest
+from tracked_study import make_home, make_study
+
+from study.home import Home, StudyFolder
+from study.tracking.connection import connect
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database as MLflow makes it, which takes seconds."""
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    connect(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path) -> Home:
+    """A home whose MLflow has no run."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return make_home(tmp_path / "home", empty_database)
+
+
+@pytest.fixture
+def folder(home: Home) -> StudyFolder:
+    """The example in that home."""
+    return make_study(home)

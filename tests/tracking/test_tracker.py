@@ -1,0 +1,134 @@
+"""The thread that follows a ledger, with an MLflow that answers, and with such that do not."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from runs import Runs
+from tracked_study import PARAMS, SESSION, SPEC
+
+from study.home import Home, StudyFolder
+from study.ledger import Ledger
+from study.tracking import Tracker, refresh, tracker
+from study.tracking.connection import public
+from study.tracking.progress import Progress
+
+
+@contextmanager
+def answering(status: int, delay: float = 0.0) -> Iterator[str]:
+    """The address of a server that answers everything with one status, after a while."""
+    over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            over.wait(delay)
+            self.send_response(status)
+            self.end_headers()
+
+        do_POST = do_GET  # noqa: N815 (likewise)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://user:secret@127.0.0.1:{server.server_port}"
+    over.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_growing_ledger_is_followed(home: Home) -> None:
+    folder = home.create(SPEC)
+    tracker, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
+    tracker.start()
+    ledger.append("opened", **SESSION)
+    for trial in range(3):
+        ledger.append("trial", trial=trial, stage="search", params=PARAMS, seed=0)
+        ledger.append("started", trial=trial, node="here")
+        ledger.append("report", trial=trial, epoch=1, metrics={"val/accuracy": 0.5})
+        time.sleep(0.3)
+        ledger.append("ended", trial=trial, state="complete")
+    assert tracker.is_behind
+    ledger.append("closed", state="complete")
+    ledger.close()
+    assert tracker.finish() is None
+    runs = Runs(home.tracking_uri, SPEC.name)
+    assert {run.info.status for run in runs.all} == {"FINISHED"}
+    assert [runs.history(f"search-{trial:03d}", "val/accuracy") for trial in range(3)] == [[(1, 0.5)]] * 3
+    assert tracker.is_behind, "it has no report yet"
+    (folder.path / "report.md").write_text("new")
+    assert tracker.attach({folder.path / "report.md": "report"}) is None
+    assert not tracker.is_behind
+    assert runs.artifacts("quickstart") == {"report", "study.yaml"}
+    assert runs.artifacts("quickstart", "report") == {"report/report.md"}
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (401, "does not accept the user name and password (401); it takes MLFLOW_TRACKING_USERNAME"),
+        (403, "does not let this user write (403)"),
+        (500, "500"),
+    ],
+)
+def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, status: int, told: str
+) -> None:
+    monkeypatch.setattr(tracker, "IMPATIENCE", 0.1)
+    with answering(status) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        one = Tracker(home, folder, SPEC)
+        one.start()
+        message = one.finish()
+    assert message is not None
+    assert told in message
+    assert "secret" not in message
+    assert "\n" not in message
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    other = Tracker(home, folder, SPEC)
+    other.start()
+    assert other.finish() is None
+    assert len(Runs(home.tracking_uri, SPEC.name).all) == 6
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracker, "PATIENCE", 0.5)
+    with answering(200, delay=60) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        one = Tracker(home, folder, SPEC)
+        one.start()
+        began = time.monotonic()
+        assert one.finish() == "it is slow"
+        assert time.monotonic() - began < 5
+    assert one.is_behind
+
+
+def test_a_report_made_anew_replaces_the_one_in_mlflow(
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = folder.path / "report.md"
+    page.write_text("old")
+    assert refresh(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
+    one = Tracker(home, folder, SPEC)
+    one.start()
+    assert (one.finish(), one.attach({page: "report"})) == (None, None)
+    note = folder.tracking_file.read_bytes()
+    page.write_text("new")
+    assert refresh(home, folder, {page: "report"}) is None
+    (there,) = home.artifacts.rglob("report.md")
+    assert there.read_text() == "new"
+    assert folder.tracking_file.read_bytes() == note, "that belongs to a driver that may be running"
+    with answering(500) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        Progress(public(uri), runs={"study": "1"}).save(folder.tracking_file)
+        message = refresh(home, folder, {page: "report"})
+    assert message is not None
+    assert "500" in message
