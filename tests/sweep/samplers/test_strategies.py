@@ -129,6 +129,14 @@ class TestCMA:
         assert any(away(params) < 1e-9 for params in found)
         assert len([number for number in wide if number > 300]) > 20
 
+    def test_one_range_is_enough(self) -> None:
+        sampler = Sampler(spec_of("cmaes", "search.space={method.lambda: {low: 0.0, high: 1.0}}"))
+        for number in range(12):
+            params = sampler.ask(number) or {}
+            sampler.tell(complete(number, -abs(params["method.lambda"] - 0.9)))
+        last = [sampler.ask(number) or {} for number in range(12, 20)]
+        assert mean([params["method.lambda"] for params in last]) > 0.6
+
     def test_constants_alone_are_a_space_too(self) -> None:
         sampler = Sampler(spec_of("cmaes", "search.space={method.lambda: {choices: [0.5]}}"))
         assert sampler.ask(0) == {"method.lambda": 0.5}
