@@ -1,10 +1,12 @@
 """Each searched parameter against the study's metric, as small multiples."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from study.analysis import words
 from study.analysis.frame import param
@@ -27,6 +29,9 @@ from study.ranking import Candidate, baseline, candidates
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.spec.schema import Domain
+
+LETTERS = 24
+"""That many have room in a row below a panel."""
 
 TURN = 0.6180339887  # multiples of the golden ratio spread evenly: jitter that is the same in every run
 
@@ -84,16 +89,29 @@ def _axis(axes: Axes, domain: Domain, more: Sequence[Any]) -> Callable[[Any, int
     """Scale an axis for a domain; gives where on it a trial's value lies, None for nowhere."""
     if domain.choices is None:
         if domain.log:
-            axes.set_xscale("log")
+            _log_axis(axes, domain)
         axes.margins(x=0.08)
         return lambda given, _: None if given is None or (domain.log and given <= 0) else float(given)
     names = list(dict.fromkeys(words.setting(choice) for choice in [*domain.choices, *more]))
     axes.set_xticks(range(len(names)), [plain(name) for name in names])
+    if sum(map(len, names)) > LETTERS:
+        axes.tick_params(axis="x", rotation=30, labelsize="small")
+        for name in axes.get_xticklabels():
+            name.set(horizontalalignment="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.grid(visible=False, axis="x")
     return lambda given, number: (
         names.index(text) + 0.5 * ((number * TURN) % 1 - 0.5) if (text := words.setting(given)) in names else None
     )
+
+
+def _log_axis(axes: Axes, domain: Domain) -> None:
+    """Powers of ten; of a range within one, its ends and their geometric mean."""
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if domain.low is not None and domain.high is not None and domain.high < 10 * domain.low:
+        ticks = [domain.low, math.sqrt(domain.low * domain.high), domain.high]
+        axes.set_xticks(ticks, [words.setting(float(tick), 2) for tick in ticks])
 
 
 def _scatter(

@@ -130,8 +130,9 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     trials = search.trials or samplers.trials(search, searched) or MOST_TRIALS
     enqueue = search.enqueue
     if wants_papers:
-        enqueue = configurations(searched, given)[: trials - (search.baseline is not None)]
-        if not enqueue:
+        known = configurations(searched, given)
+        enqueue = known[: trials - (search.baseline is not None)]
+        if not known:
             problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
     sections = complete(given, found, [*cases, *points(search).values()], problems)

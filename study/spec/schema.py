@@ -172,11 +172,13 @@ class Search(BaseModel):
 
 
 class Resources(BaseModel):
-    """What one trial takes: CPU cores and (shares of) GPUs."""
+    """What one trial takes: CPU cores and (shares of) GPUs. After `hang` (`15m`, seconds) without a report it is ended
+    and runs again; null: 10 times the study's usual epoch, at least a minute, 10 times more at start and end."""
 
     model_config = STRICT
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
     gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
 
 
 class Layout(BaseModel):

@@ -68,7 +68,7 @@ def test_mlflow_has_every_trial_once(finished: Command, mlflow_runs: tuple[Run, 
         assert run.info.status == {"complete": "FINISHED", "pruned": "KILLED"}[trial.state]
         assert run.data.tags.get("stopped_by") == ("asha" if trial.state == "pruned" else None)
         assert run.data.tags["study.version"] == record.sessions[0]["version"]
-        assert run.data.tags["study.data"] == data.load(spec.base["data"]).fingerprint
+        assert run.data.tags["study.data"] == data.load(spec.data_sections[0]).fingerprint
         assert run.data.tags["study.dataset"] == (spec.facts.title or "biased_digits")
 
 
@@ -110,7 +110,7 @@ def test_optuna_hears_the_truth(finished: Command) -> None:
 def test_sweep_and_single_process_give_the_same_bits(finished: Command) -> None:
     """Every metric of every epoch of three trials, run again here without Ray."""
     spec, record = finished.load("tiny")
-    dataset = data.load(spec.base["data"])
+    dataset = data.load(spec.data_sections[0])
     for number in (0, 1, max(record.trials)):
         trial = record.trials[number]
         epochs = Trial(spec.trial_config(trial.params, trial.seed), dataset).run()

@@ -110,7 +110,9 @@ def test_those_outside_the_space_are_left_out() -> None:
 
 def test_there_are_no_more_of_them_than_trials() -> None:
     space = "{method.alpha: paper, method.lambda: paper}"
-    assert len(quickstart(f"search.space={space}", "search.enqueue=papers", "search.trials=2").search.enqueue) == 1
+    for trials in (1, 2, 3):
+        spec = quickstart(f"search.space={space}", "search.enqueue=papers", f"search.trials={trials}")
+        assert len(spec.search.enqueue) == trials - 1
 
 
 def test_other_keys_keep_the_value_of_the_file() -> None:

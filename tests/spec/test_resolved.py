@@ -54,7 +54,7 @@ def spaces(draw: st.DrawFn) -> list[str]:
 
 
 @given(spaces(), st.randoms(use_true_random=False))
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_a_resolved_space_gives_the_same_trials(assignments: list[str], draw: Random) -> None:
     spec = quickstart(*assignments)
     again = reread(spec)
@@ -97,7 +97,7 @@ def test_a_final_training_is_read_back_with_its_seeds(tmp_path: Path) -> None:
 
 
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True))
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_any_allowed_name_is_read_back(name: str) -> None:
     spec = replace(SPEC, name=name)
     assert reread(spec) == spec

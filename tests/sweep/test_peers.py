@@ -89,6 +89,18 @@ def test_for_one_metric_the_order_is_ashas_but_between_the_two_at_its_cut(values
         assert by_value.admit(own) == by_dominance.admit(own) == (better <= cut)
 
 
+@pytest.mark.parametrize("reduction", [2, 3, 6, 13])
+def test_the_cut_is_rays_to_the_last_bit(reduction: int) -> None:
+    draw = np.random.default_rng(0)
+    for count in range(1, 80):
+        values = draw.random(count)
+        peers = ByValue(reduction)
+        admitted(peers, shown(((value,), 0.0) for value in values.tolist()))
+        cut = float(np.nanpercentile(values, (1 - 1 / reduction) * 100))
+        assert peers.admit(Standing((cut,), 0.0, 0.5))
+        assert not peers.admit(Standing((math.nextafter(cut, -1),), 0.0, 0.5))
+
+
 @pytest.mark.parametrize("reduction", [2, 3, 4])
 def test_the_best_of_many_go_on(reduction: int) -> None:
     """One in `reduction`, and those that go on have fewer above them."""
