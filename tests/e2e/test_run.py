@@ -12,7 +12,8 @@ from mlflow.entities import Run
 from study import data, ranking
 from study.home import Home
 from study.ledger import read
-from study.sweep.sampler import Sampler
+from study.sweep.early_stopping import early_stopping
+from study.sweep.search import Search
 from study.training import Trial
 
 
@@ -96,11 +97,7 @@ def test_mlflow_parent_has_result_and_artifacts(finished: Command, mlflow_runs: 
 def test_optuna_hears_the_truth(finished: Command) -> None:
     """Full runs are complete, stopped ones pruned with their intermediate values."""
     spec, record = finished.load("tiny")
-    sampler = Sampler(spec)
-    for trial in record.by_stage("baseline", "search"):
-        sampler.adopt(trial.number, trial.params)
-        sampler.tell(trial)
-    told = {trial.number: trial for trial in sampler.history()}
+    told = {trial.number: trial for trial in Search(spec, record, early_stopping(spec)).history()}
     for trial in record.by_stage("baseline", "search"):
         assert told[trial.number].state.name == {"complete": "COMPLETE", "pruned": "PRUNED"}[trial.state]
         assert list(told[trial.number].intermediate_values) == list(range(1, trial.epochs + 1))
