@@ -69,6 +69,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) 
     import ray
     from ray import tune
 
+    from study.sweep import memory
     from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
     from study.sweep.worker import run_job
 
@@ -94,6 +95,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) 
             verbose=0,
         ),
     )
+    memory.survive()
     with suppress(StudyOver):
         tuner.fit()
 
