@@ -1,7 +1,7 @@
 """The `study` command. Each command reads its arguments and makes one call into a module; imports are made there,
 so that `study --help` is instant.
 
-Exit status: 0 done; 1 the study failed; 2 something given cannot be used; 130 stopped by Ctrl-C.
+Exit status: 0 done; 1 the study failed or had to stop; 2 something given cannot be used; 130 stopped by Ctrl-C.
 """
 
 import errno

@@ -51,6 +51,7 @@ def drive(
         with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
             _tune(agenda, folder, datasets)
         state, enough = agenda.outcome, agenda.enough
+        _tidy(folder, record)
     except CannotGoOn as trouble:
         raise Stopped(f"{trouble}. Nothing is lost; then go on with it: study resume {spec.name}") from trouble
     finally:
@@ -59,7 +60,7 @@ def drive(
 
 
 def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
-    """Remove checkpoints that no trial will go on from; a driver that was killed leaves some."""
+    """Remove checkpoints that no trial will go on from; drivers and trials that were killed leave some."""
     needed = {folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED}
     for path in set(folder.checkpoints.glob("*")) - needed:
         path.unlink()
@@ -69,6 +70,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) 
     import ray
     from ray import tune
 
+    from study.sweep import memory
     from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
     from study.sweep.worker import run_job
 
@@ -94,6 +96,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) 
             verbose=0,
         ),
     )
+    memory.survive()
     with suppress(StudyOver):
         tuner.fit()
 

@@ -45,12 +45,14 @@ def failure(error: BaseException) -> Failure:
     import torch
     from ray import exceptions
 
+    from study.sweep.memory import EndedForMemory
+
     cause = getattr(error, "cause", None) or error
     text = str(cause)
     reason = f"{type(cause).__name__}: {text}".strip(": \n").splitlines()[0][:300]
     if isinstance(cause, torch.OutOfMemoryError) or any(sign in text for sign in GPU_FULL):
         return Failure("OOM", reason, alone=True)
-    if isinstance(cause, MemoryError | exceptions.OutOfMemoryError) or any(sign in text for sign in HOST_FULL):
+    if isinstance(cause, MemoryError | EndedForMemory) or any(sign in text for sign in HOST_FULL):
         return Failure("OOM", reason)
     if any(sign in text for sign in GPU_BROKEN):
         return Failure("PREEMPTED", reason)

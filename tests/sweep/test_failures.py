@@ -9,6 +9,7 @@ from ray import cloudpickle, exceptions
 
 from study.record import TrialRecord
 from study.sweep.failures import Failure, failure, full_disk
+from study.sweep.memory import EndedForMemory
 
 
 def raised(cause: Exception) -> BaseException:
@@ -25,7 +26,7 @@ CASES = {
         "OOM",
         False,
     ),
-    "memory monitor": (exceptions.OutOfMemoryError("Task was killed due to the node running low"), "OOM", False),
+    "memory monitor": (EndedForMemory(error_msg="Task was killed due to the node running low"), "OOM", False),
     "GPU": (raised(RuntimeError("CUDA error: an illegal memory access was encountered\nCompile")), "PREEMPTED", False),
     "cuDNN": (raised(RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")), "PREEMPTED", False),
     "process": (exceptions.ActorDiedError(), "PREEMPTED", False),
@@ -37,8 +38,10 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_kinds(case: str) -> None:
+    """Also behind a file, by which Tune hands errors on."""
     error, kind, alone = CASES[case]
-    found = failure(error)
+    found = failure(cloudpickle.loads(cloudpickle.dumps(error)))
+    assert found == failure(error)
     assert (found.kind, found.alone) == (kind, alone)
     assert "\n" not in found.reason
     assert found.reason
