@@ -1,7 +1,7 @@
 """The `study` command. Each command reads its arguments and makes one call into a module; imports are made there,
 so that `study --help` is instant.
 
-Exit status: 0 done; 1 the study failed; 2 something given cannot be used; 130 stopped by Ctrl-C.
+Exit status: 0 done; 1 the study failed or had to stop; 2 something given cannot be used; 130 stopped by Ctrl-C.
 """
 
 import errno
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from study import __version__
-from study.errors import UserError
+from study.errors import Stopped, UserError
 
 if TYPE_CHECKING:
     from study.outcome import Outcome
@@ -40,17 +40,18 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
 def main() -> None:
-    """Entry point: what the user can mend is one message and exit status 2; Ctrl-C is 130."""
+    """Entry point: what the user can mend is one message and exit status 2; Ctrl-C is 130; a full disk is 1."""
     try:
         app(standalone_mode=True)
-    except UserError as error:
+    except (UserError, Stopped) as error:
         print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(1 if isinstance(error, Stopped) else 2) from None
     except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if not full and error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
         print(f"error: {error.filename or 'disk'}: {error.strerror}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(1 if full else 2) from None
 
 
 @app.callback(invoke_without_command=True)
@@ -79,6 +80,21 @@ def resume(name: Name, trials: More = None, quiet: Quiet = False) -> None:
     from study.home import Home
 
     _show(running.resume(Home.locate(), name, _view(quiet), trials))
+
+
+@app.command()
+def delete(
+    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False, as_json: Json = False
+) -> None:
+    """Remove a study whole: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
+    from study import delete as deleting
+    from study.home import Home
+
+    home = Home.locate()
+    if not yes:
+        typer.confirm(f"{deleting.told(home, name)} Remove all of it?", abort=True, err=True)
+    deleting.delete(home, name)
+    _print_json({"name": name, "deleted": True}) if as_json else print(f"{name}: removed")
 
 
 @app.command()
@@ -165,6 +181,31 @@ def compare(
     folders = [Home.locate().find(name) for name in names]
     found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
     _print_json(found) if as_json else print(markdown_table(studies.printed(found)))
+
+
+@app.command()
+def reproduce(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A paper's table, as fairkl-table12.")],
+    name: Rename = None,
+    profile: Profile = None,
+    seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
+    assignments: Set = None,
+    only_report: Annotated[bool, typer.Option("--report", help="Run nothing: the table as far as it is.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
+    from study import reproduce as reproducing
+    from study.home import Home
+
+    home, outcome = Home.locate(), None
+    if not only_report:
+        given = reproducing.Given(name, profile, tuple(assignments or ()), seeds)
+        outcome = reproducing.reproduce(home, table, given, _view(quiet or as_json))
+    found = reproducing.tabulate(home.find(name or table), table)
+    _print_json(reproducing.document(found)) if as_json else print(reproducing.markdown(found))
+    if outcome is not None and not as_json:
+        _show(outcome)
 
 
 @app.command()

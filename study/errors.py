@@ -1,11 +1,16 @@
-"""Errors that are the user's to mend: shown as one message, without a traceback, exit status 2."""
+"""Errors that are shown as one message, without a traceback."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class UserError(Exception):
-    """Something given by the user cannot be used. The message says what was given, where and what is allowed."""
+    """Something given by the user cannot be used. The message says what was given, where and what is allowed. Exit
+    status 2."""
+
+
+class Stopped(Exception):
+    """A study had to stop, through no fault of the user's; the message says why and how it goes on. Exit status 1."""
 
 
 def nearest(given: str, valid: Iterable[str]) -> str:

@@ -61,6 +61,15 @@ class StudyFolder:
         """Weights that a confirm or final trial ended with."""
         return self.path / "models" / f"trial-{trial:05d}.safetensors"
 
+    @property
+    def checkpoints(self) -> Path:
+        """States that trials go on from after a stop; of those that run or are to run again, no others."""
+        return self.path / "checkpoints"
+
+    def checkpoint_file(self, trial: int) -> Path:
+        """State of a trial that runs."""
+        return self.checkpoints / f"trial-{trial:05d}.pt"
+
     def error_file(self, trial: int) -> Path:
         """Traceback of a trial that failed."""
         return self.path / "errors" / f"trial-{trial:05d}.txt"

@@ -10,9 +10,10 @@ Events, each with `time` in seconds since the epoch:
 | created | id: the study exists |
 | opened | versions, machine, data fingerprint: a driver took the study up |
 | trial | trial, stage, params, seed, repeats: a configuration was decided on |
-| started | trial, node: it runs, from its first epoch |
+| started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |
-| ended | trial, state, reason |
+| lost | trial, kind, reason, attempt, alone: its run was cut off and it waits to run again, for the `attempt`-th time |
+| ended | trial, state, kind, reason: kind of failure where it failed |
 | tested | trial, metrics: the test split was read |
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
@@ -30,13 +31,17 @@ from typing import IO, Any
 
 import orjson
 
+from study import lease
 from study.errors import UserError
+from study.lease import Lease, TakenOver
+
+__all__ = ["Event", "Ledger", "Tail", "TakenOver", "is_open", "read"]
 
 Event = dict[str, Any]
 
 
 class Ledger:
-    """The ledger of one study, open for appending by one driver at a time.
+    """The ledger of one study, open for appending by one driver at a time, here and on other machines.
 
     Raises:
         UserError: another process holds it, or a line in it is damaged.
@@ -44,12 +49,19 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = open(path, "ab")  # noqa: SIM115 (closed by close())
-        if not _lock(self._file, patience=0.5):
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
+        try:
+            if not _lock(self._file, patience=0.5) or lease.elsewhere(_lease_file(path)):
+                raise TakenOver
+            self._lease = Lease(_lease_file(path))
+            self._size = _whole_lines(path)
+            self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
+        except TakenOver:
             self._file.close()
-            raise UserError(f"{path.parent.name}: another process is running this study; its state: study status")
-        whole = _whole_lines(path)
-        self._file.truncate(whole)  # a crash in mid-write leaves a part of a line, which nobody has acted on
+            raise UserError(_held(path)) from None
+        except BaseException:
+            self._file.close()
+            raise
 
     @classmethod
     def create(cls, path: Path) -> None:
@@ -59,16 +71,44 @@ class Ledger:
         ledger.append("created", id=uuid.uuid4().hex)
         ledger.close()
 
+    def check(self) -> None:
+        """Look whether this is still the study's driver.
+
+        Raises:
+            TakenOver: another one has the study now.
+        """
+        self._lease.check()
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another driver has the study now."""
+        return self._lease.is_lost
+
     def append(self, event: str, **fields: Any) -> Event:
-        """Write one event; it is on disk when this returns. Fields that are None are left out."""
+        """Write one event; it is on disk when this returns. Fields that are None are left out.
+
+        Raises:
+            TakenOver: another driver has the study now; nothing is written.
+            OSError: there is no room, or the disk fails; nothing of the event is left in the file.
+        """
         given = {key: value for key, value in fields.items() if value is not None}
         entry: Event = {"event": event, "time": round(time.time(), 3), **given}
-        self._file.write(json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        line = json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        self.check()
+        try:
+            written = self._file.write(line)
+            while written < len(line):  # a disk that is nearly full takes a part and refuses the rest
+                written += self._file.write(line[written:])
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(self._size)
+            raise
+        self._size += len(line)
         return entry
 
     def close(self) -> None:
+        """Let go of the study."""
+        self._lease.release()
         self._file.close()
 
 
@@ -80,7 +120,7 @@ def read(path: Path) -> list[Event]:
 def is_open(path: Path) -> bool:
     """Whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
-        return not _lock(file)
+        return not _lock(file) or lease.elsewhere(_lease_file(path)) is not None
 
 
 class Tail:
@@ -108,6 +148,18 @@ class Tail:
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: no event")
                 self.offset += len(line)
                 yield event
+
+
+def _lease_file(path: Path) -> Path:
+    return path.with_name("lease.json")
+
+
+def _held(path: Path) -> str:
+    name, who = path.parent.name, lease.holder(_lease_file(path))
+    told = f"{name}: another process is running this study{f', {who}' if who else ''}; its state: study status {name}"
+    if who is None or who.machine == lease.machine():
+        return told
+    return f"{told}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
 
 
 def _lock(file: IO[bytes], patience: float = 0.0) -> bool:

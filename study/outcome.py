@@ -8,6 +8,9 @@ from study.home import StudyFolder
 from study.record import StudyRecord
 from study.spec import StudySpec
 
+TRACEBACK = 30
+"""Last lines of a traceback that are shown."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -35,15 +38,25 @@ def farewell(outcome: Outcome) -> list[str]:
             found.append(f"best       {folder.best_file}")
         found += ["MLflow UI  study ui", "", *_next(folder, spec)]
     else:
-        failures = [
-            f"trial {trial.number}: {trial.reason}" for trial in record.trials.values() if trial.state == "failed"
-        ]
-        found += failures[:1] + ([f"its traceback: {folder.path / 'errors'}"] if failures else [])
+        found += _first_failure(outcome)
         found.append(f"go on with it: study resume {spec.name}")
     if outcome.untracked:
         found += ["", f"not everything is in MLflow: {outcome.untracked}"]
         found.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
     return found
+
+
+def _first_failure(outcome: Outcome) -> list[str]:
+    """What the first failed trial ended with, and its traceback; the others' are beside it."""
+    folder, trials = outcome.folder, outcome.record.trials.values()
+    first = next((trial for trial in trials if trial.state == "failed"), None)
+    if first is None:
+        return []
+    found = [f"trial {first.number} failed, {first.why}"]
+    file = folder.error_file(first.number)
+    if outcome.record.state == "failed" and file.exists():
+        found += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
+    return [*found, f"tracebacks: {file.parent}"] if file.parent.exists() else found
 
 
 def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:

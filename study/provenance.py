@@ -21,7 +21,14 @@ def provenance() -> dict[str, Any]:
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},
         "node": platform.node(),
+        **_gpus(),
     }
+
+
+def _gpus() -> dict[str, Any]:
+    """Names of the machine's GPUs, nothing where there is none; asked of the driver, since CUDA would take memory."""
+    names = _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+    return {"gpus": names.splitlines()} if names else {}
 
 
 def _git(folder: Path) -> dict[str, Any]:

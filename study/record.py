@@ -10,6 +10,7 @@ from study.epochs import Epoch
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
 
@@ -27,6 +28,10 @@ class TrialRecord:
         repeats: number of the trial whose configuration a replicate or confirm trial repeats.
         state: `pruned` means stopped early; `interrupted` trials run again when the study is resumed.
         reason: who stopped a pruned trial, or why it failed.
+        kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
+            (no report for too long), DIVERGED (no number), BUG (an exception in its code).
+        attempt: how often it was lost before its end and had to run again.
+        alone: it ran out of GPU memory, and runs again with a GPU to itself.
         reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
         untested: why it could not be read, where it should have been.
@@ -39,6 +44,9 @@ class TrialRecord:
     repeats: int | None = None
     state: State = "waiting"
     reason: str | None = None
+    kind: Kind | None = None
+    attempt: int = 0
+    alone: bool = False
     node: str | None = None
     reports: list[Epoch] = field(default_factory=list)
     tested: dict[str, float] = field(default_factory=dict)
@@ -50,6 +58,11 @@ class TrialRecord:
     def epochs(self) -> int:
         """Epochs that were reported."""
         return len(self.reports)
+
+    @property
+    def why(self) -> str | None:
+        """Who stopped a pruned trial; how and why a failed one failed."""
+        return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
     def last(self, metric: str) -> float | None:
         """The metric at the last reported epoch, None if there is none or it is not a number."""
@@ -147,7 +160,13 @@ class StudyRecord:
     def _started(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
         trial.state, trial.node, trial.started = "running", event.get("node"), event["time"]
-        trial.reports.clear()  # a trial that runs again runs from its first epoch
+        trial.reason = trial.kind = trial.ended = None
+        del trial.reports[event.get("epoch", 0) :]  # a trial that runs again goes on from its checkpoint
+
+    def _lost(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        self._stop_clock(trial, event["time"])
+        trial.state, trial.attempt, trial.alone = "waiting", event["attempt"], event.get("alone", trial.alone)
 
     def _report(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].reports.append(Epoch(event["epoch"], event["metrics"]))
@@ -155,8 +174,9 @@ class StudyRecord:
 
     def _ended(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
+        self._stop_clock(trial, event["time"])
         trial.state, trial.reason, trial.ended = event["state"], event.get("reason"), event["time"]
-        self.busy += max(0.0, event["time"] - trial.started) if trial.started is not None else 0.0
+        trial.kind = event.get("kind")
         self.story.append(("ended", trial.number, trial.epochs))
 
     def _tested(self, event: ledger.Event) -> None:
@@ -168,6 +188,10 @@ class StudyRecord:
     def _closed(self, event: ledger.Event) -> None:
         self.state, self.enough = event["state"], event.get("enough")
         for trial in self.trials.values():
+            self._stop_clock(trial, self._last)
             if trial.state == "running":
                 trial.state = "interrupted"
-                self.busy += max(0.0, self._last - (trial.started or self._last))
+
+    def _stop_clock(self, trial: TrialRecord, now: float) -> None:
+        if trial.state == "running" and trial.started is not None:
+            self.busy += max(0.0, now - trial.started)

@@ -129,6 +129,8 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
                 drive(folder, spec, datasets, ledger, record)
             files = _outputs(folder, spec, record) if record.state == "complete" else {}
         finally:
+            if ledger.is_taken_over:
+                tracker.abandon()
             untracked = tracker.finish()
         if files:
             untracked = untracked or tracker.attach(files)

@@ -19,9 +19,10 @@ class Command:
     work: Path
 
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
-        """Begin, in a process group of its own, as a shell would."""
+        """Begin, in a process group of its own, as a shell would; with `SABOTAGE`, see `e2e/sabotage.py`."""
+        command = [str(Path(__file__).parent / "e2e" / "sabotage.py")] if "SABOTAGE" in environment else ["-m", "study"]
         return subprocess.Popen(
-            [sys.executable, "-m", "study", *arguments],
+            [sys.executable, *command, *arguments],
             cwd=self.work,
             env={**os.environ, "STUDY_HOME": str(self.home), **environment},
             stdout=subprocess.PIPE,

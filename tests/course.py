@@ -14,9 +14,12 @@ from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, Job
 from study.sweep.early_stopping import early_stopping
+from study.sweep.failures import Failure
 
-Score = Callable[[TrialRecord, int], float | None]
-"""The metric of a trial at an epoch; None: the trial fails there."""
+BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
+
+Score = Callable[[TrialRecord, int], float | Failure | None]
+"""The metric of a trial at an epoch, or how it ends there; None: by an exception."""
 
 
 def spec_of(*assignments: str) -> StudySpec:
@@ -39,17 +42,17 @@ def failing(trial: TrialRecord, epoch: int) -> float | None:
     return None if trial.number % 5 == 3 and epoch == 2 else score(trial, epoch)
 
 
-class Cut(Exception):
-    """The driver dies here."""
-
-
 class Course:
-    """An agenda on a ledger, and workers that do its jobs."""
+    """An agenda on a ledger, and workers that do its jobs.
 
-    def __init__(self, path: Path, spec: StudySpec, score: Score = score) -> None:
+    Args:
+        checkpoints: trials that were cut off go on behind the last epoch but one that was heard, not from the start.
+    """
+
+    def __init__(self, path: Path, spec: StudySpec, score: Score = score, checkpoints: bool = False) -> None:
         if not path.exists():
             Ledger.create(path)
-        self.spec, self.score, self.ledger = spec, score, Ledger(path)
+        self.spec, self.score, self.ledger, self.checkpoints = spec, score, Ledger(path), checkpoints
         self.record = StudyRecord.fold(read(path))
         if self.record.state == "running":
             self._write("closed", state="interrupted")
@@ -80,14 +83,15 @@ class Course:
         if job.kind == "test":
             assert job.trial.state == "complete"
             assert job.needs_model_file
-            self.agenda.tested(number, {"test/accuracy": self.score(job.trial, 4) or math.nan})
+            value = self.score(job.trial, 4)
+            self.agenda.tested(number, {"test/accuracy": value if isinstance(value, float) else math.nan})
             return False
         if epoch == 0:
-            self.agenda.started(number, "here")
-            return True
+            work[1] += max(0, job.trial.epochs - 1) if self.checkpoints else 0
+            return self.agenda.started(number, "here", work[1] - 1)
         value = self.score(job.trial, epoch)
-        if value is None:
-            self.agenda.failed(number, "broken")
+        if value is None or isinstance(value, Failure):
+            self.agenda.failed(number, value or BROKEN)
             return False
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0})
 

@@ -84,3 +84,18 @@ COST = ("time/", "speed/", "memory/")
 def timeless(epochs: Iterable[dict[str, float]]) -> list[dict[str, float]]:
     """The metrics of each epoch without what it cost, which no two runs share."""
     return [{name: value for name, value in one.items() if not name.startswith(COST)} for one in epochs]
+
+
+def computed(record: StudyRecord) -> list[dict[str, Any]]:
+    """All that a study computed, times aside."""
+    return [
+        {
+            "stage": trial.stage,
+            "params": trial.params,
+            "seed": trial.seed,
+            "state": trial.state,
+            "reports": timeless(trial.reports),
+            "tested": trial.tested,
+        }
+        for trial in record.trials.values()
+    ]

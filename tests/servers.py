@@ -29,7 +29,9 @@ class Postgres:
     """A database cluster of its own. PostgreSQL does not run as root: then it is the user postgres, or nobody."""
 
     def __init__(self) -> None:
-        self._programs = Path(max(glob.glob("/usr/lib/postgresql/*/bin")))
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        assert found, "PostgreSQL's programs are needed: apt-get install postgresql"
+        self._programs = Path(found[-1])
         self._folder, self._port = Path(tempfile.mkdtemp(prefix="postgres-")), free_port()
         self._user = None if os.geteuid() else _unprivileged()
         if self._user:

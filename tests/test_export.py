@@ -55,6 +55,21 @@ def test_the_file_is_a_study_file_whose_configuration_is_the_trials(folder: Stud
     assert best.resources == SPEC.resources
 
 
+def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
+    label = "search.alternatives={method: {with_ce: {name: bias_con, cross_entropy: plain}}}"
+    space = "search.space={method.name: {choices: [sup_con, with_ce]}, method.ce_weight: {low: 0.1, high: 2.0}}"
+    spec = quickstart(label, space, "search.baseline=null", "search.confirm.top=0")
+    params = {"method.name": "with_ce", "method.ce_weight": 0.7}
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file, Told("search", [0.6], params=params), Told("search", [0.5], params={}))
+    export(folder, spec, StudyRecord.load(folder.ledger_file), tmp_path / "best.yaml")
+    best = load_study(str(tmp_path / "best.yaml"))
+    assert best.trial_config({}) == spec.trial_config(params)
+    assert best.search.alternatives == {}
+    method = best.base["method"]
+    assert (method["name"], method["cross_entropy"], method["ce_weight"]) == ("bias_con", "plain", 0.7)
+
+
 def test_a_best_repeat_keeps_its_every_digit(folder: StudyFolder, tmp_path: Path) -> None:
     export(**told(folder, *TRIALS[:2]), out=tmp_path / "best.yaml")
     assert load_study(str(tmp_path / "best.yaml")).base["method"]["alpha"] == PARAMS[1]["method.alpha"]

@@ -46,6 +46,19 @@ def test_the_data_are_called_by_their_title() -> None:
     assert "data: Biased-MNIST: name biased_mnist, rho 0.99" in text(document)
 
 
+def test_where_a_key_is_searched_is_said() -> None:
+    space = "{method.name: {choices: [sup_con, eps_sup_con]}, method.epsilon: paper, method.temperature: 0.2}"
+    told = text(plan(quickstart(f"search.space={space}", "search.baseline=null")))
+    assert "method.epsilon: 0 to 0.5, where method.name is eps_sup_con" in told
+    assert "method.temperature: 0.2\n" in told
+
+
+def test_several_data_sets_are_told() -> None:
+    document = plan(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
+    assert [one["rho"] for one in document["data"]] == [0.5, 0.9]
+    assert "data: biased_digits: name biased_digits, rho 0.5, seed 0; name biased_digits, rho 0.9" in text(document)
+
+
 def test_without_early_stopping_all_epochs_are_expected() -> None:
     document = plan(quickstart("search.early_stopping={}"))
     assert document["epochs"]["expected"] == document["epochs"]["most"]

@@ -58,6 +58,26 @@ def test_a_trial_that_runs_again_runs_from_its_first_epoch() -> None:
     assert found.trials[0].started == 10.0
 
 
+def test_a_trial_that_goes_on_from_a_checkpoint_keeps_the_epochs_before_it() -> None:
+    found = record(Told("search", [0.1, 0.2, 0.3], "running"))
+    found.apply({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "died", "attempt": 1, "time": 9.0})
+    assert (found.trials[0].state, found.trials[0].attempt, found.trials[0].epochs) == ("waiting", 1, 3)
+    found.apply({"event": "started", "trial": 0, "node": "there", "epoch": 2, "time": 10.0})
+    assert [one["val/accuracy"] for one in found.trials[0].reports] == [0.1, 0.2]
+
+
+def test_a_trial_that_was_lost_counts_as_busy_while_it_ran() -> None:
+    """Started at 3 and lost at 9, again from 20 to 25."""
+    found = record(Told("search", [], "running"))
+    found.apply({"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0})
+    found.apply({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
+    assert found.trials[0].alone
+    found.apply({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
+    found.apply({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
+    assert found.busy == 11.0
+    assert (found.trials[0].kind, found.trials[0].attempt) == ("BUG", 2)
+
+
 def test_a_metric_that_was_no_number_is_none() -> None:
     trial = record(Told("search", [0.5, None], "failed")).trials[0]
     assert trial.last("val/accuracy") is None

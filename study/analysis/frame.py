@@ -9,7 +9,7 @@ from study.home import Home
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 
-FIXED = ("stage", "state", "reason", "seed", "repeats", "epochs", "seconds")
+FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
 
 
 def load(name: str) -> pd.DataFrame:
@@ -52,10 +52,11 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """One row per trial, indexed by its number.
 
     Returns:
-        The columns of `FIXED` (`seconds` from the start of the last run to its end), then every parameter under its
-        dotted key, then every metric under its name: `val/*` and `train/*` at the trial's last epoch, `test/*` where
-        the test split was read. What there is not is missing (NaN or None). A parameter that a trial was not given
-        has the value of the study file, as that is what the trial ran with.
+        The columns of `FIXED` (`kind` of failure, `reason` of failure or of an early stop, `seconds` from the start of
+        the last run to its end), then every parameter under its dotted key, then every metric under its name: `val/*`
+        and `train/*` at the trial's last epoch, `test/*` where the test split was read. What there is not is missing
+        (NaN or None). A parameter that a trial was not given has the value of the study file, as that is what the
+        trial ran with.
     """
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
@@ -103,5 +104,5 @@ def metric(trial: TrialRecord, name: str) -> float | None:
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
     ended = trial.started is not None and trial.ended is not None
     seconds = trial.ended - trial.started if ended else None  # type: ignore[operator]
-    fixed = [trial.stage, trial.state, trial.reason, trial.seed, trial.repeats, trial.epochs, seconds]
+    fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.repeats, trial.epochs, seconds]
     return [*fixed, *(param(spec, trial, key) for key in keys), *(metric(trial, name) for name in metrics)]

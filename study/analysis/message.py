@@ -44,7 +44,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{words.count(len(numbers), 'trial')} {state}: {words.listed(numbers)}."
-    reasons = Counter(trial.reason or "no reason given" for trial in trials if trial.state == "failed")
+    reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
     for reason, count in reasons.items():
         yield f"{words.count(count, 'trial')} failed: {reason}"
     blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
@@ -63,6 +63,9 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """For which configurations the test split was read."""
+    if spec.base["train"]["report_test"]:
+        yield "The test split was looked at in each epoch of every trial (train.report_test). It chose nothing."
+        return
     compared = [side for side in (*sides(spec, record), final_side(record)) if side]
     read = [side.label for side in compared if side.spread(spec.test_metric)]
     if read and spec.final_seeds is None:

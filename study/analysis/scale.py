@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from study.analysis import words
 from study.analysis.style import plain
 from study.spec.schema import Domain
+
+LETTERS = 24
+"""That many have room in a row below a panel."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +72,15 @@ class Scale:
         if self.domain.choices is None:
             if self.domain.log:
                 axes.set(**{f"{which}scale": "log"})
-                low, high = self.ends()
-                axis.set_major_locator(LogLocator(subs=(1.0,) if high / low >= 30 else (1.0, 2.0, 5.0)))
                 axis.set_major_formatter(FuncFormatter(lambda value, _: words.setting(float(value))))
                 axis.set_minor_formatter(NullFormatter())
+                low, high = self.ends()
+                if high < 10 * low:  # there may be no power of ten on it
+                    axis.set_ticks([low, float(np.sqrt(low * high)), high], [name for _, name in self.ticks()])
             axes.margins(x=0.08 if which == "x" else None, y=0.08 if which == "y" else None)
             return
         axis.set_ticks(range(len(self.names)), [plain(name) for name in self.names])
-        if which == "x" and sum(map(len, self.names)) > 22:
+        if which == "x" and sum(map(len, self.names)) > LETTERS:
             axes.tick_params(axis="x", labelrotation=35)
             for text in axes.get_xticklabels():
                 text.set(ha="right", rotation_mode="anchor", fontsize=8.5)

@@ -84,7 +84,8 @@ def _check(studies: Sequence[Study]) -> None:
 
 def _data(spec: StudySpec, record: StudyRecord) -> str:
     """The data and their fingerprint, which says what was trained on whatever the settings are called."""
-    return f"{spec.base['data']['name']}, fingerprint {record.sessions[-1].get('data', 'unknown')}"
+    names = ", ".join(dict.fromkeys(str(one["name"]) for one in spec.data_sections))
+    return f"{names}, fingerprint {record.sessions[-1].get('data', 'unknown')}"
 
 
 def _settings(spec: StudySpec) -> dict[str, Any]:

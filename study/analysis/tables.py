@@ -125,9 +125,13 @@ def printed_trials(spec: StudySpec, frame: pd.DataFrame) -> pd.DataFrame:
         "seed": frame["seed"].astype(str),
         "repeats": [words.MISSING if pd.isna(number) else str(number) for number in frame["repeats"]],
         "seconds": [words.MISSING if pd.isna(number) else f"{number:.1f}" for number in frame["seconds"]],
-        "reason": [words.MISSING if pd.isna(reason) else str(reason) for reason in frame["reason"]],
+        "reason": [_why(kind, reason) for kind, reason in zip(frame["kind"], frame["reason"], strict=True)],
     }
     return pd.DataFrame({name: list(cells) for name, cells in texts.items()}, dtype=object)
+
+
+def _why(kind: str | float | None, reason: str | float | None) -> str:
+    return ": ".join(str(part) for part in (kind, reason) if not pd.isna(part)) or words.MISSING
 
 
 def _named_sides(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:

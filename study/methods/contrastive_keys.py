@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from study.knobs import Knob, Range, Searched, knobs
@@ -69,18 +70,24 @@ class CrossEntropyWeight:
     ce_weight: Annotated[float, Range(low=0.0)] = 1.0
 
 
-def required(name: str) -> set[str]:
+@cache
+def parameters(name: str) -> frozenset[str]:
+    """The names of all that a loss takes."""
+    return frozenset(inspect.signature(losses()[name]).parameters)
+
+
+@cache
+def required(name: str) -> frozenset[str]:
     """The tensors that a loss cannot do without, its first argument aside."""
     _, *others = inspect.signature(losses()[name]).parameters.values()
-    return {one.name for one in others if one.default is one.empty}
+    return frozenset(one.name for one in others if one.default is one.empty)
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """The keys of a `method` section that names a contrastive loss."""
     name = method["name"]
-    parameters = inspect.signature(losses()[name]).parameters
     yield from knobs(losses()[name])
-    if "extra_positives" in parameters:
+    if "extra_positives" in parameters(name):
         yield from knobs(MorePositives)
     if not needs_two_views(name):
         yield from knobs(Views)
@@ -108,7 +115,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
     keys_for_bias = [key for key in _added_that_use_bias(method) if key != "regulariser" or not from_model]
     if _loss_uses_bias(name) and not from_model:
         keys_for_bias.append("name")
-    conditioned = "condition" in inspect.signature(losses()[name]).parameters
+    conditioned = "condition" in parameters(name)
     pairs = "name" if needs_two_views(name) else None if method.get("use_target", True) else "use_target"
     return Needs(
         labels=_asks_for_labels(method),

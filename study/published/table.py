@@ -191,10 +191,15 @@ class PublishedTable(BaseModel):
         across, down = _index(self.rows, row, "row"), _index(self.columns, column, "column")
         return self.rows[across], self.columns[down], self.cells[across][down]
 
+    def unit_of(self, row: str, column: str) -> Unit:
+        """What a cell is printed in."""
+        of_row, of_column, _ = self.at(row, column)
+        return of_column.unit or of_row.unit or self.unit
+
     def cell(self, row: str, column: str) -> Cell:
         """The printed cell of a row's and a column's label; ValueError where there is none."""
-        of_row, of_column, printed = self.at(row, column)
-        per_unit = PER_UNIT[of_column.unit or of_row.unit or self.unit]
+        *_, printed = self.at(row, column)
+        per_unit = PER_UNIT[self.unit_of(row, column)]
         value, spread = (None if number is None else number / per_unit for number in _numbers(printed))
         return Cell(printed, value, spread)
 

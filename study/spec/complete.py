@@ -30,8 +30,9 @@ def complete(sections: Sections, found: Forms, trials: Iterable[Params], problem
         found: the forms of the sections.
         trials: parameters of trials, at least those that decide which keys there are.
     """
-    filled = _Filled(sections, found, problems)
-    for params in [{}, *trials]:
+    everyone = [{}, *trials]
+    filled = _Filled(sections, found, everyone, problems)
+    for params in everyone:
         for section in SECTIONS:
             filled.add(section, params)
     return Sections(filled.own, filled.alternatives)
@@ -40,7 +41,7 @@ def complete(sections: Sections, found: Forms, trials: Iterable[Params], problem
 class _Filled:
     """Takes in one form of a section after the other."""
 
-    def __init__(self, sections: Sections, found: Forms, problems: Problems) -> None:
+    def __init__(self, sections: Sections, found: Forms, trials: Iterable[Params], problems: Problems) -> None:
         self.own: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         self.alternatives: dict[str, dict[str, dict[str, Any]]] = {}
         self._sections, self._problems = sections, problems
@@ -48,6 +49,10 @@ class _Filled:
         self._known: dict[tuple[str, str | None], set[str]] = {}
         for form in found.found:
             self._known.setdefault((form.section, form.label), {"name"}).update(form.knobs)
+        for params in trials:
+            for section in SECTIONS:
+                label = params.get(f"{section}.name")
+                self._known.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
 
     def add(self, section: str, params: Params) -> None:
         """The form that a section takes in the trial with these parameters.
@@ -69,8 +74,7 @@ class _Filled:
         at: Key = ("search", "alternatives", section, str(label)) if labelled else (section,)
         values = {key: value for key, value in given.items() if key in knobs or key == "name"}
         if labelled or label is None:  # a section that another one lends its values to need not have keys for all
-            known = self._known[section, label] | knobs.keys()
-            values |= {key: value for key, value in given.items() if key not in known}
+            values |= {key: value for key, value in given.items() if key not in self._known[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
         whole = _checked(section, knobs, values | words, at, Noted(self._problems, which))

@@ -8,6 +8,7 @@ from typing import Any
 
 from study.errors import UserError, nearest
 from study.objective import Constraint
+from study.spec import samplers
 from study.spec.checks import Problems, check
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
@@ -90,6 +91,8 @@ def resolve(document: Document) -> StudySpec:
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
+    for at, why in samplers.problems(spec.search, spec.space):
+        problems.add(at, why)
     for at, why in faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"])):
         problems.add(at, why)
     for place, why in check_trials(spec.sections, spec.describe, spec.space, spec.space.cases(), points(search)):
@@ -111,8 +114,8 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     found = forms(given, search.space)
     domains = written_out(search.space, found, problems)
     check_space(domains, given, found, problems)
-    check_points(points(search), given, problems)
-    complete(given, found, [], problems)
+    sound = check_points(points(search), given, problems)
+    complete(given, found, sound, problems)
     problems.raise_any()
     try:
         searched = space(domains, given, found)
@@ -124,10 +127,13 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     cases = check_cases(searched, problems)
     check_values(searched, given, cases, problems)
     problems.raise_any()
+    trials = search.trials or samplers.trials(search, searched) or MOST_TRIALS
     enqueue = search.enqueue
-    if wants_papers and not (enqueue := configurations(searched, given)):
-        problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
-    trials = search.trials if search.trials is not None else MOST_TRIALS
+    if wants_papers:
+        known = configurations(searched, given)
+        enqueue = known[: trials - (search.baseline is not None)]
+        if not known:
+            problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
     sections = complete(given, found, [*cases, *points(search).values()], problems)
     problems.raise_any()

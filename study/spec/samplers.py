@@ -1,26 +1,50 @@
-"""What each sampler cannot search, told when a study file is read."""
+"""What each sampler can search, known when a study file is read."""
 
 from study.spec import grid
 from study.spec.document import Key
-from study.spec.study_spec import StudySpec
+from study.spec.schema import Search
+from study.spec.space import Space
 
 
-def problems(spec: StudySpec) -> list[tuple[Key, str]]:
-    """What is wrong with the study's sampler, given what it is to search, with the key at fault."""
-    search, found = spec.search, list[tuple[Key, str]]()
-    if search.sampler == "cmaes" and len(spec.objective.metrics) > 1:
-        found.append((("search", "sampler"), "'cmaes' given, which knows one metric. Of several, take nsga2 or tpe"))
-    for key, domain in search.space.items():
-        at: Key = ("search", "space", key)
-        if search.sampler in ("cmaes", "gp") and domain.when:
-            found.append((at, f"has a condition, which {search.sampler} cannot search. Take tpe, nsga2, qmc or random"))
-        if search.sampler == "cmaes" and len(domain.choices or ()) > 1:
-            found.append((at, "has choices, which cmaes cannot search, only ranges. Take gp or tpe"))
-        if search.sampler == "grid":
-            try:
-                grid.values(domain, key in spec.space.integers)
-            except ValueError as error:
-                found.append((at, str(error)))
-    if search.sampler == "grid" and not found and grid.count(spec.space) > grid.MOST_CELLS:
-        found.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, which is too many for a grid"))
+def trials(search: Search, space: Space) -> int | None:
+    """How many configurations a search tries that names no number: a grid's cells and what is given besides.
+
+    None if nothing but such a number ends it.
+    """
+    if search.sampler != "grid" or any(_endless(space)):
+        return None
+    given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
+    return grid.count(space) + sum(not space.contains(one) for one in given)
+
+
+def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
+    """What the sampler cannot search, with the key at fault."""
+    found: list[tuple[Key, str]] = []
+    if search.sampler in ("cmaes", "gp"):
+        cases = list(space.cases())
+        for key in space.domains:
+            if not all(space.applies(key, case) for case in cases):
+                message = f"is not in every trial, as {search.sampler} needs it. Allowed: tpe, nsga2, qmc, random"
+                found.append((("search", "space", key), message))
+    if search.sampler == "cmaes":
+        if not isinstance(search.metric, str) and len(search.metric) > 1:
+            found.append((("search", "sampler"), "'cmaes' given for several metrics. Allowed: nsga2, nsga3, tpe"))
+        for key, domain in space.domains.items():
+            if len(domain.choices or ()) > 1:
+                found.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
+    if search.sampler == "grid":
+        found = _endless(space)
+        if not found and grid.count(space) > grid.MOST_CELLS:
+            found.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is that many"))
+    return found
+
+
+def _endless(space: Space) -> list[tuple[Key, str]]:
+    """The ranges that a grid cannot list."""
+    found: list[tuple[Key, str]] = []
+    for key, domain in space.domains.items():
+        try:
+            grid.values(domain, key in space.integers)
+        except ValueError as error:
+            found.append((("search", "space", key), str(error)))
     return found

@@ -140,10 +140,11 @@ class Search(BaseModel):
     """What is searched and how.
 
     `baseline` is run first, at full budget, and is what the result is compared with; `enqueue` are configurations
-    to try before the sampler's own, `papers`: those of the papers. `trials` counts them all (null: every cell of a
-    grid, else 100); the confirm trials come on top. The search ends earlier when `time` (`90m`, `2h`, seconds; all
-    sessions together), `gpu_hours` or `plateau` says so. `alternatives` are whole sections under a label, which
-    `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`, besides plain names.
+    to try before the sampler's own, `papers`: those of the papers, as many as there are trials. `trials` counts them
+    all (null: every cell of a grid, else 100); the confirm trials come on top. The search ends earlier when `time`
+    (`90m`, `2h`, seconds; all sessions together), `gpu_hours` or `plateau` says so. `alternatives` are whole sections
+    under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`,
+    besides plain names.
     `replicates` is the number of seeds whose mean is a configuration's value. `metric` is one or a list, each of
     `constraints` reads `val/equalized_odds <= 0.05`. `retries` is how often a trial that was cut off runs again.
     `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
@@ -171,11 +172,13 @@ class Search(BaseModel):
 
 
 class Resources(BaseModel):
-    """What one trial takes: CPU cores and (shares of) GPUs."""
+    """What one trial takes: CPU cores and (shares of) GPUs. After `hang` (`15m`, seconds) without a report it is ended
+    and runs again; null: 10 times the study's usual epoch, at least a minute, 10 times more at start and end."""
 
     model_config = STRICT
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
     gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
 
 
 class Layout(BaseModel):

@@ -38,17 +38,26 @@ def check_space(domains: Domains, sections: Sections, found: Forms, problems: Pr
         _check_when(domain.when, domains, (*at, "when"), problems)
 
 
-def check_points(given: Mapping[Key, Params], sections: Sections, problems: Problems) -> None:
-    """Every key of the configurations that are given exists in the sections that they make, and its value is valid."""
+def check_points(given: Mapping[Key, Params], sections: Sections, problems: Problems) -> list[Params]:
+    """Every key of the configurations that are given exists in the sections that they make, and its value is valid.
+
+    Returns:
+        Those of which this is so.
+    """
+    sound = []
     for at, point in given.items():
         labels = {key: value for key, value in point.items() if key.endswith(".name")}
         right = [_check_names(key, [value], sections, (*at, key), problems) for key, value in labels.items()]
         if not all(right):
             continue
         knobs = {f"{one}.{key}": knob for one in sections.own for key, knob in sections.knobs(one, point).items()}
-        for key, value in point.items():
-            if _is_key(key, list(knobs), (*at, key), problems) and key in knobs and (why := fault(knobs[key], value)):
-                problems.add((*at, key), why)
+        known = [key for key in point if _is_key(key, list(knobs), (*at, key), problems)]
+        wrong = {key: why for key in known if key in knobs and (why := fault(knobs[key], point[key]))}
+        for key, why in wrong.items():
+            problems.add((*at, key), why)
+        if len(known) == len(point) and not wrong:
+            sound.append(point)
+    return sound
 
 
 def check_cases(space: Space, problems: Problems) -> list[dict[str, Any]]:

@@ -1,8 +1,11 @@
 """The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import ray
+from ray import cloudpickle
 from ray.tune import Stopper
 from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -10,7 +13,10 @@ from ray.tune.search import Searcher
 from ray.tune.stopper import NoopStopper
 
 from study.home import StudyFolder
-from study.sweep.agenda import Agenda
+from study.record import ENDED
+from study.sweep.agenda import Agenda, CannotGoOn
+from study.sweep.failures import Failure, failure, full_disk
+from study.sweep.hang import Watch
 
 
 class JobSearcher(Searcher):
@@ -26,10 +32,19 @@ class JobSearcher(Searcher):
             return None
         if job == "done":
             return str(Searcher.FINISHED)
-        model = str(self._folder.model_file(job.trial.number)) if job.needs_model_file else None
-        params = {**job.trial.params, "train.seed": job.trial.seed}
-        document = self._agenda.spec.trial_document(params)
-        return {**params, "job": {"kind": job.kind, "trial": job.trial.number, "model": model, "document": document}}
+        trial, folder = job.trial, self._folder
+        params = {**trial.params, "train.seed": trial.seed}
+        work = {
+            "kind": job.kind,
+            "trial": trial.number,
+            "attempt": trial.attempt,
+            "alone": trial.alone,
+            "heard": trial.epochs,
+            "document": self._agenda.spec.trial_document(params),
+            "checkpoint": str(folder.checkpoint_file(trial.number)),
+            "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
+        }
+        return {**params, "job": work}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: the scheduler hears of every end."""
@@ -45,47 +60,79 @@ class JobSearcher(Searcher):
 
 
 class ReportingScheduler(FIFOScheduler):
-    """Tells the agenda every result and every end, and stops what the agenda stops."""
+    """Tells the agenda every result and every end, stops what the agenda stops, and ends what hangs.
+
+    Only the newest attempt of a trial is heard: one that was given up as lost may still report.
+    """
 
     def __init__(self, agenda: Agenda, folder: StudyFolder) -> None:
         super().__init__()
         self._agenda, self._folder = agenda, folder
+        self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
+        self._hung: set[str] = set()
+
+    def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
+        """Tune asks in each round of its loop."""
+        running = {one.trial_id: one for one in tune_controller.get_live_trials() if one.status == TuneTrial.RUNNING}
+        for name in self._watch.hanging(running):
+            self._hung.add(name)
+            ray.kill(running[name].temporary_state.ray_actor)  # Tune hears of it as of any process that dies
+        return super().choose_trial_to_run(tune_controller)
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
         job, agenda = trial.config["job"], self._agenda
         number, record = job["trial"], agenda.record.trials[job["trial"]]
-        if agenda.stopping:
+        self._watch.heard(trial.trial_id, result.get("epoch"), result.get("metrics/time/epoch"))
+        if agenda.stopping or job["attempt"] != record.attempt:
             return str(TrialScheduler.STOP)
         metrics = {key.removeprefix("metrics/"): value for key, value in result.items() if key.startswith("metrics/")}
+        goes_on = True
         if job["kind"] == "test":
             agenda.tested(number, metrics)
-        elif "diverged" in result and record.state == "running":
-            agenda.failed(number, f"diverged: {result['diverged']}")
+        elif "diverged" in result:
+            agenda.failed(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
         elif "epoch" in result:
-            return str(
-                TrialScheduler.CONTINUE if agenda.reported(number, result["epoch"], metrics) else TrialScheduler.STOP
-            )
-        elif record.state != "running" and record.ended is None:
-            agenda.started(number, result["node"])
-        return str(TrialScheduler.CONTINUE)
+            goes_on = agenda.reported(number, result["epoch"], metrics)
+        elif record.state != "running":
+            goes_on = agenda.started(number, result["node"], result["behind"], result.get("note"))
+        self._tidy(number)
+        return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
         job, agenda = trial.config["job"], self._agenda
-        if job["kind"] == "train" and agenda.record.trials[job["trial"]].state == "running" and not agenda.stopping:
-            agenda.failed(job["trial"], "ended before its last epoch")
+        record = agenda.record.trials[job["trial"]]
+        current = job["attempt"] == record.attempt and not agenda.stopping
+        if job["kind"] == "train" and record.state == "running" and current:
+            agenda.failed(job["trial"], Failure("BUG", "ended before its last epoch"))
 
     def on_trial_error(self, tune_controller: Any, trial: TuneTrial) -> None:
-        """The trial function raised, or its process died."""
-        job, text = trial.config["job"], str(trial.get_error() or "its process died")
-        self._folder.write_error(job["trial"], text)
-        reason = text.strip().splitlines()[-1].strip()
-        if self._agenda.stopping:
+        """The trial function raised, or its process died.
+
+        Raises:
+            CannotGoOn: there was no room on the disk.
+        """
+        job, error = trial.config["job"], _error_of(trial)
+        number = job["trial"]
+        if full := full_disk(error):
+            raise CannotGoOn(full, self._folder.path) from error
+        if self._agenda.stopping or job["attempt"] != self._agenda.record.trials[number].attempt:
             return
+        try:
+            self._folder.write_error(number, str(error))
+        except OSError as problem:
+            raise CannotGoOn(problem, self._folder.path) from problem
+        found = Failure("HUNG", "did not report any more") if trial.trial_id in self._hung else failure(error)
         if job["kind"] == "train":
-            self._agenda.failed(job["trial"], reason)
+            self._agenda.failed(number, found)
         else:
-            self._agenda.untested(job["trial"], reason)
+            self._agenda.untested(number, found)
+        self._tidy(number)
+
+    def _tidy(self, number: int) -> None:
+        """A trial that has ended needs no checkpoint."""
+        if self._agenda.record.trials[number].state in ENDED:
+            self._folder.checkpoint_file(number).unlink(missing_ok=True)
 
     def on_trial_remove(self, tune_controller: Any, trial: TuneTrial) -> None:
         """Nothing: a trial is removed only when the study is stopped."""
@@ -119,3 +166,16 @@ class AgendaStopper(Stopper):
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return NoopStopper, ()  # see JobSearcher.save
+
+
+def _error_of(trial: TuneTrial) -> BaseException:
+    """What ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
+    pickled, text = trial.pickled_error_file, trial.error_file
+    try:
+        if pickled is not None:
+            found = cloudpickle.loads(Path(pickled).read_bytes())
+            if isinstance(found, BaseException):
+                return found
+    except Exception:  # an exception's class may do anything when it is made anew
+        pass
+    return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")

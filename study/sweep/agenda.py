@@ -6,20 +6,38 @@ and reads the test split for each.
 """
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from study import ranking
-from study.ledger import Ledger
-from study.record import ENDED, Stage, State, StudyRecord, TrialRecord
+from study.ledger import Ledger, TakenOver
+from study.record import ENDED, Kind, Stage, State, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
+from study.sweep.failures import Failure
 from study.sweep.search import Decision, Search
 
 HOPELESS = 3
-"""A study stops when its first so many trials have all failed."""
+"""A study stops when its first so many trials have all failed, and in the same way."""
+
+
+class CannotGoOn(BaseException):
+    """The study has to stop at once, through no fault of a trial's; what is in the ledger stays. No Exception, so that
+    nothing on the way takes it for a trial's.
+
+    Args:
+        problem: the file system's, or that of the lease.
+        place: what could not be written, where the problem does not name a file.
+    """
+
+    def __init__(self, problem: OSError | TakenOver, place: Path) -> None:
+        told = str(problem)
+        if isinstance(problem, OSError):
+            told = f"{problem.filename or place}: {problem.strerror}"
+        super().__init__(told)
 
 
 @dataclass(frozen=True)
@@ -49,7 +67,9 @@ class Agenda:
         self.spec, self.record, self._ledger = spec, record, ledger
         self.stopping: str | None = None
         self._search = Search(spec, record, rule)
-        self._testing: set[int] = set()
+        self._testing: set[int] = set()  # under way
+        self._untestable: set[int] = set()
+        self._test_losses: Counter[int] = Counter()
         self._done = False
         self._finish_what_was_cut_off()
         self._unfinished = deque(
@@ -62,18 +82,19 @@ class Agenda:
         """The next job; None: wait for one that runs; "done": nothing will follow."""
         if self.stopping:
             return "done"
-        while self._unfinished:
-            trial = self._unfinished.popleft()
-            if trial.state not in ENDED or trial.stage == "final":
-                return Job("train", trial)
-        decision = self._search.next() or self._next_confirm() or self._next_final()
+        if trial := self._next_unfinished(alone=False):
+            return Job("train", trial)
+        decision = self._search.next()
+        if decision is None and (trial := self._next_unfinished(alone=True)):
+            return Job("train", trial)
+        decision = decision or self._next_confirm() or self._next_final()
         if decision is not None:
             return Job("train", self._decide(decision))
         for trial in self._to_test():
-            if not trial.tested and trial.number not in self._testing:
+            if not trial.tested and trial.number not in self._testing | self._untestable:
                 self._testing.add(trial.number)
                 return Job("test", trial)
-        self._done = not self._any_running("baseline", "search", "replicate", "confirm", "final")
+        self._done = not self._any_running("baseline", "search", "replicate", "confirm", "final") and not self._testing
         return "done" if self._done else None
 
     @property
@@ -91,14 +112,24 @@ class Agenda:
 
     @property
     def is_over(self) -> bool:
-        """Whether the study is stopped, or no job is left or under way."""
-        trials = self.record.trials
-        waiting = any(not trials[number].tested and not trials[number].untested for number in self._testing)
-        return self.stopping is not None or (self._done and not waiting)
+        """Whether the study is stopped, or no job is left or under way.
 
-    def started(self, number: int, node: str) -> None:
-        """A trial begins, from its first epoch."""
-        self._write("started", trial=number, node=node)
+        Raises:
+            CannotGoOn: it is another driver's now.
+        """
+        try:
+            self._ledger.check()
+        except TakenOver as problem:
+            raise CannotGoOn(problem, self._ledger.path) from problem
+        return self.stopping is not None or self._done
+
+    def started(self, number: int, node: str, epoch: int = 0, note: str | None = None) -> bool:
+        """A trial begins, or goes on behind an epoch; `note`: why not behind a later one. Says whether it is to."""
+        trial = self.record.trials[number]
+        if trial.state in ENDED and trial.stage != "final":
+            return False  # a replicate, whose first seed ended meanwhile
+        self._write("started", trial=number, node=node, epoch=epoch, note=note)
+        return True
 
     def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
         """A trial's epoch is over. Says whether the trial goes on; if not, its end is in the ledger."""
@@ -112,24 +143,40 @@ class Agenda:
             self._end(trial, "pruned", self._search.rule.name)
         return trial.state == "running"
 
-    def failed(self, number: int, reason: str) -> None:
-        """A trial ended before its last epoch and was not stopped; nothing if it had ended, its worker died later."""
-        if self.record.trials[number].state in ENDED:
+    def failed(self, number: int, failure: Failure) -> None:
+        """A trial was cut off before its last epoch: it runs again where that can help, else it has failed.
+
+        Nothing if it had ended, its worker died later.
+        """
+        trial = self.record.trials[number]
+        if trial.state in ENDED:
             return
-        self._end(self.record.trials[number], "failed", reason)
+        if failure.may_run_again(trial, self.spec, before=trial.attempt):
+            told = {"kind": failure.kind, "reason": failure.reason, "alone": failure.alone or None}
+            self._write("lost", trial=number, attempt=trial.attempt + 1, **told)
+            self._unfinished.append(trial)
+            return
+        self._end(trial, "failed", failure.reason, failure.kind)
         trials = self.record.by_stage("baseline", "search", "confirm", "final")
-        ended = [trial for trial in trials if trial.state in ENDED]
-        if len(ended) >= HOPELESS and all(trial.state == "failed" for trial in ended):
+        ended = [one for one in trials if one.state in ENDED]
+        if len(ended) >= HOPELESS and all(one.state == "failed" and one.kind == failure.kind for one in ended):
             self.stopping = "failed"
 
     def tested(self, number: int, metrics: Mapping[str, float]) -> None:
         """The test split was read with a trial's model."""
+        self._testing.discard(number)
         if not self.record.trials[number].tested:
             self._write("tested", trial=number, metrics=_finite(metrics))
 
-    def untested(self, number: int, reason: str) -> None:
-        """The test split could not be read with a trial's model."""
-        self._write("untested", trial=number, reason=reason)
+    def untested(self, number: int, failure: Failure) -> None:
+        """The test split could not be read with a trial's model: it is tried again where that can help."""
+        trial = self.record.trials[number]
+        self._testing.discard(number)
+        if failure.may_run_again(trial, self.spec, before=self._test_losses[number]):
+            self._test_losses[number] += 1
+        else:
+            self._untestable.add(number)
+            self._write("untested", trial=number, reason=failure.reason)
 
     def _finish_what_was_cut_off(self) -> None:
         """End the trials whose driver died between their last report and the note of their end."""
@@ -143,12 +190,12 @@ class Agenda:
 
     def _complete(self, trial: TrialRecord) -> None:
         if self.spec.objective.score(trial.reports[-1]) is None:
-            self._end(trial, "failed", f"{' or '.join(self.spec.objective.needed)} is not a number")
+            self._end(trial, "failed", f"{' or '.join(self.spec.objective.needed)} is not a number", "DIVERGED")
         else:
             self._end(trial, "complete")
 
-    def _end(self, trial: TrialRecord, state: State, reason: str | None = None) -> None:
-        self._write("ended", trial=trial.number, state=state, reason=reason)
+    def _end(self, trial: TrialRecord, state: State, reason: str | None = None, kind: Kind | None = None) -> None:
+        self._write("ended", trial=trial.number, state=state, kind=kind, reason=reason)
         self._search.ended(trial)
         self._end_replicates(trial)
 
@@ -160,7 +207,21 @@ class Agenda:
                     self._end(trial, "pruned", f"trial {leader.number}, its first seed, was {leader.state}")
 
     def _write(self, event: str, **fields: Any) -> None:
-        self.record.apply(self._ledger.append(event, **fields))
+        try:
+            entry = self._ledger.append(event, **fields)
+        except (OSError, TakenOver) as problem:
+            raise CannotGoOn(problem, self._ledger.path) from problem
+        self.record.apply(entry)
+
+    def _next_unfinished(self, alone: bool) -> TrialRecord | None:
+        """A trial that is to run again. One that needs a GPU to itself comes after the search's others: as long as
+        shares of a GPU are handed out, it would wait for ever."""
+        for trial in list(self._unfinished):
+            if trial.alone == alone:
+                self._unfinished.remove(trial)
+                if trial.state not in ENDED or trial.stage == "final":
+                    return trial
+        return None
 
     def _decide(self, decision: Decision) -> TrialRecord:
         number = len(self.record.trials)

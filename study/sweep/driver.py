@@ -9,13 +9,13 @@ from types import FrameType
 
 from study import data
 from study.data import Dataset
-from study.errors import UserError
+from study.errors import Stopped, UserError
 from study.home import StudyFolder
-from study.ledger import Ledger
+from study.ledger import Ledger, TakenOver
 from study.provenance import provenance
-from study.record import StudyRecord
+from study.record import ENDED, StudyRecord
 from study.spec import StudySpec
-from study.sweep.agenda import Agenda
+from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
 from study.sweep.local_ray import local_ray
 
@@ -26,7 +26,7 @@ def drive(
     """Run a study, or go on with one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
-    on from there. SIGINT and SIGTERM end it within seconds; trials that ran then run again from their first epoch.
+    on from there. SIGINT and SIGTERM end it within seconds; trials that ran then go on from their last checkpoints.
 
     Args:
         datasets: those of `spec.data_sections`, by `data.key`.
@@ -35,6 +35,7 @@ def drive(
 
     Raises:
         UserError: the data are not those that the study began with, or Ray cannot start.
+        Stopped: there is no room on the disk, or another driver took the study over.
     """
     if record.state == "running":  # the last driver died without a word
         record.apply(ledger.append("closed", state="interrupted"))
@@ -44,27 +45,41 @@ def drive(
     told = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
     record.apply(ledger.append("opened", **provenance(), **told))
     state, enough = "interrupted", None
+    _tidy(folder, record)
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
             _tune(agenda, folder, datasets)
         state, enough = agenda.outcome, agenda.enough
+        _tidy(folder, record)
+    except CannotGoOn as trouble:
+        raise Stopped(f"{trouble}. Nothing is lost; then go on with it: study resume {spec.name}") from trouble
     finally:
-        record.apply(ledger.append("closed", state=state, enough=enough))
+        with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
+            record.apply(ledger.append("closed", state=state, enough=enough))
+
+
+def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
+    """Remove checkpoints that no trial will go on from; drivers and trials that were killed leave some."""
+    needed = {folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED}
+    for path in set(folder.checkpoints.glob("*")) - needed:
+        path.unlink()
 
 
 def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) -> None:
     import ray
     from ray import tune
 
+    from study.sweep import memory
     from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
     from study.sweep.worker import run_job
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
     work = tune.with_parameters(run_job, datasets=shared)
+    bundles = {alone: _bundle(spec, alone) for alone in (False, True)}
     tuner = tune.Tuner(
-        tune.with_resources(work, {"cpu": spec.resources.cpu, "gpu": spec.resources.gpu}),
+        tune.with_resources(work, lambda config: tune.PlacementGroupFactory([bundles[config["job"]["alone"]]])),
         tune_config=tune.TuneConfig(
             metric=None,
             search_alg=JobSearcher(agenda, folder),
@@ -81,15 +96,21 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) 
             verbose=0,
         ),
     )
+    memory.survive()
     with suppress(StudyOver):
         tuner.fit()
+
+
+def _bundle(spec: StudySpec, alone: bool) -> dict[str, float]:
+    """What Ray sets aside for a job; `alone`: on its GPU."""
+    return {"CPU": spec.resources.cpu, "GPU": max(1.0, spec.resources.gpu) if alone else spec.resources.gpu}
 
 
 def _slots(spec: StudySpec) -> int:
     """How many trials run at once: as many as the resources allow, or fewer where the study says so."""
     import ray
 
-    there, wanted = ray.cluster_resources(), {"CPU": spec.resources.cpu, "GPU": spec.resources.gpu}
+    there, wanted = ray.cluster_resources(), _bundle(spec, alone=False)
     fits = min(math.floor(there.get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items() if amount > 0)
     return max(1, min(fits, spec.search.concurrency or fits))
 

@@ -22,6 +22,9 @@ ENVIRONMENT = {
     "TUNE_GLOBAL_CHECKPOINT_S": "3600",  # nobody reads Tune's snapshots
 }
 
+TRIES = 3
+"""Ray gives a new node 30 seconds to show itself, which a busy machine may exceed."""
+
 
 def check_machine(resources: Resources) -> None:
     """Refuse a trial that this machine could never place; Ray would wait for ever.
@@ -30,7 +33,7 @@ def check_machine(resources: Resources) -> None:
         UserError: says what a trial takes and what there is.
     """
     there = {"cpu": float(os.cpu_count() or 1), "gpu": float(torch.cuda.device_count())}
-    for name, amount in resources.model_dump().items():
+    for name, amount in (("cpu", resources.cpu), ("gpu", resources.gpu)):
         if amount > there[name]:
             key = f"resources.{name}"
             raise UserError(f"{key}: {amount:g} given, this machine has {there[name]:g}. Fewer: --set {key}=...")
@@ -48,16 +51,20 @@ def local_ray() -> Iterator[None]:
 
     for name in ("ray", "ray.tune"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    try:
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            log_to_driver=False,
-            configure_logging=False,
-            namespace="study",
-        )
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UserError(f"Ray cannot start on this machine: {error}") from None
+    for left in reversed(range(TRIES)):
+        try:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                log_to_driver=False,
+                configure_logging=False,
+                namespace="study",
+            )
+            break
+        except Exception as error:  # Ray raises what it likes, bare Exception too
+            ray.shutdown()
+            if not left:
+                raise UserError(f"Ray cannot start on this machine: {error}") from None
     token = Path.home() / ".ray" / "auth_token"
     if token.exists():
         token.chmod(0o600)  # Ray leaves it readable by everyone

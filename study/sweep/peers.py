@@ -78,8 +78,9 @@ class ByDominance:
       them: the first goes on, the next stands where one other dominates it.
     - Constraints order trials and stop none by themselves: one that misses a limit at a rung may keep it at the end,
       and goes on if it misses it by less than most; where many keep it, those that do not are behind, as in the final
-      choice. With the violation as one more metric instead, the same benchmark loses more at worst: where the limit is
-      narrow, rungs fill with trials that are accurate and far from it.
+      choice. With the violation as one more metric instead, the same benchmark finds more where gaps fall below a wide
+      limit in time, and loses several times as much where the limit is narrow: rungs fill with trials that are accurate
+      and far from it.
 
     A report costs O(n) in NumPy and a sort of the peers of equal rank.
     """

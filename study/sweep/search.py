@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from optuna.trial import FrozenTrial
+
 from study.ranking import mean_score
 from study.record import ENDED, Stage, State, StudyRecord, TrialRecord
 from study.spec import StudySpec
@@ -113,6 +115,10 @@ class Search:
         course = [(epoch, value) for epoch, value in scored if value]
         self._sampler.tell(Told(leader.number, state, course, score))
         self._budget.settled(score)
+
+    def history(self) -> list[FrozenTrial]:
+        """What Optuna believes, with the ledger's numbers."""
+        return self._sampler.history()
 
     def _replay(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""

@@ -11,7 +11,7 @@ from ray import tune
 
 from study import data
 from study.data import Dataset
-from study.training import Diverged, Trial, TrialConfig
+from study.training import PAUSE, Diverged, Trial, TrialConfig, Unusable
 
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
@@ -19,7 +19,8 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
 
     Args:
         config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
-            complete sections) and `model` (path of the weights to write or read, None for neither).
+            complete sections), `model` (path of the weights to write or read, None for neither), `checkpoint` (path of
+            the state to go on from and to keep) and `heard` (epochs that the study knows of).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
     """
@@ -31,11 +32,26 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
         trial.load(Path(job["model"]))
         tune.report({"metrics": trial.evaluate("test", final=True)})
         return
-    tune.report({"node": f"{socket.gethostname()}:{os.getpid()}"})
+    checkpoint = Path(job["checkpoint"])
+    behind, note = _goes_on_behind(trial, checkpoint, job["heard"])
+    tune.report({"node": f"{socket.gethostname()}:{os.getpid()}", "behind": behind, "note": note})
     try:
-        for epoch, metrics in enumerate(trial.run(), start=1):
+        for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE), start=behind + 1):
             if epoch == trial.config.train.epochs and job["model"]:
                 trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
             tune.report({"epoch": epoch, "metrics": metrics})
     except Diverged as diverged:
         tune.report({"diverged": str(diverged)})
+
+
+def _goes_on_behind(trial: Trial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
+    """The epoch behind which the trial goes on; where the file is of no use it is removed, and why is said."""
+    try:
+        epoch, note = trial.epochs_in(checkpoint), None
+    except Unusable as unusable:
+        epoch, note = 0, str(unusable)
+    if epoch > heard:
+        epoch, note = 0, f"{checkpoint}: is of epoch {epoch}, the study knows of {heard}"
+    if note:
+        checkpoint.unlink()
+    return epoch, note

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 ENVIRONMENT = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # trying again is the tracker's work
 }
 
 
@@ -26,9 +25,10 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     """
     settings = ENVIRONMENT | {"MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout)}
     os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
+    os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
 
-    for name in ("alembic", "mlflow"):
+    for name in ("alembic", "mlflow", "urllib3"):
         logging.getLogger(name).setLevel(logging.ERROR)
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)

@@ -1,7 +1,7 @@
 """Runs in MLflow, through its client: any server or database."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mlflow import MlflowClient
@@ -13,15 +13,19 @@ from study.tracking.progress import STUDY
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
 
-AT_ONCE = 6
+AT_ONCE = 8
 """Requests that a server gets at the same time, each for another run."""
 
 
 class Store:
-    """Runs, each known by its key; see `Progress.runs`."""
+    """Runs, each known by its key; see `Progress.runs`.
 
-    def __init__(self, client: MlflowClient) -> None:
-        self.client = client
+    Args:
+        at_once: requests at the same time.
+    """
+
+    def __init__(self, client: MlflowClient, at_once: int = AT_ONCE) -> None:
+        self.client, self._at_once = client, at_once
 
     def experiment(self, name: str, artifacts: str | None) -> str:
         """The id of an experiment, which is made if there is none.
@@ -68,7 +72,7 @@ class Store:
         levels = [change for change in changes if change.parent in (None, STUDY) and change.key != STUDY]
         nested = [change for change in changes if change.parent not in (None, STUDY)]
         for level in (levels, nested, study):
-            in_parallel(lambda change: self._apply(experiment, change, runs), level, AT_ONCE)
+            in_parallel(lambda change: self._apply(experiment, change, runs), level, self._at_once)
 
     def _make(self, experiment: str, change: Change, runs: dict[str, str]) -> None:
         if change.key not in runs:
@@ -96,7 +100,7 @@ class Store:
             self.client.update_run(run_id, change.status)
 
 
-def in_parallel(function: Callable[[Change], None], changes: Iterable[Change], threads: int) -> None:
+def in_parallel(function: Callable[[Change], None], changes: list[Change], threads: int) -> None:
     """Call a function for each change, several at a time.
 
     Raises:
@@ -116,7 +120,9 @@ def in_parallel(function: Callable[[Change], None], changes: Iterable[Change], t
                 errors.append(error)
 
     # daemons, unlike those of concurrent.futures, do not keep a process from ending while a server does not answer
-    workers = [threading.Thread(target=work, name="tracking request", daemon=True) for _ in range(threads)]
+    workers = [
+        threading.Thread(target=work, name="tracking request", daemon=True) for _ in range(min(threads, len(changes)))
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -66,8 +66,13 @@ class Tracker:
             if not told_so and time.monotonic() - began > QUIET:
                 print(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...", flush=True)
                 told_so = True
+        problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
         self._given_up.set()
-        return self._trouble or ("it is slow" if self._thread.is_alive() else None)
+        return problem
+
+    def abandon(self) -> None:
+        """Write no more, before `finish`: the study is another driver's now."""
+        self._given_up.set()
 
     def attach(self, files: Mapping[Path, str | None]) -> str | None:
         """Log files as artifacts of the study's run, after `finish` or without `start`.
@@ -87,8 +92,9 @@ class Tracker:
         return None
 
     def _deadline(self, began: float) -> float:
-        """When a wait that began then is over."""
-        return began + PATIENCE if self._trouble is None else max(began, self._troubled) + IMPATIENCE
+        """When a wait that began then is over; an MLflow that answers again after trouble gets its time."""
+        answers = self._trouble is None or self._writer is not None
+        return began + PATIENCE if answers else max(began, self._troubled) + IMPATIENCE
 
     def _progress(self) -> Progress:
         return Progress.load(self._folder.tracking_file, self._home.tracking_uri)

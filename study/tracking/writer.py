@@ -12,9 +12,9 @@ from study.tracking.connection import connect
 from study.tracking.database import Database
 from study.tracking.events import FOLDED, Events, milliseconds
 from study.tracking.progress import STUDY, Progress
-from study.tracking.store import Store
+from study.tracking.store import AT_ONCE, Store
 
-SHARE = 2000
+SHARE = 500
 """Events that are brought at once."""
 
 
@@ -37,9 +37,7 @@ class Writer:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
-        client = connect(home.tracking_uri)
-        own = home.owns_tracking
-        self._store = Database(client, home.tracking_uri, home.artifacts.as_uri()) if own else Store(client)
+        self._store = _store(home)
         self._progress = Progress.load(folder.tracking_file, home.tracking_uri)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
@@ -90,6 +88,13 @@ class Writer:
 
 MARGIN = 60_000
 """Milliseconds that a clock may be set back by."""
+
+
+def _store(home: Home) -> Store:
+    client, uri = connect(home.tracking_uri), home.tracking_uri
+    if home.owns_tracking:
+        return Database(client, uri, home.artifacts.as_uri())
+    return Store(client, AT_ONCE if uri.startswith(("http:", "https:")) else 1)
 
 
 def _before(path: Path, offset: int) -> Iterator[Event]:

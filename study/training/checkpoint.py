@@ -1,43 +1,106 @@
 """The state of a trial between two epochs, in a file."""
 
+import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import torch
 
 from study.errors import UserError
 
+PAUSE = 20.0
+"""A write is followed by so many times its own duration without one: checkpoints cost at most 5% of a trial."""
 
-def keep(
-    path: Path, epoch: int, made_from: Any, states: Mapping[str, Any], generators: Mapping[str, torch.Generator]
-) -> None:
-    """Write the state after an epoch in one step: a reader sees the whole file or the one before.
+FIRST = 0.05
+"""Seconds that a write is taken to need before there was one."""
+
+
+class Unusable(UserError):
+    """A file that a trial cannot go on from: it is damaged, or of another configuration, other data or code."""
+
+
+class Checkpoint:
+    """The file of one trial that runs.
 
     Args:
+        path: it need not exist, nor its folder.
         made_from: plain values that say which trial it is.
         states: what has a `state_dict`.
+        generators: of random numbers; PyTorch's global one is kept too.
+        pause: a write is followed by so many times its own duration without one; 0: there is one at each `keep`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    content = {name: one.state_dict() for name, one in states.items()}
-    random = {name: one.get_state() for name, one in generators.items()} | {"torch": torch.get_rng_state()}
-    torch.save({"epoch": epoch, "made_from": made_from, "states": content, "random": random}, part)
-    part.replace(path)
+
+    def __init__(
+        self,
+        path: Path,
+        made_from: Any,
+        states: Mapping[str, Any],
+        generators: Mapping[str, torch.Generator],
+        pause: float = 0.0,
+    ) -> None:
+        self._path, self._made_from, self._pause = path, made_from, pause
+        self._states, self._generators = states, generators
+        self._due = time.perf_counter() + pause * FIRST
+
+    def restore(self) -> int:
+        """Take the state that `keep` wrote; the epoch that it was written after, 0 where there is no file.
+
+        Raises:
+            Unusable: the state cannot be taken.
+        """
+        content = read(self._path, self._made_from)
+        if content is None:
+            return 0
+        for name, one in self._states.items():
+            one.load_state_dict(content["states"][name])
+        for name, generator in self._generators.items():
+            generator.set_state(content["random"][name])
+        torch.set_rng_state(content["random"]["torch"])
+        return int(content["epoch"])
+
+    def keep(self, epoch: int) -> None:
+        """Write the state after an epoch, if it is time, in one step: a reader sees the whole file or the one before.
+
+        Raises:
+            OSError: it cannot be written; nothing is left behind, the file before stays.
+        """
+        began = time.perf_counter()
+        if began < self._due:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
+        content = {name: one.state_dict() for name, one in self._states.items()}
+        random = {name: one.get_state() for name, one in self._generators.items()} | {"torch": torch.get_rng_state()}
+        try:
+            with open(part, "wb") as file:  # torch.save alone hides what the file system says
+                torch.save({"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}, file)
+            part.replace(self._path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        ended = time.perf_counter()
+        self._due = ended + self._pause * (ended - began)
 
 
-def restore(path: Path, made_from: Any, states: Mapping[str, Any], generators: Mapping[str, torch.Generator]) -> int:
-    """Take the state that `keep` wrote; the epoch that it was written after.
+def read(path: Path, made_from: Any) -> dict[str, Any] | None:
+    """What `Checkpoint.keep` wrote, None where there is no file.
 
     Raises:
-        UserError: it was written by another trial.
+        Unusable: the file is damaged, or another trial's.
     """
-    content = torch.load(path, weights_only=True, map_location="cpu")
-    if content["made_from"] != made_from:
-        raise UserError(f"{path}: is the state of a trial of another configuration or other data; remove it")
-    for name, one in states.items():
-        one.load_state_dict(content["states"][name])
-    for name, generator in generators.items():
-        generator.set_state(content["random"][name])
-    torch.set_rng_state(content["random"]["torch"])
-    return int(content["epoch"])
+    if not path.exists():
+        return None
+    try:
+        with ZipFile(path) as archive:
+            if damaged := archive.testzip():  # torch.load does not look at checksums
+                raise ValueError(f"checksum of {damaged}")
+        content = torch.load(path, weights_only=True, map_location="cpu")
+        found = content["made_from"]
+    except Exception as error:  # whatever PyTorch makes of a damaged file
+        raise Unusable(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
+    if found != made_from:
+        raise Unusable(f"{path}: is the state of a trial of another configuration, other data or code; remove it")
+    return dict(content)

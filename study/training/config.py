@@ -35,6 +35,10 @@ class TrainOptions:
         final: what else is measured in the last epoch and on the test split: classifiers of the features (`knn`,
             `lbfgs`: logistic regression, `mlp`), `ridge`: how well the continuous attribute can be read off them,
             `representation`: similarities within and between groups, alignment, uniformity.
+        report_test: give the test metrics, too, in each epoch: to show what a paper printed that chose its epoch on the
+            test split. Nothing is ever chosen by them.
+        data_share: share of the training samples that is trained on, of each (class, bias) cell as near to it as one
+            sample, the same ones for every seed: a smaller budget.
         seed: of initialisation and batch order.
         threads: CPU threads of the trial; results are bit for bit the same only for the same number.
     """
@@ -63,6 +67,8 @@ class TrainOptions:
     precision: Literal["float32", "bfloat16"] = "float32"
     compile: bool = False
     final: tuple[Literal["knn", "lbfgs", "mlp", "representation", "ridge"], ...] = ()
+    report_test: bool = False
+    data_share: Annotated[float, Range(above=0.0, high=1.0)] = 1.0
     seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0
     threads: Annotated[int, Range(low=1, high=1024)] = 1
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,13 @@ from study.data.dataset import Dataset
 from study.methods import UNKNOWN, Batch
 from study.training import augment, checkpoint
 from study.training.bias import known_labels
+from study.training.checkpoint import Checkpoint
 from study.training.clock import Clock
 from study.training.config import TrialConfig
 from study.training.evaluation import Evaluation
 from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
+from study.training.share import with_share
 
 
 class Diverged(Exception):
@@ -45,7 +46,8 @@ class Trial:
     """
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
-        self.config, self.dataset, self.options = config, dataset, config.train
+        self.config, self.options = config, config.train
+        self.dataset = with_share(dataset, self.options.data_share)
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
         torch.manual_seed(self.options.seed)
@@ -56,19 +58,24 @@ class Trial:
         self.probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
         for module in (self.method, self.probes):
             module.to(self.device).to(memory_format=torch.channels_last)
-        self._splits = {name: Resident(split, facts, self.device) for name, split in dataset.splits.items()}
+        self._splits = {name: Resident(split, facts, self.device) for name, split in self.dataset.splits.items()}
         self._augmentation = augment.build(name, facts.shape, self.options)
         self.evaluate = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
+        self._shapes = {name: list(tensor.shape) for name, tensor in self._modules().state_dict().items()}
 
-    def run(self, resume: Path | None = None) -> Iterator[dict[str, float]]:
+    def run(self, resume: Path | None = None, pause: float = 0.0) -> Iterator[dict[str, float]]:
         """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
 
         Args:
-            resume: a file that is written after each epoch, before its metrics are given. Where it exists, training
-                goes on from it: what follows is bit for bit what would have followed without a stop.
+            resume: a file that is written after each epoch but the last, once its metrics were taken: an epoch in it
+                is one that the caller knows of. Where it exists, training goes on from it: what follows is bit for
+                bit what would have followed without a stop.
+            pause: write it only when so many times the duration of the last write are over.
 
         Raises:
             Diverged: the loss of an epoch is not finite.
+            Unusable: `resume` is damaged, or another trial's.
+            OSError: `resume` cannot be written.
         """
         options, method = self.options, self.method
         labels = known_labels(self.config, self.dataset, self.device)
@@ -80,7 +87,8 @@ class Trial:
         order = torch.Generator().manual_seed(options.seed)
         chance = torch.Generator(self.device).manual_seed(options.seed)
         generators = {"order": order, "chance": chance}
-        done = checkpoint.restore(resume, self._identity, states, generators) if resume and resume.exists() else 0
+        kept = Checkpoint(resume, self._identity(), states, generators, pause) if resume else None
+        done = kept.restore() if kept else 0
         clock = Clock(self.device)
         for epoch in range(done + 1, options.epochs + 1):
             method.begin_epoch(epoch, options.epochs)
@@ -107,11 +115,21 @@ class Trial:
                 values = {"train/loss": float(total) / count}
                 if not math.isfinite(values["train/loss"]):
                     raise Diverged(f"loss is {values['train/loss']} in epoch {epoch}")
-                values |= self.evaluate("val", final=epoch == options.epochs)
+                for split in self._reported:
+                    values |= self.evaluate(split, final=epoch == options.epochs)
                 values |= self._diagnosis(batch)
-            if resume:
-                checkpoint.keep(resume, epoch, self._identity, states, generators)
             yield values | clock.epoch(images=count)
+            if kept and epoch < options.epochs:
+                kept.keep(epoch)
+
+    def epochs_in(self, resume: Path) -> int:
+        """How many epochs `run` would leave out with this file, 0 where there is none.
+
+        Raises:
+            Unusable: it is damaged, or another trial's.
+        """
+        content = checkpoint.read(resume, self._identity())
+        return int(content["epoch"]) if content else 0
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
@@ -156,6 +174,11 @@ class Trial:
         ]
         return torch.stack(parts).sum() if parts else 0.0
 
+    @property
+    def _reported(self) -> list[str]:
+        """The splits whose metrics an epoch has."""
+        return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
+
     @torch.no_grad()
     def _diagnosis(self, batch: Batch) -> dict[str, float]:
         """The method's own figures on the epoch's last batch, `train/NAME`."""
@@ -169,10 +192,9 @@ class Trial:
     def _probe_optimizer(self) -> torch.optim.Optimizer:
         return torch.optim.Adam(self.probes.parameters(), lr=self.options.probe_learning_rate)
 
-    @cached_property
     def _identity(self) -> dict[str, Any]:
         """What a checkpoint must have been made from for this trial to go on from it."""
-        return {"config": self.config.to_document(), "data": self.dataset.fingerprint}
+        return {"config": self.config.to_document(), "data": self.dataset.fingerprint, "shapes": self._shapes}
 
     def _modules(self) -> nn.ModuleDict:
         return nn.ModuleDict({"method": self.method, "probes": self.probes})

@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 
 from study.analysis import epochs_frame, load, trials_frame
+from study.analysis.parameters import parameters
+from study.analysis.tables import printed_trials
 from study.home import Home
+from study.spec import load_study
 
 
 def test_a_trial_is_a_row(spec, frozen):
@@ -15,7 +18,7 @@ def test_a_trial_is_a_row(spec, frozen):
     assert list(frame.index) == list(range(14))
     assert frame.index.name == "trial"
     assert list(frame.columns) == [
-        *("stage", "state", "reason", "seed", "repeats", "epochs", "seconds"),
+        *("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds"),
         *("method.alpha", "method.lambda", "method.epsilon"),
         *("val/accuracy", "test/accuracy", "train/loss"),
     ]
@@ -38,6 +41,22 @@ def test_a_parameter_that_was_not_given_has_the_files_value(spec, writer):
     study.trial("baseline", [0.5], params={"method.lambda": 0.0})
     frame = trials_frame(spec, study.record())
     assert frame.loc[0, "method.alpha"] == spec.base["method"]["alpha"]
+
+
+def test_a_parameter_that_a_method_does_not_have_is_missing(writer):
+    methods = "search.space={method.name: {choices: [sup_con, eps_sup_con, ce]}, method.epsilon: paper}"
+    label = "search.alternatives={method: {ce: {name: cross_entropy}}}"
+    spec = load_study("quickstart", [label, methods, "search.baseline=null"])
+    study = writer()
+    study.trial("search", [0.5], params={"method.name": "eps_sup_con", "method.epsilon": 0.1})
+    study.trial("search", [0.5], params={"method.name": "ce"})
+    study.trial("search", [0.5], params={"method.epsilon": 0.2})
+    record = study.record()
+    frame = trials_frame(spec, record)
+    assert list(frame["method.name"]) == ["eps_sup_con", "ce", "eps_sup_info_nce"]
+    assert list(frame["method.epsilon"].isna()) == [False, True, False]
+    assert parameters(spec, record) is not None
+    assert list(printed_trials(spec, frame)["method.epsilon"]) == ["0.1", "-", "0.2"]
 
 
 def test_no_trial_gives_a_frame_with_its_columns(spec, writer):

@@ -108,3 +108,19 @@ def test_the_fingerprint_sees_every_array(dataset: Dataset) -> None:
 def test_the_catalogue_knows_it() -> None:
     assert "biased_digits" in data.names()
     assert "colour_bias" not in data.names()
+
+
+def test_the_condition_is_the_grounds_colour(dataset: Dataset) -> None:
+    split = dataset.splits["train"]
+    assert split.condition.shape == (len(split), 3)
+    shown = split.inputs.min((2, 3)) / 255  # a stroke brightens all channels
+    assert np.allclose(split.condition, shown, atol=0.06)
+
+
+def test_of_several_data_sets_the_fingerprint_is_over_all(dataset: Dataset) -> None:
+    other = load(seed=1)
+    alone = data.joint_fingerprint({"a": dataset})
+    both = data.joint_fingerprint({"a": dataset, "b": other})
+    assert alone == dataset.fingerprint
+    assert len({alone, both, data.joint_fingerprint({"a": other, "b": dataset}), other.fingerprint}) == 4
+    assert both == data.joint_fingerprint({"b": other, "a": dataset})

@@ -71,6 +71,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
 ) -> None:
     """Trials go on all the while as if nothing had happened, two at a time."""
     monkeypatch.setattr(tracker, "IMPATIENCE", 60.0)
+    monkeypatch.setattr(tracker, "PATIENCE", 400.0)
     home = Home(tmp_path / "home")
     folder = home.create(SPEC)
     ledger, follower = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)

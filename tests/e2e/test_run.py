@@ -12,7 +12,8 @@ from mlflow.entities import Run
 from study import data, ranking
 from study.home import Home
 from study.ledger import read
-from study.sweep.sampler import Sampler
+from study.sweep.early_stopping import early_stopping
+from study.sweep.search import Search
 from study.training import Trial
 
 
@@ -68,7 +69,7 @@ def test_mlflow_has_every_trial_once(finished: Command, mlflow_runs: tuple[Run, 
         assert run.info.status == {"complete": "FINISHED", "pruned": "KILLED"}[trial.state]
         assert run.data.tags.get("stopped_by") == ("asha" if trial.state == "pruned" else None)
         assert run.data.tags["study.version"] == record.sessions[0]["version"]
-        assert run.data.tags["study.data"] == data.load(spec.base["data"]).fingerprint
+        assert run.data.tags["study.data"] == data.load(spec.data_sections[0]).fingerprint
         assert run.data.tags["study.dataset"] == (spec.facts.title or "biased_digits")
 
 
@@ -96,11 +97,7 @@ def test_mlflow_parent_has_result_and_artifacts(finished: Command, mlflow_runs: 
 def test_optuna_hears_the_truth(finished: Command) -> None:
     """Full runs are complete, stopped ones pruned with their intermediate values."""
     spec, record = finished.load("tiny")
-    sampler = Sampler(spec)
-    for trial in record.by_stage("baseline", "search"):
-        sampler.adopt(trial.number, trial.params)
-        sampler.tell(trial)
-    told = {trial.number: trial for trial in sampler.history()}
+    told = {trial.number: trial for trial in Search(spec, record, early_stopping(spec)).history()}
     for trial in record.by_stage("baseline", "search"):
         assert told[trial.number].state.name == {"complete": "COMPLETE", "pruned": "PRUNED"}[trial.state]
         assert list(told[trial.number].intermediate_values) == list(range(1, trial.epochs + 1))
@@ -110,7 +107,7 @@ def test_optuna_hears_the_truth(finished: Command) -> None:
 def test_sweep_and_single_process_give_the_same_bits(finished: Command) -> None:
     """Every metric of every epoch of three trials, run again here without Ray."""
     spec, record = finished.load("tiny")
-    dataset = data.load(spec.base["data"])
+    dataset = data.load(spec.data_sections[0])
     for number in (0, 1, max(record.trials)):
         trial = record.trials[number]
         epochs = Trial(spec.trial_config(trial.params, trial.seed), dataset).run()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command import Command
-from helpers import timeless
+from helpers import computed
 from mlflow import MlflowClient
 
 from study.home import Home
@@ -95,19 +95,7 @@ def _wait_for(command: Command, condition: Callable[[StudyRecord], bool]) -> Non
 
 
 def _course(command: Command) -> list[dict[str, Any]]:
-    """All that a study computed, times aside."""
-    _, record = command.load("tiny")
-    return [
-        {
-            "stage": trial.stage,
-            "params": trial.params,
-            "seed": trial.seed,
-            "state": trial.state,
-            "reports": timeless(trial.reports),
-            "tested": trial.tested,
-        }
-        for trial in record.trials.values()
-    ]
+    return computed(command.load("tiny")[1])
 
 
 def _running_in_mlflow(command: Command) -> list[str]:

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from helpers import quickstart, reread
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.spec import load_resolved
@@ -28,6 +29,57 @@ RESOLVED = [
 ]
 
 
+SWITCHES = {
+    "regulariser": ["none", "fair_kl"],
+    "cross_entropy": ["none", "plain"],
+    "adversary": ["none", "representation"],
+}
+KNOBS = ["kld: 0.5", "epsilon: {range: paper, low: 0.1}", "ce_weight: {choices: [0.5, 1.0]}", "temperature: paper"]
+OTHERS = ["data.rho: {choices: [0.8, 0.9]}", "model.head: {choices: [none, mlp]}", "train.momentum: 0.5"]
+LABELLED = "search.alternatives={method: {with_ce: {name: bias_con, cross_entropy: plain}}}"
+
+
+@st.composite
+def spaces(draw: st.DrawFn) -> list[str]:
+    """Overrides of the quickstart: a space of several methods, switches, conditions and knobs."""
+    more = draw(st.lists(st.sampled_from(["sup_con", "cross_entropy", "group_dro"]), unique=True))
+    keys = [f"method.name: {{choices: {['eps_sup_info_nce', 'with_ce', *more]}}}", "method.alpha: paper"]
+    for key in draw(st.lists(st.sampled_from(list(SWITCHES)), unique=True)):
+        when = draw(st.sampled_from(["", ", when: {method.name: [eps_sup_info_nce]}"]))
+        keys.append(f"method.{key}: {{choices: {SWITCHES[key]}{when}}}")
+    keys += [f"method.{knob}" for knob in draw(st.lists(st.sampled_from(KNOBS), unique=True))]
+    text = ", ".join(draw(st.permutations(keys + draw(st.lists(st.sampled_from(OTHERS), unique=True)))))
+    enqueue = draw(st.sampled_from(["[]", "papers", "[{method.regulariser: end, method.entangling: 0.5}]"]))
+    return [LABELLED, f"search.space={{{text}}}", f"search.enqueue={enqueue}", "search.baseline=null"]
+
+
+@given(spaces(), st.randoms(use_true_random=False))
+@settings(max_examples=10)
+def test_a_resolved_space_gives_the_same_trials(assignments: list[str], draw: Random) -> None:
+    spec = quickstart(*assignments)
+    again = reread(spec)
+    assert again == spec
+    assert again.to_yaml() == spec.to_yaml()
+    assert list(again.space.domains) == list(spec.space.domains)
+    for _ in range(5):
+        params = spec.space.walk(lambda _, domain: draw.choice(domain.ends()))
+        assert spec.space.contains(params)
+        assert again.trial_document(params) == spec.trial_document(params)
+
+
+def test_nothing_is_left_to_a_default() -> None:
+    """Every trial's section has only values that stand in the resolved file."""
+    searched = "{method.name: {choices: [sup_con, with_ce]}, method.regulariser: {choices: [none, fair_kl]}}"
+    spec = quickstart("search.baseline=null", LABELLED, f"search.space={searched}")
+    written = spec.to_document()["search"]["alternatives"]["method"]
+    assert written.keys() == {"sup_con", "with_ce"}
+    for case in spec.space.cases():
+        own = written[case["method.name"]]
+        given = {key.split(".")[1]: value for key, value in case.items() if key != "method.name"}
+        section = spec.trial_document(case)["method"]
+        assert {**{key: own[key] for key in section}, **given} == section
+
+
 @pytest.mark.parametrize("assignments", RESOLVED)
 def test_a_resolved_file_gives_the_same_study(tmp_path: Path, assignments: list[str]) -> None:
     spec = quickstart(*assignments)
@@ -45,6 +97,7 @@ def test_a_final_training_is_read_back_with_its_seeds(tmp_path: Path) -> None:
 
 
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True))
+@settings(max_examples=10)
 def test_any_allowed_name_is_read_back(name: str) -> None:
     spec = replace(SPEC, name=name)
     assert reread(spec) == spec

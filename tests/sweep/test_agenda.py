@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from course import Course, failing, outcome, spec_of
+from course import DIED, Course, failing, outcome, spec_of
 from helpers import quickstart
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -247,7 +247,7 @@ def test_an_error_after_a_trials_end_changes_nothing(tmp_path: Path, begin: Call
     course = begin(tmp_path / "ledger.jsonl", spec_of())
     number = complete(course)
     before = course.ledger.path.read_bytes()
-    course.agenda.failed(number, "its process died")
+    course.agenda.failed(number, DIED)
     assert course.record.trials[number].state == "complete"
     assert course.ledger.path.read_bytes() == before
 

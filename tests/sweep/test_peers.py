@@ -52,7 +52,7 @@ grid = st.integers(0, 6).map(lambda step: step / 4)
 scores = st.tuples(st.tuples(grid, grid), st.sampled_from([0.0, 0.0, 0.1, 0.2]))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(scores, min_size=1, max_size=20), st.integers(2, 5))
 def test_a_place_is_what_the_definition_says(given: list[tuple[tuple[float, float], float]], reduction: int) -> None:
     trials = shown(given)
@@ -60,7 +60,7 @@ def test_a_place_is_what_the_definition_says(given: list[tuple[tuple[float, floa
     assert admitted(ByDominance(reduction, 2), trials) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(scores, max_size=25), scores, scores)
 def test_what_dominates_a_trial_that_goes_on_goes_on(
     given: list[tuple[tuple[float, float], float]],
@@ -74,7 +74,7 @@ def test_what_dominates_a_trial_that_goes_on_goes_on(
         assert peers.admit(first) >= peers.admit(second)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=40, unique=True), st.integers(2, 6))
 def test_for_one_metric_the_order_is_ashas_but_between_the_two_at_its_cut(values: list[float], reduction: int) -> None:
     """Of the peers' places those at either side of the cut are decided alike; between, ASHA interpolates by value."""
@@ -87,6 +87,18 @@ def test_for_one_metric_the_order_is_ashas_but_between_the_two_at_its_cut(values
     if better <= cut or better >= math.floor(cut) + 2:
         (own,) = shown([((one,), 0.0)])
         assert by_value.admit(own) == by_dominance.admit(own) == (better <= cut)
+
+
+@pytest.mark.parametrize("reduction", [2, 3, 6, 13])
+def test_the_cut_is_rays_to_the_last_bit(reduction: int) -> None:
+    draw = np.random.default_rng(0)
+    for count in range(1, 80):
+        values = draw.random(count)
+        peers = ByValue(reduction)
+        admitted(peers, shown(((value,), 0.0) for value in values.tolist()))
+        cut = float(np.nanpercentile(values, (1 - 1 / reduction) * 100))
+        assert peers.admit(Standing((cut,), 0.0, 0.5))
+        assert not peers.admit(Standing((math.nextafter(cut, -1),), 0.0, 0.5))
 
 
 @pytest.mark.parametrize("reduction", [2, 3, 4])

@@ -1,164 +1,270 @@
-"""Suggestions follow from seed, number and history alone; Optuna hears the truth."""
+"""The contract of every sampler: suggestions follow from seed, number and history alone; Optuna hears the truth."""
 
+import json
 import math
+import random
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pytest
-from helpers import Told, quickstart, record
-from hypothesis import given
-from hypothesis import strategies as st
-from optuna.trial import TrialState
+from helpers import ROOT, quickstart
+from optuna.trial import FrozenTrial, TrialState
 
-from study.record import TrialRecord
+from study.record import State
 from study.spec import StudySpec
-from study.sweep.sampler import Sampler
+from study.sweep.sampler import Sampler, Told
 
-SPEC = quickstart()
-
-
-def value(params: dict[str, Any]) -> float:
-    return math.exp(-((params["method.lambda"] - 1.0) ** 2))
-
-
-def grown(spec: StudySpec, count: int) -> tuple[list[dict[str, Any]], list[TrialRecord]]:
-    """Suggestions of a sampler that hears of each trial's end before it suggests the next."""
-    sampler, asked, trials = Sampler(spec), [], []
-    for number in range(count):
-        asked.append(sampler.ask(number))
-        trials.append(ended(number, asked[-1]))
-        sampler.tell(trials[-1])
-    return asked, trials
-
-
-def ended(number: int, params: dict[str, Any]) -> TrialRecord:
-    state = ("complete", "pruned", "complete", "failed")[number % 4]
-    told = Told("search", [value(params) * share for share in (0.5, 1.0)], state, params=params)
-    trial = record(told).trials[0]
-    trial.number = number
-    return trial
-
-
-@pytest.mark.parametrize("sampler", ["tpe", "random"])
-def test_a_sampler_that_adopts_the_history_goes_on_as_the_one_that_made_it(sampler: str) -> None:
-    spec = quickstart(f"search.sampler={sampler}")
-    asked, trials = grown(spec, 16)
-    for kept in (1, 11, 14):
-        again = Sampler(spec)
-        for trial in trials[:kept]:
-            again.adopt(trial.number, trial.params)
-        for trial in trials[:kept]:
-            again.tell(trial)
-        assert again.ask(kept) == asked[kept]
+RANGES = {
+    "method.alpha": "{low: 0.001, high: 1.0, log: true}",
+    "method.lambda": "{low: 0.0, high: 2.0, step: 0.5}",
+    "model.width": "{low: 4, high: 64, log: true}",
+    "train.batch_size": "{low: 32, high: 128, step: 32}",
+    "train.weight_decay": "{choices: [0.0]}",
+}
+MIXED = RANGES | {
+    "train.optimizer": "{choices: [adam, sgd]}",
+    "method.base_temperature": "{choices: [null, 0.07]}",
+}
+CONDITIONAL = {
+    "train.momentum": "{low: 0.5, high: 0.95, when: {train.optimizer: [sgd]}}",
+    "train.optimizer": "{choices: [adam, sgd]}",
+    "method.lambda": "{low: 0.0, high: 2.0}",
+    "method.epsilon": "{low: 0.0, high: 0.5, when: {train.optimizer: [adam]}}",
+}
+CELLS = {
+    "train.momentum": "{choices: [0.5, 0.9], when: {train.optimizer: [sgd]}}",
+    "train.optimizer": "{choices: [adam, sgd]}",
+    "method.lambda": "{low: 0.0, high: 2.0, step: 0.25}",
+    "train.batch_size": "{choices: [64, 32]}",
+}
+SMOOTH = {"method.lambda": "{low: 0.0, high: 2.0}", "train.optimizer": "{choices: [adam, sgd]}"}
+SEVERAL = "search.metric=[val/accuracy, val/equalized_odds]"
+LIMITED = "search.constraints=[val/equalized_odds <= 0.3]"
 
 
-def test_number_and_seed_decide_where_there_is_no_history() -> None:
-    first = Sampler(SPEC).ask(3)
-    assert Sampler(SPEC).ask(3) == first
-    assert Sampler(SPEC).ask(4) != first
-    assert Sampler(quickstart("search.seed=1")).ask(3) != first
-    assert Sampler(quickstart("search.sampler=random")).ask(3) == Sampler(quickstart("search.sampler=random")).ask(3)
+def spec_of(sampler: str, space: dict[str, str], *assignments: str) -> StudySpec:
+    given = ", ".join(f"{key}: {domain}" for key, domain in space.items())
+    return quickstart(f"search.sampler={sampler}", f"search.space={{{given}}}", "search.baseline=null", *assignments)
 
 
-def test_the_history_moves_tpe_towards_what_was_good() -> None:
-    asked, _ = grown(quickstart("search.trials=40"), 40)
-    early, late = ([abs(one["method.lambda"] - 1.0) for one in part] for part in (asked[:10], asked[25:]))
-    assert sum(late) / len(late) < sum(early) / len(early)
+@dataclass(eq=False)
+class Case:
+    """A sampler on one kind of space; `trials` are as many as it takes to be past its random beginning."""
+
+    sampler: str
+    space: dict[str, str]
+    given: tuple[str, ...] = ()
+    trials: int = 26
+
+    @cached_property
+    def spec(self) -> StudySpec:
+        return spec_of(self.sampler, self.space, *self.given)
+
+    @cached_property
+    def story(self) -> list["Event"]:
+        return grown(self.spec, self.trials)
 
 
-def test_optuna_hears_how_each_trial_ended() -> None:
-    sampler = Sampler(SPEC)
-    trials = [
-        Told("search", [0.1, 0.4], "complete"),
-        Told("search", [0.2, 0.3], "pruned"),
-        Told("search", [0.5], "failed"),
-        Told("search", [0.7], "running"),
-    ]
-    for trial in record(*trials).trials.values():
-        trial.params = sampler.ask(trial.number)
-        if trial.state != "running":
-            sampler.tell(trial)
-    complete, pruned, failed, running = sampler.history()
-    assert (complete.state, complete.value) == (TrialState.COMPLETE, 0.4)
-    assert complete.intermediate_values == {1: 0.1, 2: 0.4}
-    assert (pruned.state, pruned.intermediate_values) == (TrialState.PRUNED, {1: 0.2, 2: 0.3})
-    assert (failed.state, failed.value, failed.intermediate_values) == (TrialState.FAIL, None, {1: 0.5})
-    assert running.state == TrialState.RUNNING
+CASES = {
+    "tpe": Case("tpe", MIXED),
+    "tpe, conditions": Case("tpe", CONDITIONAL),
+    "tpe, several metrics, constraints": Case("tpe", CONDITIONAL, (SEVERAL, LIMITED)),
+    "gp": Case("gp", SMOOTH, trials=18),
+    "cmaes": Case("cmaes", RANGES, trials=40),
+    "cmaes, constraints": Case("cmaes", RANGES, (LIMITED,), trials=40),
+    "qmc": Case("qmc", MIXED),
+    "qmc, conditions, several metrics": Case("qmc", CONDITIONAL, (SEVERAL,)),
+    "random": Case("random", MIXED),
+    "random, conditions, several metrics": Case("random", CONDITIONAL, (SEVERAL,)),
+    "grid": Case("grid", CELLS),
+    "grid, several metrics": Case("grid", CELLS, (SEVERAL,)),
+    "nsga2": Case("nsga2", MIXED, (SEVERAL,), trials=50),
+    "nsga2, conditions, constraints": Case("nsga2", CONDITIONAL, (SEVERAL, LIMITED), trials=50),
+    "nsga2, one metric": Case("nsga2", RANGES, trials=50),
+    "nsga3": Case("nsga3", CONDITIONAL, (SEVERAL, LIMITED), trials=50),
+}
+CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
-def test_a_complete_trial_without_its_metric_is_no_value() -> None:
-    sampler = Sampler(SPEC)
-    trial = record(Told("search", [0.5, None])).trials[0]
-    trial.params = sampler.ask(0)
-    sampler.tell(trial)
-    assert [one.state for one in sampler.history()] == [TrialState.FAIL]
+def told(spec: StudySpec, number: int, params: dict[str, Any], state: State) -> Told:
+    """Smooth metrics: accuracy is best in the middle of each range, the gap grows with lambda."""
+    away = sum((one / 2 - 0.5) ** 2 for key, one in params.items() if key in ("method.lambda", "train.momentum"))
+    accuracy, gap = math.exp(-away) + number % 7 / 1000, params.get("method.lambda", 0.0) / 4
+    last = {"complete": 4, "pruned": 2, "failed": 1}[state]
+    reports = [{"val/accuracy": accuracy * share / 4, "val/equalized_odds": gap} for share in range(1, last + 1)]
+    scores = [(epoch, score) for epoch, one in enumerate(reports, 1) if (score := spec.objective.score(one))]
+    return Told(number, state, scores, scores[-1][1] if state == "complete" else None)
+
+
+Event = tuple[int, dict[str, Any]] | Told
+
+
+def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
+    """What happened, in order, in a study of so many trials, of which up to `at_once` run, and end in any order."""
+    sampler, order, story, running = Sampler(spec), random.Random(0), list[Event](), list[int]()
+    asked: dict[int, dict[str, Any]] = {}
+    while len(asked) < trials:
+        if len(running) < at_once:
+            params = sampler.ask(len(asked))
+            assert params is not None
+            running.append(len(asked))
+            asked[len(asked)] = params
+            story.append((running[-1], params))
+        else:
+            number = running.pop(order.randrange(at_once))
+            state: State = ("complete", "pruned", "complete", "complete", "failed")[number % 5]
+            end = told(spec, number, asked[number], state)
+            sampler.tell(end)
+            story.append(end)
+    return story
+
+
+def asked(story: list[Event]) -> list[dict[str, Any]]:
+    return [event[1] for event in story if not isinstance(event, Told)]
+
+
+def replayed(spec: StudySpec, story: list[Event]) -> Sampler:
+    """A new sampler to which all that happened is told, its parameters as the ledger keeps them."""
+    sampler = Sampler(spec)
+    for event in story:
+        if isinstance(event, Told):
+            sampler.tell(event)
+        else:
+            sampler.adopt(event[0], json.loads(json.dumps(event[1])))
+    return sampler
+
+
+class TestEverySampler:
+    @CASE
+    def test_replayed_to_any_moment_it_goes_on_as_the_uninterrupted_one(self, case: Case) -> None:
+        spec, story = case.spec, case.story
+        for count, event in enumerate(story):
+            if not isinstance(event, Told) and (event[0] % 4 == 0 or event[0] > case.trials - 3):
+                assert replayed(spec, story[:count]).ask(event[0]) == event[1]
+
+    @CASE
+    def test_every_suggestion_is_in_the_space_and_of_its_type(self, case: Case) -> None:
+        spec = case.spec
+        for params in asked(case.story):
+            assert spec.space.contains(params)
+            for key, one in params.items():
+                number = int if key in spec.space.integers else float
+                assert type(one) in {type(choice) for choice in spec.search.space[key].choices or [number()]}
+            assert json.loads(json.dumps(params)) == params
+
+    @CASE
+    def test_no_two_trials_that_run_at_once_are_the_same(self, case: Case) -> None:
+        sampler = Sampler(case.spec)
+        found = [repr(sampler.ask(number)) for number in range(6)]
+        assert len(set(found)) == 6
+
+    @CASE
+    def test_each_end_is_told_as_what_it_was(self, case: Case) -> None:
+        spec, ends = case.spec, {event.number: event for event in case.story if isinstance(event, Told)}
+        trials = replayed(spec, case.story).history()
+        assert [trial.number for trial in trials] == list(range(case.trials))
+        for trial in trials:
+            end = ends.get(trial.number)
+            names = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
+            assert trial.state == (names[end.state] if end else TrialState.RUNNING)
+            assert trial.values == (list(end.score.values) if end and end.score else None)
+            assert course(spec, trial) == {epoch: score.values for epoch, score in (end.course if end else ())}
+            if spec.objective.constraints and end and end.score:
+                assert trial.constraints == {"violation": end.score.violation}
+
+    @CASE
+    def test_its_own_choice_differs_by_seed_and_number(self, case: Case) -> None:
+        if case.sampler != "grid":
+            other = replace(case.spec, search=case.spec.search.model_copy(update={"seed": 1}))
+            assert Sampler(case.spec).ask(3) == Sampler(case.spec).ask(3) != Sampler(other).ask(3)
+
+    @CASE
+    def test_what_was_given_first_is_history_like_the_rest(self, case: Case) -> None:
+        spec, first = case.spec, asked(case.story)[4]
+        sampler = Sampler(spec)
+        sampler.adopt(0, first)
+        sampler.tell(told(spec, 0, first, "complete"))
+        params = sampler.ask(1)
+        assert params is not None
+        assert spec.space.contains(params)
+        assert params != first
+        assert [trial.params for trial in sampler.history()] == [first, params]
+
+
+def course(spec: StudySpec, trial: FrozenTrial) -> dict[int, tuple[float, ...]]:
+    if len(spec.objective.metrics) > 1:
+        assert trial.intermediate_values == {}
+        return dict(trial.user_attrs.get("course", {}))
+    return {epoch: (value,) for epoch, value in trial.intermediate_values.items()}
+
+
+PROCESS = """
+import json, sys
+sys.path[:0] = ["tests", "tests/sweep"]
+from test_sampler import CASES, asked, grown
+names = ["tpe, conditions", "gp", "nsga2, conditions, constraints", "cmaes"]
+print(json.dumps([asked(CASES[name].story) for name in names]))
+"""
+
+
+@pytest.mark.slow
+def test_another_process_suggests_the_same() -> None:
+    """Python orders sets of strings anew in each process."""
+    found = set()
+    for seed in ("1", "2", "3"):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", PROCESS],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join([str(ROOT), *sys.path])},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        found.add(done.stdout.splitlines()[-1])
+    assert len(found) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [(LIMITED,), (SEVERAL,), (SEVERAL, LIMITED)])
+def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
+    spec = spec_of("gp", SMOOTH, *given)
+    story = grown(spec, 20)
+    last = next(at for at, event in enumerate(story) if not isinstance(event, Told) and event[0] == 19)
+    assert replayed(spec, story[:last]).ask(19) == asked(story)[19]
 
 
 @pytest.mark.parametrize(
     "params",
     [
-        {"method.alpha": 1.0, "method.lambda": 0.0},
-        {"method.alpha": 2.0, "method.lambda": 0.0, "method.epsilon": 0.0},
-        {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.3},
-        {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0, "method.temperature": 0.1},
+        {"train.optimizer": "adam", "method.lambda": 1.0},
+        {"train.optimizer": "adam", "method.lambda": 3.0, "method.epsilon": 0.1},
+        {"train.optimizer": "adam", "method.lambda": 1.0, "train.momentum": 0.9},
+        {"train.optimizer": "adam", "method.lambda": 1.0, "method.epsilon": 0.1, "method.alpha": 1.0},
         {},
     ],
 )
 def test_what_is_outside_the_space_is_left_out(params: dict[str, Any]) -> None:
-    sampler = Sampler(SPEC)
+    sampler = Sampler(spec_of("tpe", CONDITIONAL))
     sampler.adopt(0, params)
-    sampler.tell(record(Told("search", [0.5], params=params)).trials[0])
+    sampler.tell(Told(0, "failed"))
     assert sampler.history() == []
 
 
-def test_what_is_inside_the_space_is_taken_in_as_it_is() -> None:
-    sampler, params = Sampler(SPEC), dict(SPEC.search.baseline or {})
-    sampler.adopt(0, params)
-    sampler.tell(record(Told("baseline", [0.5], params=params)).trials[0])
-    (trial,) = sampler.history()
-    assert (trial.params, trial.value, trial.state) == (params, 0.5, TrialState.COMPLETE)
+def test_a_complete_trial_without_its_metric_is_no_value() -> None:
+    sampler = Sampler(spec_of("tpe", MIXED))
+    sampler.ask(0)
+    sampler.tell(Told(0, "complete"))
+    assert [one.state for one in sampler.history()] == [TrialState.FAIL]
 
 
-def test_where_less_is_better_optuna_minimises() -> None:
-    spec = quickstart("search.metric=val/equalized_odds")
+def test_the_end_of_a_trial_is_heard_once() -> None:
+    spec = spec_of("tpe", MIXED)
     sampler = Sampler(spec)
-    for number, odds in enumerate((0.4, 0.1)):
-        trial = record(Told("search", [odds], metric=spec.metric)).trials[0]
-        trial.number = number
-        trial.params = sampler.ask(number)
-        sampler.tell(trial)
-    assert [trial.value for trial in sampler.history()] == [0.4, 0.1]
-    assert sampler._study.best_trial.number == 1
-
-
-DOMAINS = {
-    "train.batch_size": "{low: 32, high: 128, step: 32}",
-    "model.width": "{low: 4, high: 64, log: true}",
-    "method.alpha": "{low: 0.001, high: 1.0, log: true}",
-    "method.lambda": "{low: 0.0, high: 2.0, step: 0.5}",
-    "train.optimizer": "{choices: [adam, sgd]}",
-    "method.base_temperature": "{choices: [null, 0.07]}",
-}
-MIXED = quickstart(
-    "search.space={" + ", ".join(f"{key}: {domain}" for key, domain in DOMAINS.items()) + "}", "search.baseline=null"
-)
-
-
-@given(st.integers(0, 10_000))
-def test_every_suggestion_is_in_its_domain_and_of_its_type(number: int) -> None:
-    params = Sampler(MIXED).ask(number)
-    assert set(params) == set(MIXED.search.space)
-    assert all(MIXED.search.space[key].contains(one) for key, one in params.items())
-    assert type(params["train.batch_size"]) is type(params["model.width"]) is int
-    assert type(params["method.alpha"]) is type(params["method.lambda"]) is float
-    assert params["train.batch_size"] in (32, 64, 96, 128)
-    assert params["method.lambda"] in (0.0, 0.5, 1.0, 1.5, 2.0)
-    MIXED.trial_config(params)
-    again = Sampler(MIXED)
-    again.adopt(0, params)
-    assert [trial.params for trial in again.history()] == [params]
-
-
-def test_a_log_range_is_drawn_on_a_log_scale() -> None:
-    drawn = [Sampler(MIXED).ask(number)["method.alpha"] for number in range(60)]
-    below = sum(one < 0.0316 for one in drawn)
-    assert 18 <= below <= 42
+    params = sampler.ask(0)
+    assert params is not None
+    sampler.tell(told(spec, 0, params, "pruned"))
+    sampler.tell(told(spec, 0, params, "complete"))
+    assert [one.state for one in sampler.history()] == [TrialState.PRUNED]

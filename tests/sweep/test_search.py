@@ -97,7 +97,7 @@ def test_resumed_at_any_line_replicates_go_on_as_if_never_cut(replicated: Course
 
 def test_optuna_hears_the_mean_once_per_configuration(replicated: Course) -> None:
     record, spec = replicated.record, replicated.spec
-    history = Search(spec, record, early_stopping(spec))._sampler.history()
+    history = Search(spec, record, early_stopping(spec)).history()
     states = Counter(trial.state.name for trial in history)
     leaders = list(record.by_stage("baseline", "search"))
     assert states["PRUNED"] == sum(trial.state == "pruned" for trial in leaders)

@@ -27,7 +27,7 @@ def test_two_epochs_and_two_more_are_four(method: dict, optimizer: str, tmp_path
     whole = Trial(told, digits(), "cpu")
     expected = timeless(whole.run())
     stopped = Trial(told, digits(), "cpu")
-    first = timeless(islice(stopped.run(file), 2))
+    first = timeless(islice(stopped.run(file), 3))[:2]  # an epoch is written once the next is asked for
     resumed = Trial(told, digits(), "cpu")
     assert [*first, *timeless(resumed.run(file))] == expected
     assert resumed.evaluate("test") == whole.evaluate("test")

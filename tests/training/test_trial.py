@@ -1,5 +1,6 @@
 """One trial: the same configuration gives the same metrics bit for bit, and nothing but PyTorch is needed."""
 
+import errno
 import json
 import os
 import subprocess
@@ -15,8 +16,7 @@ from helpers import COST, ROOT, quickstart, timeless
 
 from study import data
 from study.data import Dataset, Split
-from study.errors import UserError
-from study.training import Diverged, Trial, TrialConfig, probes
+from study.training import Diverged, Trial, TrialConfig, Unusable, checkpoint, probes
 from study.training.metrics import available
 
 METHOD = ("method.lambda=1.0", "method.epsilon=0.25")
@@ -131,7 +131,7 @@ def test_a_trial_stopped_and_resumed_gives_the_bits_of_one_that_was_not(
     file = tmp_path / "trial" / "state.pt"
     whole = Trial(three, dataset, "cpu")
     expected = timeless(whole.run())
-    first = list(islice(Trial(three, dataset, "cpu").run(file), stop))
+    first = list(islice(Trial(three, dataset, "cpu").run(file), stop + 1))[:stop]  # written once the next is asked for
     assert [path.name for path in file.parent.iterdir()] == ["state.pt"]
     torch.rand(5)
     again = Trial(three, dataset, "cpu")
@@ -139,20 +139,66 @@ def test_a_trial_stopped_and_resumed_gives_the_bits_of_one_that_was_not(
     assert again.evaluate("test") == whole.evaluate("test")
 
 
-def test_a_finished_trial_resumed_gives_nothing_more(dataset: Dataset, tmp_path: Path) -> None:
+def test_what_is_written_was_given_before(dataset: Dataset, tmp_path: Path) -> None:
+    """A caller that is cut off never misses an epoch: the file holds no epoch whose metrics were not taken."""
     file = tmp_path / "state.pt"
-    done = Trial(config(), dataset, "cpu")
-    list(done.run(file))
-    again = Trial(config(), dataset, "cpu")
-    assert list(again.run(file)) == []
-    assert again.evaluate("test") == done.evaluate("test")
+    trial = Trial(config("train.epochs=3"), dataset, "cpu")
+    held = [trial.epochs_in(file) for _ in trial.run(file)]
+    assert [*held, trial.epochs_in(file)] == [0, 1, 2, 2], "the last epoch is not written: nothing follows it"
 
 
 def test_the_state_of_another_trial_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     file = tmp_path / "state.pt"
-    next(iter(Trial(config(), dataset, "cpu").run(file)))
-    with pytest.raises(UserError, match=r"state\.pt: is the state of a trial of another configuration"):
-        next(iter(Trial(config(seed=3), dataset, "cpu").run(file)))
+    list(Trial(config(), dataset, "cpu").run(file))
+    for other in (config(seed=3), config("model.width=4")):
+        with pytest.raises(Unusable, match=r"state\.pt: is the state of a trial of another configuration"):
+            next(iter(Trial(other, dataset, "cpu").run(file)))
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "one bit", "text"])
+def test_a_damaged_file_is_told(dataset: Dataset, tmp_path: Path, damage: str) -> None:
+    file = tmp_path / "state.pt"
+    trial = Trial(config(), dataset, "cpu")
+    list(trial.run(file))
+    whole = file.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "one bit": flipped, "text": b"hello"}[damage])
+    with pytest.raises(Unusable, match="is damaged"):
+        trial.epochs_in(file)
+
+
+def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epochs of 1 s, writes of 0.19 s: the first after one epoch, then none for 20 times 0.19 s."""
+    now = [0.0]
+    monkeypatch.setattr(checkpoint.time, "perf_counter", lambda: now[0])
+    save = torch.save
+
+    def slow(content: object, file: object) -> None:
+        now[0] += 0.19
+        save(content, file)
+
+    monkeypatch.setattr(checkpoint.torch, "save", slow)
+    kept, written = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.PAUSE), []
+    for epoch in range(1, 13):
+        now[0] += 1.0
+        kept.keep(epoch)
+        written.append(kept.restore())
+    assert written == [1] * 4 + [5] * 4 + [9] * 4
+
+
+def test_a_write_that_fails_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {})
+    kept.keep(1)
+
+    def full(content: object, file: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint.torch, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        kept.keep(2)
+    assert kept.restore() == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
 
 
 def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Dataset) -> None:
@@ -165,6 +211,33 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     expected = probes.fit("mlp", features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
     right = (expected == torch.from_numpy(dataset.splits["val"].target.copy())).double().mean()
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
+
+
+def test_test_metrics_of_each_epoch_change_nothing(dataset: Dataset) -> None:
+    """They are those that the test split gives when it is read, and nothing else differs."""
+    plain = timeless(Trial(config(), dataset, "cpu").run())
+    trial, watched = Trial(config("train.report_test=true"), dataset, "cpu"), []
+    for one in timeless(trial.run()):
+        assert trial.evaluate("test").items() <= one.items()
+        watched.append({name: value for name, value in one.items() if not name.startswith("test/")})
+    assert watched == plain
+
+
+def test_a_share_of_the_training_samples_is_the_same_for_every_seed(dataset: Dataset) -> None:
+    """A quarter of each (class, bias) cell, as near as one sample; the other splits are whole."""
+    trials = [Trial(config("train.data_share=0.25", seed=seed), dataset, "cpu") for seed in (0, 1)]
+    whole, parts = dataset.splits["train"], [trial.dataset.splits["train"] for trial in trials]
+    assert parts[0].bias is not None
+    assert whole.bias is not None
+    for of_class in range(10):
+        for of_bias in range(10):
+            there = ((whole.target == of_class) & (whole.bias == of_bias)).sum()
+            taken = ((parts[0].target == of_class) & (parts[0].bias == of_bias)).sum()
+            assert abs(taken - there / 4) < 1
+    assert (parts[0].inputs == parts[1].inputs).all()
+    assert trials[0].dataset.splits["val"] is dataset.splits["val"]
+    assert trials[0].dataset.fingerprint != dataset.fingerprint
+    assert len(list(trials[0].run())) == 2
 
 
 def test_training_learns(dataset: Dataset) -> None:

@@ -5,6 +5,7 @@ and nothing is read back from there. PyTorch alone, no further library.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -63,6 +64,7 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
     return augmentation
 
 
+@lru_cache
 def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
     """The shape of a view of a sample of this shape."""
     return tuple(build(name, shape, options)(torch.zeros(2, *shape), torch.Generator()).shape[1:])

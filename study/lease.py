@@ -1,0 +1,139 @@
+"""Who runs a study, for drivers on different machines that share its folder, where file locks may not reach.
+
+The file says who and since when. Its holder touches it every few seconds; one that was not touched for `EXPIRY` seconds
+is nobody's. Only the file system's clock is read, so that the machines' clocks need not agree. On one machine the lock
+on the ledger decides, and nobody waits for the lease of a dead process.
+"""
+
+import json
+import os
+import platform
+import tempfile
+import threading
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+RENEWAL, EXPIRY = 5.0, 60.0
+"""Seconds between two signs of life, and after the last of them until a lease is nobody's."""
+
+SETTLING = 1.0
+"""Seconds after which of two machines that take a dead one's lease at once the last to write has it."""
+
+
+class TakenOver(Exception):
+    """Another driver has taken the study over; this one must not write any more."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who runs a study: `owner` differs for every driver, `machine` for every running kernel, `since` in epoch s."""
+
+    owner: str
+    machine: str
+    host: str
+    pid: int
+    since: float
+
+    @classmethod
+    def this_process(cls) -> "Holder":
+        return cls(uuid.uuid4().hex, machine(), platform.node(), os.getpid(), round(time.time(), 3))
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"process {self.pid} on {self.host}, since {since}"
+
+
+def machine() -> str:
+    """The running kernel, within which a file lock reaches everyone; where it has no id, the host's name."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return platform.node()
+
+
+def holder(path: Path) -> Holder | None:
+    """Who a lease file names, None if there is none; a damaged one is nobody's."""
+    try:
+        return Holder(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def elsewhere(path: Path) -> Holder | None:
+    """Who holds a lease on another machine at this moment, None if nobody does."""
+    found = holder(path)
+    return found if found and found.machine != machine() and _age(path) < EXPIRY else None
+
+
+class Lease:
+    """A lease that this process holds and renews until `release`; to be taken while the ledger is locked.
+
+    Attributes:
+        is_lost: whether another process was found to have it.
+
+    Raises:
+        TakenOver: another machine took it at the same moment.
+        OSError: the folder cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._mine = path, Holder.this_process()
+        before = holder(path)
+        self._renewed, self.is_lost, self._over = time.monotonic(), False, threading.Event()
+        self._write()
+        if before and before.machine != self._mine.machine:
+            time.sleep(SETTLING)
+            self._renew()
+            self.check()
+        threading.Thread(target=self._keep, name="lease", daemon=True).start()
+
+    def check(self) -> None:
+        """To be called before each write.
+
+        Raises:
+            TakenOver: another driver has the study now.
+        """
+        if time.monotonic() - self._renewed > EXPIRY / 2:  # this process was stopped for a while
+            self._renew()
+        if self.is_lost:
+            raise TakenOver(f"another driver took the study over: {holder(self._path) or 'its folder is gone'}")
+
+    def release(self) -> None:
+        """Give it back, if it is still this process's."""
+        self._over.set()
+        if holder(self._path) == self._mine:
+            self._path.unlink(missing_ok=True)
+
+    def _keep(self) -> None:
+        while not self.is_lost and not self._over.wait(RENEWAL):
+            with suppress(OSError):  # the next time, or `check`, will tell
+                self._renew()
+
+    def _renew(self) -> None:
+        found = holder(self._path)
+        if found == self._mine:
+            os.utime(self._path)
+        elif found is not None or not self._path.parent.exists():
+            self.is_lost = True
+        elif not self._over.is_set():
+            self._write()
+        self._renewed = time.monotonic()
+
+    def _write(self) -> None:
+        part = self._path.with_name(f"{self._path.name}.{self._mine.owner}.part")
+        part.write_text(json.dumps(asdict(self._mine)), encoding="utf-8")
+        part.replace(self._path)
+
+
+def _age(path: Path) -> float:
+    """Seconds since a file was touched, by the clock of its file system (of this machine, where that is read-only)."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".clock-") as file:
+            now = os.stat(file.name).st_mtime
+    except OSError:
+        now = time.time()
+    return now - path.stat().st_mtime

@@ -1,0 +1,72 @@
+"""A study of a published table: started, gone on with, or left as it is."""
+
+import re
+from dataclasses import dataclass
+
+from study import published
+from study import run as running
+from study.errors import UserError
+from study.home import Home
+from study.outcome import Outcome
+from study.record import StudyRecord
+from study.run import View
+from study.spec import StudySpec, load_study
+
+SEEDS = re.compile(r"\d+(,\d+)*")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is given for a run.
+
+    Attributes:
+        name: of the study; None: the table's.
+        profile, assignments: as for `study run`.
+        seeds: training seeds, as `0,1,2`; None: those of the study file.
+    """
+
+    name: str | None = None
+    profile: str | None = None
+    assignments: tuple[str, ...] = ()
+    seeds: str | None = None
+
+
+def reproduce(home: Home, table: str, given: Given, view: View) -> Outcome | None:
+    """Run the study of a table, or go on with it.
+
+    Args:
+        table: a published table; its study file has the same name.
+
+    Returns:
+        How it ended; None where it was complete already.
+
+    Raises:
+        UserError: there is no such table, a study of that name has other settings, or see `study.run.start`.
+    """
+    published.load(table)
+    name, overrides = given.name or table, [*given.assignments, *_seeds(given.seeds)]
+    if name not in [folder.name for folder in home.studies()]:
+        return running.start(home, load_study(table, overrides, given.profile, name), view)
+    folder = home.find(name)
+    if overrides or given.profile:
+        _check_same(folder.spec(), load_study(table, overrides, given.profile, name))
+    is_complete = StudyRecord.load(folder.ledger_file).state == "complete"
+    return None if is_complete else running.resume(home, name, view)
+
+
+def _seeds(given: str | None) -> list[str]:
+    """The overrides that give a configuration's trials these seeds."""
+    if given is None:
+        return []
+    seeds = [int(seed) for seed in given.split(",")] if SEEDS.fullmatch(given) else []
+    if not seeds or seeds != list(range(seeds[0], seeds[0] + len(seeds))):
+        raise UserError(f"--seeds {given}: numbers that follow each other are needed, as in --seeds 0,1,2")
+    return [f"train.seed={seeds[0]}", f"search.replicates={len(seeds)}"]
+
+
+def _check_same(there: StudySpec, asked: StudySpec) -> None:
+    if there.hash != asked.hash:
+        raise UserError(
+            f"{there.name}: exists already, with other settings. Go on with it as it is: leave --profile, --seeds and "
+            "--set out. Run it anew under another name: --name"
+        )

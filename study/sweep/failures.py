@@ -1,0 +1,72 @@
+"""Why a trial did not come to its end, and whether running it again can help."""
+
+import errno
+from dataclasses import dataclass
+
+from study.record import Kind, TrialRecord
+from study.spec import StudySpec
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the file system says when there is no room left for a file."""
+
+GPU_FULL = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
+HOST_FULL = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
+GPU_BROKEN = ("CUDA error", "cuDNN error", "CUBLAS_STATUS", "CUFFT_STATUS", "NCCL error")
+"""What PyTorch says in errors that have no type of their own; after the last ones the process is of no use."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What became of a trial's run.
+
+    Attributes:
+        kind: PREEMPTED: its process or node died, or its GPU is in no state to go on; OOM: out of memory; HUNG: it did
+            not report for too long; DIVERGED: its loss or metric is no number; BUG: an exception in its code.
+        alone: it was the GPU's memory; with the whole GPU to itself the trial may fit.
+    """
+
+    kind: Kind
+    reason: str
+    alone: bool = False
+
+    def may_run_again(self, trial: TrialRecord, spec: StudySpec, before: int) -> bool:
+        """Whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a GPU."""
+        if self.kind in ("DIVERGED", "BUG") or before >= spec.search.retries:
+            return False
+        return not self.alone or (not trial.alone and spec.resources.gpu < 1)
+
+
+def failure(error: BaseException) -> Failure:
+    """What an error that ended a trial's run means.
+
+    Args:
+        error: from Ray: a task's error holds what the trial raised, others are about its process or node.
+    """
+    import torch
+    from ray import exceptions
+
+    from study.sweep.memory import EndedForMemory
+
+    cause = getattr(error, "cause", None) or error
+    text = str(cause)
+    reason = f"{type(cause).__name__}: {text}".strip(": \n").splitlines()[0][:300]
+    if isinstance(cause, torch.OutOfMemoryError) or any(sign in text for sign in GPU_FULL):
+        return Failure("OOM", reason, alone=True)
+    if isinstance(cause, MemoryError | EndedForMemory) or any(sign in text for sign in HOST_FULL):
+        return Failure("OOM", reason)
+    if any(sign in text for sign in GPU_BROKEN):
+        return Failure("PREEMPTED", reason)
+    if isinstance(cause, exceptions.RayActorError) and not cause.actor_init_failed:
+        return Failure("PREEMPTED", "its process died")
+    if isinstance(cause, exceptions.RayError) and not isinstance(cause, exceptions.RayActorError):
+        return Failure("PREEMPTED", reason)  # a node, or an object that was lost with one
+    return Failure("BUG", reason)
+
+
+def full_disk(error: BaseException | None) -> OSError | None:
+    """The error about a full disk that this one is or comes from, None if it is about something else."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return error
+        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
+    return None

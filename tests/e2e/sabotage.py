@@ -1,0 +1,92 @@
+"""The `study` command with faults that really happen, told by the environment variable SABOTAGE as JSON.
+
+`driver`: [owner, method, n, "before" or "after"]: the driver dies of SIGKILL at the n-th call of that method.
+`trials`: what the process of a trial does in its first attempt (`always`: in each) once its second epoch was heard.
+Checkpoints are written after each epoch, however short it is.
+"""
+
+import importlib
+import itertools
+import json
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+SABOTAGE = json.loads(os.environ["SABOTAGE"])
+
+
+def dies_at(owner: str, method: str, count: int, when: str) -> None:
+    """Make this process die of SIGKILL at that call; `owner` is a class, as `study.ledger.Ledger`."""
+    module, _, name = owner.rpartition(".")
+    target = getattr(importlib.import_module(module), name)
+    plain, calls = getattr(target, method), itertools.count(1)
+
+    def deadly(*given: Any, **named: Any) -> Any:
+        now = next(calls) == count
+        if now and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = plain(*given, **named)
+        if now:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(target, method, deadly)
+
+
+def happens(fault: str, trial: Any) -> None:
+    """A fault, in the process of a trial."""
+    import torch
+
+    if fault in ("SIGKILL", "SIGSTOP"):
+        os.kill(os.getpid(), getattr(signal, fault))
+    elif fault == "exception":
+        raise ValueError("on purpose")
+    elif fault == "NaN":
+        with torch.no_grad():
+            for parameter in trial.method.parameters():
+                parameter.fill_(float("nan"))
+    elif fault == "memory":
+        bytearray(2**55)
+    elif fault == "GPU memory":
+        raise torch.OutOfMemoryError("CUDA out of memory. On purpose")
+    elif fault == "GPU":
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+    elif fault == "greed":
+        held = []
+        while True:
+            held.append(b"x" * 2**26)
+    elif fault == "full disk":
+        raise OSError(28, "No space left on device", "/home/of/studies/checkpoint")
+
+
+def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
+    """What a worker runs instead of `run_job`."""
+    from study.sweep import worker
+    from study.training import Trial
+
+    job, plain = config["job"], Trial.run
+    fault = SABOTAGE.get("trials", {}).get(str(job["trial"])) if job["kind"] == "train" else None
+
+    def run(self: Trial, *arguments: Any) -> Iterator[dict[str, float]]:
+        for count, metrics in enumerate(plain(self, *arguments), start=1):
+            yield metrics
+            if count == 2 and fault and (job["attempt"] == 0 or fault.endswith("always")):
+                happens(fault.removesuffix(" always"), self)
+
+    worker.PAUSE = 0.0
+    Trial.run = run  # type: ignore[method-assign]
+    try:
+        worker.run_job(config, **given)  # the plain one: only the driver's module was changed
+    finally:
+        Trial.run = plain  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    from study import cli
+    from study.sweep import worker
+
+    worker.run_job = sabotaged
+    if "driver" in SABOTAGE:
+        dies_at(*SABOTAGE["driver"])
+    cli.main()

@@ -1,0 +1,188 @@
+"""Trials whose processes die, hang, raise, diverge or run out of memory, for real; a full disk; a study taken over."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from command import Command
+from helpers import computed
+from mlflow import MlflowClient
+
+from study.home import Home
+from study.lease import Holder
+from study.ledger import Event, read
+from study.record import StudyRecord
+
+FAULTS = {
+    "0": "SIGKILL",
+    "1": "exception",
+    "2": "NaN",
+    "3": "memory",
+    "4": "SIGSTOP",
+    "5": "GPU",
+    "6": "exception always",
+    "7": "SIGKILL always",
+}
+
+
+@pytest.fixture
+def command(make_command: Callable[[], Command]) -> Command:
+    return make_command()
+
+
+def events(command: Command, *names: str) -> list[Event]:
+    return [event for event in read(command.folder("tiny").ledger_file) if event["event"] in names]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_each_fault_is_told_apart_and_what_can_be_helped_runs_again(command: Command) -> None:
+    """Killed, stopped, out of memory or with a broken GPU a trial goes on from its checkpoint; a bug or NaN ends it."""
+    given = ["--set", "search.trials=8", "--set", "search.confirm.top=0", "--set", "search.early_stopping.name=none"]
+    faults = json.dumps({"trials": FAULTS})
+    done = command("run", "tiny.yaml", *given, "--set", "resources={cpu: 1, hang: 60s}", SABOTAGE=faults)
+    assert done.returncode == 0, done.stderr
+    _, record = command.load("tiny")
+    found = {number: (trial.state, trial.kind, trial.attempt) for number, trial in record.trials.items()}
+    assert found == {
+        0: ("complete", None, 1),
+        1: ("failed", "BUG", 0),
+        2: ("failed", "DIVERGED", 0),
+        3: ("complete", None, 1),
+        4: ("complete", None, 1),
+        5: ("complete", None, 1),
+        6: ("failed", "BUG", 0),
+        7: ("failed", "PREEMPTED", 2),
+    }
+    lost = [(event["trial"], event["kind"]) for event in events(command, "lost")]
+    assert lost == [(0, "PREEMPTED"), (3, "OOM"), (4, "HUNG"), (5, "PREEMPTED"), (7, "PREEMPTED"), (7, "PREEMPTED")]
+    begun = [event for event in events(command, "started") if event["trial"] in (0, 3, 4, 5)]
+    assert [event["epoch"] for event in begun] == [0, 1] * 4, "the second attempt goes on behind the first epoch"
+    assert all([report["epoch"] for report in record.trials[number].reports] == [1, 2, 3, 4] for number in (0, 3, 4, 5))
+    assert not Path("/proc", begun[4]["node"].split(":")[1]).exists(), "the process that was stopped is gone"
+    assert not list(command.folder("tiny").checkpoints.glob("*"))
+    assert "ValueError: on purpose" in command.folder("tiny").error_file(1).read_text()
+    client = MlflowClient(Home(command.home).tracking_uri)
+    experiment = client.get_experiment_by_name("tiny")
+    assert experiment is not None
+    runs = {run.data.tags.get("study.trial"): run for run in client.search_runs([experiment.experiment_id])}
+    assert len(runs) == 9
+    statuses = {number: runs[str(number)].info.status for number in record.trials}
+    assert {number for number, status in statuses.items() if status == "FAILED"} == {1, 2, 6, 7}
+    assert runs["7"].data.tags["failure_kind"] == "PREEMPTED"
+    assert "HUNG" in runs["4"].data.tags["study.lost.1"]
+
+
+@pytest.mark.slow
+def test_a_study_in_which_everything_fails_alike_stops_and_shows_why_once(command: Command) -> None:
+    faults = json.dumps({"trials": {str(number): "exception" for number in range(7)}})
+    done = command("run", "tiny.yaml", SABOTAGE=faults)
+    assert done.returncode == 1
+    assert done.stdout.count("ValueError: on purpose") <= 2, "the reason, and the end of one traceback"
+    assert "in happens" in done.stdout
+    assert len(command.load("tiny")[1].trials) == 3
+
+
+@pytest.mark.slow
+def test_the_memory_monitor_ends_a_greedy_trial_alone(command: Command) -> None:
+    """The node's memory is nearly full by one trial's doing: it is lost for want of memory, the study goes on."""
+    memory = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    total, available = (int(memory[key].split()[0]) for key in ("MemTotal", "MemAvailable"))
+    threshold = 1 - available / total + 0.15
+    given = ["--set", "search.trials=2", "--set", "search.confirm.top=0", "--set", "search.early_stopping.name=none"]
+    done = command(
+        *("run", "tiny.yaml", *given),
+        SABOTAGE=json.dumps({"trials": {"1": "greed"}}),
+        RAY_memory_usage_threshold=f"{threshold:.3f}",
+        RAY_memory_monitor_refresh_ms="50",
+    )
+    assert done.returncode == 0, done.stderr
+    assert {(event["trial"], event["kind"]) for event in events(command, "lost")} == {(1, "OOM")}
+    assert {trial.state for trial in command.load("tiny")[1].trials.values()} == {"complete"}
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_for_a_checkpoint_stops_the_study_and_costs_nothing(
+    command: Command, finished: Command
+) -> None:
+    done = command("run", "tiny.yaml", SABOTAGE=json.dumps({"trials": {"2": "full disk"}}))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "No space left on device" in done.stderr
+    assert "study resume tiny" in done.stderr
+    assert StudyRecord.load(command.folder("tiny").ledger_file).trials[2].state == "interrupted"
+    assert command("resume", "tiny").returncode == 0
+    assert computed(command.load("tiny")[1]) == computed(finished.load("tiny")[1])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)], capture_output=True)
+    if mount.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {mount.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
+    command: Command, finished: Command, small_disk: Path
+) -> None:
+    """Filled to the last byte in mid-study; resumed once there is room again."""
+    command = Command(small_disk / "home", command.work)
+    process = command.start("run", "tiny.yaml")
+    wait_for(command, lambda record: len(record.trials) > 2)
+    filler = small_disk / "filler"
+    subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4096"], capture_output=True, check=False)
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 1, err
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+    ledger = command.folder("tiny").ledger_file
+    before = ledger.read_bytes()
+    assert before.endswith(b"\n")
+    assert command("resume", "tiny").returncode == 1
+    assert ledger.read_bytes() == before
+    filler.unlink()
+    resumed = command("resume", "tiny")
+    assert resumed.returncode == 0, resumed.stderr
+    assert ledger.read_bytes().startswith(before)
+    assert computed(command.load("tiny")[1]) == computed(finished.load("tiny")[1])
+
+
+@pytest.mark.slow
+def test_a_driver_whose_study_was_taken_over_stops_without_writing(command: Command) -> None:
+    """As by a machine that shares the folder, after this one was out of reach for too long."""
+    process = command.start("run", "tiny.yaml", "--set", "train.epochs=200", "--set", "search.early_stopping={}")
+    wait_for(command, lambda record: any(trial.epochs for trial in record.trials.values()))
+    folder = command.folder("tiny")
+    other = Holder("other", "another kernel", "far", 7, time.time())
+    part = folder.path / "theirs"
+    part.write_text(json.dumps(asdict(other)))
+    part.replace(folder.path / "lease.json")
+    time.sleep(7)
+    before = folder.ledger_file.read_bytes()
+    _, err = process.communicate(timeout=100)
+    assert process.returncode == 1, err
+    assert "another driver took the study over: process 7 on far" in err
+    assert folder.ledger_file.read_bytes() == before
+    assert "another kernel" in (folder.path / "lease.json").read_text()
+    os.utime(folder.path / "lease.json", (0, 0))
+    assert StudyRecord.load(folder.ledger_file).state == "interrupted"
+
+
+def wait_for(command: Command, condition: Callable[[StudyRecord], bool]) -> None:
+    """Until a condition holds of the record of the study `tiny`."""
+    ledger = command.folder("tiny").ledger_file
+    deadline = time.monotonic() + 200
+    while not (ledger.exists() and condition(StudyRecord.load(ledger))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,47 @@
+"""A study of several data sets and methods, run for real: each trial gets its own, and the best comes out whole."""
+
+from collections.abc import Callable
+
+import pytest
+from command import Command
+from helpers import timeless
+
+from study import data
+from study.data import joint_fingerprint
+from study.export import exported
+from study.one_trial import run
+from study.ranking import ranked
+from study.training import Trial
+
+MIXED = [
+    "search.alternatives={method: {with_ce: {name: bias_con, cross_entropy: plain}}}",
+    "search.space={data.rho: {choices: [0.5, 0.9]}, method.name: {choices: [sup_con, with_ce]}, method.alpha: paper,"
+    " method.ce_weight: {choices: [0.5, 1.0]}}",
+    "search.baseline=null",
+    "search.enqueue=[{data.rho: 0.5, method.name: sup_con, method.alpha: 0.5},"
+    " {data.rho: 0.9, method.name: with_ce, method.alpha: 0.1, method.ce_weight: 0.5}]",
+    "search.trials=3",
+    "search.confirm.top=0",
+    "search.early_stopping={}",
+    "train.epochs=2",
+]
+
+
+@pytest.mark.slow
+def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Command]) -> None:
+    command = make_command()
+    done = command("run", "tiny.yaml", *(part for one in MIXED for part in ("--set", one)))
+    assert done.returncode == 0, done.stderr
+    spec, record = command.load("tiny")
+    loaded = data.load_all(spec.data_sections)
+    assert record.sessions[0]["data"] == joint_fingerprint(loaded)
+    trials = list(record.trials.values())
+    assert len(trials) == 3
+    for trial in trials:
+        config = spec.trial_config(trial.params, trial.seed)
+        again = timeless(Trial(config, loaded[data.key(config.data)], "cpu").run())
+        assert [one["val/accuracy"] for one in again] == [one["val/accuracy"] for one in trial.reports]
+    best = ranked(record, spec)[0]
+    written = exported(command.folder("tiny"), spec, record, best)
+    assert written.base == spec.trial_document({**best.trial.params, "train.seed": best.trial.seed})
+    assert timeless(run(written))[-1]["val/accuracy"] == best.value

@@ -1,0 +1,22 @@
+"""A home of its own for each test, and studies of published tables in it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from published_study import Course
+
+from study.home import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("STUDY_DATA", raising=False)
+    return Home.locate()
+
+
+@pytest.fixture
+def begin(home: Home) -> Callable[..., Course]:
+    """Begins the study of a table."""
+    return lambda table, *assignments, **given: Course(home, table, *assignments, **given)

@@ -1,0 +1,91 @@
+"""The study files of the papers' tables: each loads with each of its profiles and has every cell of its table."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import ROOT
+from ruamel.yaml import YAML
+
+from study import published
+from study.published import PublishedTable
+from study.reproduce.plan import belongs, places, planned
+from study.spec import StudySpec, load_study
+
+FOLDER = ROOT / "search_spaces"
+OVER_SPLITS = {"wcl-table3": 5}
+"""Tables whose cells are means over splits of the data, a configuration each."""
+
+
+def profiles(name: str) -> list[str]:
+    return list(YAML(typ="safe", pure=True).load(FOLDER / f"{name}.yaml").get("profiles") or {})
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of data that has the one file whose head says what a data set has: CLIP features of ImageNet-100."""
+    (tmp_path / "imagenet").mkdir()
+    np.savez(tmp_path / "imagenet" / "clip.npz", keys=np.array(["one"]), values=np.zeros((1, 512), np.float32))
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+
+
+def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:
+    """How many configurations of a study each cell of its table has."""
+    documents = [(params, spec.trial_document(params)) for params in planned(spec)]
+    found: Counter[tuple[str, str]] = Counter()
+    for place in places(table):
+        where = table.where(*place)
+        if where is not None:
+            found[place] = sum(belongs(where, *one) for one in documents)
+    return found
+
+
+@pytest.mark.parametrize("name", published.names())
+def test_the_whole_study_has_every_cell_that_the_project_can_have(name: str) -> None:
+    """Each is one configuration: its spread is over seeds."""
+    table, spec = published.load(name), load_study(name)
+    found = counts(table, spec)
+    assert spec.name == name
+    assert found
+    assert set(found.values()) == {OVER_SPLITS.get(name, 1)}
+    assert spec.search.early_stopping.name == "none"
+    assert spec.base["train"]["report_test"]
+    assert spec.search.replicates == (1 if name in OVER_SPLITS else table.trials or 3)
+
+
+@pytest.mark.parametrize(("name", "profile"), [(name, one) for name in published.names() for one in profiles(name)])
+def test_a_profile_has_some_of_the_cells_and_nothing_else(name: str, profile: str) -> None:
+    table, spec = published.load(name), load_study(name, profile=profile)
+    found = counts(table, spec)
+    assert max(found.values()) >= 1
+    whole = load_study(name)
+    assert len(list(planned(spec))) <= len(list(planned(whole)))
+    assert spec.epochs <= whole.epochs
+
+
+def test_what_a_user_brings_is_said_in_the_file() -> None:
+    for name in published.names():
+        if published.load(name).needs:
+            text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+            assert "study data list" in " ".join(text.replace("#", "").split()), name
+
+
+@pytest.mark.parametrize(
+    ("where", "params", "document", "expected"),
+    [
+        ({"method.alpha": 1}, {"method.alpha": 1.0}, {"method": {"alpha": 1.0}}, True),
+        ({"method.alpha": 0.1}, {"method.alpha": 1.0}, {"method": {"alpha": 1.0}}, False),
+        ({"method.name": "CE"}, {"method.name": "CE"}, {"method": {"name": "cross_entropy"}}, True),
+        ({"method.name": "cross_entropy"}, {"method.name": "CE"}, {"method": {"name": "cross_entropy"}}, True),
+        ({"method.name": "CE"}, {}, {"method": {"name": "cross_entropy"}}, False),
+        ({"method.epsilon": 0.5}, {}, {"method": {"name": "cross_entropy"}}, False),
+        ({"data.unlabelled": True}, {}, {"data": {"unlabelled": 1}}, False),
+        ({"data.rho": 0.99, "method.alpha": 1.0}, {}, {"data": {"rho": 0.99}, "method": {"alpha": 0.5}}, False),
+        ({}, {}, {}, True),
+    ],
+)
+def test_a_configuration_belongs_to_a_cell_by_its_values_and_labels(
+    where: dict[str, object], params: dict[str, object], document: dict[str, dict[str, object]], expected: bool
+) -> None:
+    assert belongs(where, params, document) == expected

@@ -1,0 +1,97 @@
+"""A space as a grid; what the samplers cannot search."""
+
+from itertools import islice
+
+import pytest
+from helpers import quickstart
+
+from study.errors import UserError
+from study.spec import StudySpec, grid
+from study.spec.schema import Domain
+
+
+def spec_of(sampler: str, space: str, *assignments: str) -> StudySpec:
+    return quickstart(f"search.sampler={sampler}", f"search.space={{{space}}}", "search.baseline=null", *assignments)
+
+
+@pytest.mark.parametrize(
+    ("domain", "whole", "expected"),
+    [
+        (Domain(choices=["b", None, 1.5]), False, ["b", None, 1.5]),
+        (Domain(low=0.1, high=0.5, step=0.1), False, [0.1, 0.2, 0.3, 0.4, 0.5]),
+        (Domain(low=0, high=1, step=0.4), False, [0.0, 0.4, 0.8]),
+        (Domain(low=32, high=128, step=48), True, [32, 80, 128]),
+        (Domain(low=2, high=5), True, [2, 3, 4, 5]),
+        (Domain(low=0.5, high=0.5), False, [0.5]),
+    ],
+)
+def test_the_values_of_a_key(domain: Domain, whole: bool, expected: list[object]) -> None:
+    found = grid.values(domain, whole)
+    assert found == expected
+    assert [type(one) for one in found] == [type(one) for one in expected]
+
+
+def test_cells_come_in_the_files_order_and_leave_out_what_does_not_apply() -> None:
+    space = spec_of(
+        "grid",
+        "train.optimizer: {choices: [sgd, adam]}, method.lambda: {low: 0, high: 1, step: 1}, "
+        "train.momentum: {choices: [0.5, 0.9], when: {train.optimizer: [sgd]}}",
+    ).space
+    assert list(grid.cells(space)) == [
+        {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.5},
+        {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.9},
+        {"train.optimizer": "sgd", "method.lambda": 1.0, "train.momentum": 0.5},
+        {"train.optimizer": "sgd", "method.lambda": 1.0, "train.momentum": 0.9},
+        {"train.optimizer": "adam", "method.lambda": 0.0},
+        {"train.optimizer": "adam", "method.lambda": 1.0},
+    ]
+    assert grid.count(space) == 6
+
+
+def test_a_large_grid_is_not_listed_to_be_counted() -> None:
+    steps = "{low: 0.0, high: 1.0, step: 0.001}"
+    space = spec_of("random", f"method.alpha: {steps}, method.lambda: {steps}, method.epsilon: {steps}").space
+    assert grid.count(space) == grid.MOST_CELLS + 1
+    assert len(list(islice(grid.cells(space), 5))) == 5
+
+
+STEPS = "{low: 0.0, high: 1.0, step: 0.001}"
+TWO = "search.metric=[val/accuracy, val/equalized_odds]"
+WHEN = "train.optimizer: {choices: [sgd, adam]}, train.momentum: {low: 0.5, high: 0.9, when: {train.optimizer: [sgd]}}"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "space", "given", "message"),
+    [
+        ("grid", "method.lambda: {low: 0.0, high: 1.0}", (), "method.lambda: the range 0.0 to 1.0 has no step"),
+        (
+            "grid",
+            "model.width: {low: 4, high: 64, log: true}",
+            (),
+            "model.width: the range 4 to 64 has no step",
+        ),
+        ("grid", f"method.alpha: {STEPS}, method.lambda: {STEPS}", (), "search.space: has more than 100000 cells"),
+        ("cmaes", "method.lambda: {low: 0.0, high: 1.0}", (TWO,), "search.sampler: 'cmaes' given for several metrics"),
+        ("cmaes", "method.epsilon: {choices: [0.0, 0.5]}", (), "search.space.method.epsilon: has choices"),
+        ("gp", WHEN, (), "search.space.train.momentum: is not in every trial, as gp needs it"),
+    ],
+)
+def test_what_a_sampler_cannot_search_is_told_at_load(
+    sampler: str, space: str, given: tuple[str, ...], message: str
+) -> None:
+    spec_of("random", space, *given)
+    with pytest.raises(UserError) as error:
+        spec_of(sampler, space, *given)
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("baseline", "expected"),
+    [("null", 6), ("{method.lambda: 0.5, method.epsilon: 0.1}", 6), ("{method.lambda: 0.6, method.epsilon: 0.1}", 7)],
+)
+def test_a_grid_without_a_number_of_trials_has_one_for_each_cell(baseline: str, expected: int) -> None:
+    cells = "search.space={method.lambda: {low: 0, high: 1, step: 0.5}, method.epsilon: {choices: [0.0, 0.1]}}"
+    given = (cells, f"search.baseline={baseline}", "search.trials=null")
+    assert quickstart("search.sampler=grid", *given).trials == expected
+    assert quickstart("search.sampler=random", *given).trials == 100

@@ -1,0 +1,166 @@
+"""The papers' ranges, declared beside the hyperparameters, and their configurations as first trials."""
+
+import pytest
+from helpers import quickstart
+
+from study import methods
+from study.errors import UserError
+from study.knobs import Searched
+from study.spec import StudySpec, load_study
+from study.spec.checks import fault
+
+BARE = ("search.baseline=null", "search.trials=50")
+
+
+def searching(space: str, *others: str) -> StudySpec:
+    return quickstart(*BARE, f"search.space={space}", *others)
+
+
+def refused(space: str, *others: str) -> str:
+    with pytest.raises(UserError) as problem:
+        searching(space, *others)
+    return str(problem.value)
+
+
+def values(spec: StudySpec, key: str) -> dict[str, object]:
+    domain = spec.search.space[key]
+    return domain.model_dump(exclude_defaults=True, exclude={"when"})
+
+
+def test_the_word_stands_for_the_declared_range() -> None:
+    spec = searching("{method.alpha: paper, method.lambda: {range: paper}, method.epsilon: paper}")
+    assert values(spec, "method.alpha") == {"low": 0.01, "high": 1.0, "log": True}
+    assert values(spec, "method.lambda") == {"low": 0.5, "high": 1.5}
+    assert values(spec, "method.epsilon") == {"low": 0.0, "high": 0.5}
+
+
+def test_what_the_file_gives_comes_first() -> None:
+    spec = searching("{method.alpha: {range: paper, low: 0.001}, method.lambda: {range: paper, low: 0, step: 0.5}}")
+    assert values(spec, "method.alpha") == {"low": 0.001, "high": 1.0, "log": True}
+    assert values(spec, "method.lambda") == {"low": 0, "high": 1.5, "step": 0.5}
+
+
+def test_methods_that_differ_give_the_range_that_holds_all() -> None:
+    """q of the generalised cross entropy must be above 0, that of learning from failure need not."""
+    q = "{method.name: {choices: [generalized_cross_entropy, learning_from_failure]}, method.q: {range: paper%s}}"
+    spec = searching(q % ", when: {method.name: [generalized_cross_entropy]}", "method.regulariser=none")
+    assert values(spec, "method.q") == {"low": 0.1, "high": 1.0}
+    found = refused(q % "", "method.regulariser=none")
+    assert "search.space.method.q: with method.name 'generalized_cross_entropy': 0.0 given, allowed is greater" in found
+
+
+def test_the_kernels_are_choices() -> None:
+    cclk = ("method.name=fair_cclk", "method.regulariser=none", "train.augmentation=crop_flip")
+    spec = searching("{method.kernel: paper, method.sigma2: paper}", *cclk)
+    assert set(spec.search.space["method.kernel"].ends()) == {"rbf", "laplacian", "linear", "cosine", "polynomial"}
+    assert values(spec, "method.sigma2") == {"low": 1.0, "high": 1000.0, "log": True}
+    assert "the papers' range has the choices" in refused("{method.kernel: {range: paper, low: 1}}", *cclk)
+
+
+@pytest.mark.parametrize(
+    ("domain", "words"),
+    [
+        ("method.alpha: {range: papers}", "search.space.method.alpha.range: 'papers' given. "),
+        (
+            "method.alpha: {range: paper, choices: [1.0]}",
+            "search.space.method.alpha: give either choices, or low",
+        ),
+        ("method.alpha: {range: paper, low: 2.0}", "search.space.method.alpha: low 2.0 is above high 1.0"),
+        ("method.alpha: {range: paper, step: 0.1}", "search.space.method.alpha: log and step exclude each other"),
+        (
+            "train.momentum: paper",
+            "search.space.train.momentum: 'paper' given, but no range is declared",
+        ),
+        ("method.alfa: paper", "search.space.method.alfa: unknown key. Did you mean 'method.alpha'?"),
+    ],
+)
+def test_a_range_that_cannot_be_is_told(domain: str, words: str) -> None:
+    assert words in refused(f"{{{domain}}}")
+
+
+def test_the_papers_configurations_are_first() -> None:
+    space = """{method.name: {choices: [eps_sup_info_nce, eps_sup_con, sup_con, cross_entropy]},
+        method.alpha: paper, method.lambda: paper, method.epsilon: paper}"""
+    spec = searching(space, "search.enqueue=papers")
+    loss = "method.name"
+    weak, strong = ({"method.alpha": a, "method.lambda": b} for a, b in ((0.1, 1.0), (0.03, 0.75)))
+    assert spec.search.enqueue == [
+        {loss: "eps_sup_info_nce", **strong, "method.epsilon": 0.5},
+        {loss: "eps_sup_con", **strong, "method.epsilon": 0.25},
+        {loss: "sup_con", **strong},
+        {loss: "cross_entropy", **strong},
+        {loss: "eps_sup_info_nce", **weak, "method.epsilon": 0.25},
+        {loss: "eps_sup_con", **weak, "method.epsilon": 0.25},
+        {loss: "sup_con", **weak},
+        {loss: "cross_entropy", **weak},
+    ]
+    assert all(spec.space.contains(one) for one in spec.search.enqueue)
+
+
+def test_those_outside_the_space_are_left_out() -> None:
+    spec = searching("{method.alpha: {low: 0.05, high: 1.0}, method.lambda: paper}", "search.enqueue=papers")
+    assert spec.search.enqueue == [{"method.alpha": 0.1, "method.lambda": 1.0}]
+    assert "none of their configurations is in" in refused(
+        "{method.alpha: {low: 0.5, high: 1.0}}", "search.enqueue=papers"
+    )
+    assert "none of their configurations is in" in refused(
+        "{train.momentum: {low: 0.5, high: 0.9}}", "search.enqueue=papers"
+    )
+
+
+def test_there_are_no_more_of_them_than_trials() -> None:
+    space = "{method.alpha: paper, method.lambda: paper}"
+    for trials in (1, 2, 3):
+        spec = quickstart(f"search.space={space}", "search.enqueue=papers", f"search.trials={trials}")
+        assert len(spec.search.enqueue) == trials - 1
+
+
+def test_other_keys_keep_the_value_of_the_file() -> None:
+    spec = searching("{method.alpha: paper, train.momentum: {low: 0.5, high: 0.95}}", "search.enqueue=papers")
+    assert [one["train.momentum"] for one in spec.search.enqueue] == [0.9, 0.9]
+    spec = searching("{method.alpha: paper, train.optimizer: {choices: [sgd, lars]}}", "search.enqueue=papers")
+    assert [one["train.optimizer"] for one in spec.search.enqueue] == ["sgd", "sgd"]
+
+
+def declared() -> list[tuple[str, str, Searched]]:
+    sections = [{"name": name} for name in methods.names()]
+    sections += [
+        {"name": "sup_con", key: value} for key, value in (("regulariser", "fair_kl"), ("adversary", "classifier"))
+    ]
+    return [
+        (one["name"], key, knob.searched)
+        for one in sections
+        for key, knob in methods.method_knobs(one).items()
+        if knob.searched
+    ]
+
+
+def test_what_is_declared_is_valid_and_holds_the_papers_values() -> None:
+    found = declared()
+    for name, key, note in found:
+        knob = methods.method_knobs({"name": name, "regulariser": "fair_kl", "adversary": "classifier"})[key]
+        ends = note.choices or (note.low, note.high)
+        assert not any(fault(knob, value) for value in (*ends, *note.paper)), (name, key)
+        assert all(note.low <= value <= note.high for value in note.paper if not note.choices)
+    keys = {key for _, key, _ in found}
+    assert keys >= {
+        "alpha",
+        "lambda",
+        "epsilon",
+        "tau_plus",
+        "beta",
+        "sigma2",
+        "temperature",
+        "kernel",
+        "q",
+        "clusters",
+    }
+
+
+def test_debias_all_searches_each_knob_over_the_methods_that_have_it() -> None:
+    spec = load_study("debias_all")
+    knobs = ("alpha", "lambda", "epsilon", "tau_plus", "beta", "sigma2")
+    assert {f"method.{knob}" for knob in knobs} < set(spec.search.space)
+    assert spec.space.condition("method.beta") == {"method.name": ["hard_negative_info_nce"]}
+    assert len(spec.space.condition("method.tau_plus")["method.name"]) == 3
+    assert spec.search.enqueue

@@ -1,0 +1,228 @@
+"""What is special to each sampler."""
+
+import math
+from typing import Any
+
+import pytest
+from helpers import quickstart
+from optuna.trial import TrialState
+
+from study.objective import Score
+from study.spec import StudySpec
+from study.sweep.sampler import Sampler, Told
+from study.sweep.samplers import cma_es, genetic
+from study.sweep.samplers.history import History
+
+SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
+BEST = {"method.alpha": 0.8, "method.lambda": 0.3}
+WORST = {"method.alpha": 0.0, "method.lambda": 1.0}
+TWO = "search.metric=[val/accuracy, val/equalized_odds]"
+
+
+def spec_of(sampler: str, *assignments: str) -> StudySpec:
+    given = assignments or (f"search.space={SPACE}",)
+    return quickstart(f"search.sampler={sampler}", "search.baseline=null", *given)
+
+
+def away(params: dict[str, Any]) -> float:
+    return math.dist([params[key] for key in BEST], list(BEST.values()))
+
+
+def score(*gains: float, violation: float = 0.0) -> Score:
+    return Score(gains, gains, violation)
+
+
+def complete(number: int, *gains: float, violation: float = 0.0) -> Told:
+    return Told(number, "complete", (), score(*gains, violation=violation))
+
+
+def searched(sampler: Sampler, trials: int, at: int = 0) -> list[dict[str, Any]]:
+    """Suggestions, each of which the sampler hears of before the next: the nearer to BEST the better."""
+    found = []
+    for number in range(at, at + trials):
+        params = sampler.ask(number)
+        assert params is not None
+        found.append(params)
+        sampler.tell(complete(number, -away(params)))
+    return found
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+SEARCHERS = [("tpe", 50), ("cmaes", 60), ("nsga2", 120), pytest.param("gp", 24, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("sampler", "trials"), SEARCHERS)
+def test_what_was_good_draws_the_search(sampler: str, trials: int) -> None:
+    found = [away(params) for params in searched(Sampler(spec_of(sampler)), trials)]
+    assert mean(found[-10:]) < 0.7 * mean(found[:10])
+
+
+class TestGrid:
+    SPEC = spec_of(
+        "grid", "search.space={method.lambda: {low: 0, high: 1, step: 1}, method.epsilon: {choices: [0.1, 0.0]}}"
+    )
+    CELLS = ((0.0, 0.1), (0.0, 0.0), (1.0, 0.1), (1.0, 0.0))
+
+    def test_gives_every_cell_once_in_the_files_order_and_then_none(self) -> None:
+        sampler = Sampler(self.SPEC)
+        found = [sampler.ask(number) for number in range(4)]
+        assert tuple(tuple(params.values()) for params in found if params) == self.CELLS
+        assert sampler.ask(4) is None
+        assert sampler.ask(4) is None
+
+    def test_leaves_out_what_was_given(self) -> None:
+        sampler = Sampler(self.SPEC)
+        sampler.adopt(0, {"method.lambda": 0, "method.epsilon": 0.1})
+        sampler.adopt(1, {"method.lambda": 1.0, "method.epsilon": 0.1})
+        found = [sampler.ask(number) for number in (2, 3, 4)]
+        assert found == [
+            {"method.lambda": 0.0, "method.epsilon": 0.0},
+            {"method.lambda": 1.0, "method.epsilon": 0.0},
+            None,
+        ]
+
+
+def test_sixteen_points_of_sobols_sequence_are_one_in_each_sixteenth_of_every_range() -> None:
+    sampler = Sampler(spec_of("qmc"))
+    found = [sampler.ask(number) for number in range(16)]
+    for key in BEST:
+        assert sorted(int(params[key] * 16) for params in found if params) == list(range(16))
+
+
+class TestCMA:
+    def test_a_generation_hears_nothing_of_what_was_given(self) -> None:
+        given = f"search.enqueue=[{{method.alpha: {WORST['method.alpha']}, method.lambda: {WORST['method.lambda']}}}]"
+        plain = Sampler(spec_of("cmaes"))
+        other = Sampler(spec_of("cmaes", f"search.space={SPACE}", given))
+        other.adopt(1000, WORST)
+        other.tell(complete(1000, 1.0))
+        assert searched(other, 20) == searched(plain, 20)
+
+    def test_a_trial_that_ends_after_its_generation_does_not_count(self) -> None:
+        plain, late = Sampler(spec_of("cmaes")), Sampler(spec_of("cmaes"))
+        for sampler in (plain, late):
+            sampler.ask(1000)
+        assert searched(late, 10) == searched(plain, 10)
+        late.tell(complete(1000, 1.0))
+        assert searched(late, 20, at=10) == searched(plain, 20, at=10)
+
+    def test_stopped_trials_rank_last_by_how_far_they_came(self) -> None:
+        ends = [
+            Told(0, "complete", (), score(0.1)),
+            Told(1, "pruned", [(1, score(0.2)), (4, score(0.3))]),
+            Told(2, "pruned", [(2, score(0.9))]),
+            Told(3, "complete", (), score(0.5)),
+            Told(4, "complete", (), score(0.9, violation=0.2)),
+            Told(5, "pruned", [(2, score(0.95))]),
+        ]
+        ranks = {end.number: cma_es._rank(end) for end in ends}
+        assert sorted(ranks, key=lambda number: ranks[number] or ()) == [3, 0, 4, 1, 5, 2]
+        assert cma_es._rank(Told(6, "failed", [(1, score(0.9))])) is None
+        assert cma_es._rank(Told(7, "pruned")) is None
+
+    def test_it_begins_again_where_it_has_converged(self) -> None:
+        found = searched(Sampler(spec_of("cmaes")), 1000)
+        wide = [number for number, params in enumerate(found) if away(params) > 0.1]
+        assert any(away(params) < 1e-9 for params in found)
+        assert len([number for number in wide if number > 300]) > 20
+
+    def test_one_range_is_enough(self) -> None:
+        sampler = Sampler(spec_of("cmaes", "search.space={method.lambda: {low: 0.0, high: 1.0}}"))
+        for number in range(12):
+            params = sampler.ask(number) or {}
+            sampler.tell(complete(number, -abs(params["method.lambda"] - 0.9)))
+        last = [sampler.ask(number) or {} for number in range(12, 20)]
+        assert mean([params["method.lambda"] for params in last]) > 0.6
+
+    def test_constants_alone_are_a_space_too(self) -> None:
+        sampler = Sampler(spec_of("cmaes", "search.space={method.lambda: {choices: [0.5]}}"))
+        assert sampler.ask(0) == {"method.lambda": 0.5}
+
+
+class TestGenetic:
+    @pytest.mark.parametrize("name", ["nsga2", "nsga3"])
+    def test_parents_are_the_best_of_all_before(self, name: str) -> None:
+        sampler = Sampler(spec_of(name, f"search.space={SPACE}", TWO))
+        for number in range(3 * genetic.POPULATION):
+            sampler.ask(number)
+            gain = float(number % 30)
+            sampler.tell(Told(number, "complete", (), Score((gain, -gain), (gain, gain), 0.0)))
+        assert isinstance(sampler._strategy, genetic.GeneticStrategy)
+        found = sorted(trial.values[0] for trial in sampler._strategy._parents)
+        assert found == sorted([*range(20, 30), *range(20, 30)])
+
+    def test_stopped_and_failed_trials_have_no_offspring(self) -> None:
+        sampler = Sampler(spec_of("nsga2"))
+        for number in range(2 * genetic.POPULATION):
+            sampler.ask(number)
+            sampler.tell(Told(number, "pruned" if number % 2 else "failed", [(1, score(1.0))]))
+        assert isinstance(sampler._strategy, genetic.GeneticStrategy)
+        assert sampler._strategy._parents == []
+
+    def test_a_key_that_some_parents_have_is_inherited(self) -> None:
+        space = "{train.optimizer: {choices: [adam, sgd]}, train.momentum: {low: 0.0, high: 0.99, when: \
+            {train.optimizer: [sgd]}}, method.lambda: {low: 0.0, high: 2.0}, method.alpha: {low: 0.0, high: 1.0}}"
+        sampler = Sampler(spec_of("nsga2", f"search.space={space}"))
+        known = set()
+        for number in range(genetic.POPULATION):
+            params = sampler.ask(number) or {}
+            known.add(params.get("train.momentum"))
+            sampler.tell(complete(number, float(number % 3)))
+        children = [sampler.ask(number) or {} for number in range(100, 160)]
+        inherited = [child["train.momentum"] in known for child in children if "train.momentum" in child]
+        assert 0.5 < mean([float(one) for one in inherited]) < 1.0
+
+
+class TestHistory:
+    def history(self, *given: str) -> History:
+        return History(spec_of("tpe", f"search.space={SPACE}", *given))
+
+    def fill(self, history: History, gains: list[tuple[float, ...]], violations: list[float] | None = None) -> History:
+        for number, gain in enumerate(gains):
+            history.adopt(number, WORST)
+            history.tell(complete(number, *gain, violation=violations[number] if violations else 0.0))
+        return history
+
+    def numbers(self, history: History, best: int, newest: int, pruned: bool = True) -> list[int]:
+        return [trial.number for trial in history.window(best, newest, pruned=pruned)]
+
+    def test_of_one_metric_the_best_that_keep_the_constraints_and_the_newest_are_seen(self) -> None:
+        gains = [(0.1,), (0.9,), (0.5,), (0.95,), (0.2,), (0.3,)]
+        history = self.fill(self.history(), gains, [0.0, 0.0, 0.0, 0.5, 0.0, 0.0])
+        assert self.numbers(history, 2, 1) == [1, 2, 5]
+
+    def test_of_several_metrics_those_are_seen_than_which_none_is_better(self) -> None:
+        history = self.fill(self.history(TWO), [(1, 1), (3, 0), (2, 2), (0, 3), (1, 2), (0, 0)])
+        assert self.numbers(history, 9, 1) == [1, 2, 3, 5]
+
+    def test_all_that_run_are_seen_and_stopped_ones_where_wanted(self) -> None:
+        history = self.fill(self.history(), [(0.1,), (0.9,)])
+        for number in (2, 3, 4):
+            history.adopt(number, BEST)
+        history.tell(Told(2, "pruned", [(1, score(0.3))]))
+        history.tell(Told(3, "failed"))
+        assert self.numbers(history, 1, 1) == [1, 2, 4]
+        assert self.numbers(history, 1, 1, pruned=False) == [1, 4]
+        assert history.trials[4].state == TrialState.RUNNING
+
+
+def test_the_same_parameters_are_not_tried_again_while_there_are_others() -> None:
+    sampler = Sampler(spec_of("random", "search.space={method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}}"))
+    found = [sampler.ask(number) for number in range(4)]
+    assert len({repr(one) for one in found}) == 4
+    assert sampler.ask(4) in found
+
+
+def test_constraints_keep_the_search_where_they_are_kept() -> None:
+    """The best is where the constraint is missed: alpha above one half."""
+    limited = Sampler(spec_of("tpe", f"search.space={SPACE}", "search.constraints=[val/equalized_odds <= 0.1]"))
+    inside = []
+    for number in range(40):
+        params = limited.ask(number) or {}
+        inside.append(params["method.alpha"] <= 0.5)
+        violation = max(0.0, params["method.alpha"] - 0.5)
+        limited.tell(complete(number, -away(params), violation=violation))
+    assert sum(inside[-15:]) > 10

@@ -1,0 +1,84 @@
+"""Which trials hang: by the study's usual epoch, and only while the driver itself was awake."""
+
+import pytest
+from helpers import Told, record
+
+from study.record import StudyRecord
+from study.sweep import hang
+from study.sweep.hang import Watch
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(hang.time, "monotonic", lambda: now[0])
+    return now
+
+
+def hangs_after(watch: Watch, clock: list[float], most: float = 2000.0) -> float:
+    """Seconds of silence until the trial `a`, which is looked at every second, is told."""
+    began = clock[0]
+    while not watch.hanging(["a"]):
+        clock[0] += 1.0
+        assert clock[0] - began < most
+    return clock[0] - began
+
+
+def test_nothing_is_known_at_first(clock: list[float]) -> None:
+    """Ten minutes to begin, and for the first epoch."""
+    watch = Watch(None, StudyRecord(), last=5)
+    assert hangs_after(watch, clock) == 601
+    watch.heard("a")
+    assert hangs_after(watch, clock) == 601
+
+
+@pytest.mark.parametrize(("epoch", "limit"), [(1.0, 61), (30.0, 301)])
+def test_ten_usual_epochs_and_a_minute_at_least(clock: list[float], epoch: float, limit: int) -> None:
+    watch = Watch(None, StudyRecord(), last=5)
+    for number, seconds in enumerate([epoch, epoch, 500.0], start=1):
+        watch.heard("a", number, seconds)
+    assert hangs_after(watch, clock) == limit
+
+
+def test_the_last_epoch_may_take_longer(clock: list[float]) -> None:
+    watch = Watch(None, StudyRecord(), last=5)
+    watch.heard("a", 4, 1.0)
+    assert hangs_after(watch, clock) == 601
+
+
+def test_a_resumed_study_knows_its_usual_epoch(clock: list[float]) -> None:
+    known = record(Told("search", [20.0, 20.0, None], metric="time/epoch"))
+    watch = Watch(None, known, last=5)
+    watch.heard("a", 1, 20.0)
+    assert hangs_after(watch, clock) == 201
+
+
+def test_a_limit_that_is_given_is_the_limit(clock: list[float]) -> None:
+    watch = Watch(7.0, StudyRecord(), last=5)
+    watch.heard("a", 4, 100.0)
+    assert hangs_after(watch, clock) == 8
+
+
+def test_a_trial_is_told_once_and_may_come_back(clock: list[float]) -> None:
+    watch = Watch(7.0, StudyRecord(), last=5)
+    hangs_after(watch, clock)
+    clock[0] += 3.0
+    assert watch.hanging(["a"]) == []
+    assert watch.hanging([]) == []
+    assert hangs_after(watch, clock) == 8
+
+
+def test_time_in_which_the_driver_slept_does_not_count(clock: list[float]) -> None:
+    watch = Watch(100.0, StudyRecord(), last=5)
+    assert watch.hanging(["a"]) == []
+    clock[0] += 5000.0
+    assert watch.hanging(["a"]) == []
+    assert hangs_after(watch, clock) == 96
+
+
+def test_who_reports_does_not_hang(clock: list[float]) -> None:
+    watch = Watch(7.0, StudyRecord(), last=100)
+    for epoch in range(1, 50):
+        clock[0] += 5.0
+        watch.heard("a", epoch, 5.0)
+        assert watch.hanging(["a", "b"]) == (["b"] if epoch == 3 else [])
