@@ -181,7 +181,9 @@ def _cloud(axes: Axes, points: np.ndarray, label: np.ndarray) -> None:
 
 def _tsne(features: np.ndarray) -> np.ndarray:
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     perplexity = min(30.0, (len(features) - 1) / 3)
-    found: np.ndarray = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
+    with threadpool_limits(1):  # the same picture on any number of cores; so few points are not faster on several
+        found: np.ndarray = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
     return found

@@ -98,7 +98,7 @@ def _budget(
 
 def _samples(record: StudyRecord) -> int | None:
     """How many samples an epoch of the first trial trained on: its speed times its time."""
-    first = next((trial.reports[0] for trial in record.trials.values() if trial.reports), {})
+    first: Mapping[str, Any] = next((trial.reports[0] for trial in record.trials.values() if trial.reports), {})
     figures = [first.get(name) for name in ("speed/images_per_second", "time/data", "time/training")]
     speed, *times = [figure for figure in figures if figure is not None] or [0.0]
     return round(speed * sum(times)) if len(times) == 2 else None

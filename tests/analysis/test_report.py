@@ -154,13 +154,14 @@ def test_a_folder_that_cannot_be_written(spec, writer, tmp_path):
 
 def test_a_failure_leaves_the_old_file(spec, writer, tmp_path, monkeypatch):
     (tmp_path / "report.html").write_text("old")
+    record = writer().record()
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
     with pytest.raises(UserError, match="No space left"):
-        write_report(spec, writer().record(), tmp_path)
+        write_report(spec, record, tmp_path)
     assert (tmp_path / "report.html").read_text() == "old"
     assert not list(tmp_path.rglob("*.part"))
 

@@ -62,15 +62,19 @@ def models(spec, writer, tmp_path_factory):
     return record, lambda number: folder / str(number)
 
 
-def test_models_are_looked_at(spec, models, tmp_path, monkeypatch):
-    monkeypatch.setattr("study.analysis.embedding.MOST", 60)
+def test_models_are_looked_at(spec, models):
     record, file = models
     found = embeddings(spec, record, file)
     assert [one.label for one in found] == ["baseline", "trial 1"]
     for one in found:
         assert one.split == "test"
         assert np.linalg.norm(one.features, axis=1) == pytest.approx(np.ones(len(one.target)), abs=1e-5)
-    page = write_report(spec, record, tmp_path, found)
+
+
+@pytest.mark.slow
+def test_a_report_shows_the_models(spec, models, tmp_path):
+    record, file = models
+    page = write_report(spec, record, tmp_path, embeddings(spec, record, file))
     assert "What the models learned" in page.read_text()
     assert {f"{name}.pdf" for name in MODEL_FIGURES} <= {path.name for path in (tmp_path / "figures").iterdir()}
 
