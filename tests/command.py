@@ -1,6 +1,7 @@
 """The `study` command as a user types it, in a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from study.spec import StudySpec
 
 @dataclass(frozen=True)
 class Command:
-    """The `study` command with a home of its own."""
+    """The `study` command with a home of its own; `patience` in seconds, after which a command is killed."""
 
     home: Path
     work: Path
+    patience: float = 240
 
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
         """Begin, in a process group of its own, as a shell would; with `SABOTAGE`, see `e2e/sabotage.py`."""
@@ -32,9 +34,17 @@ class Command:
         )
 
     def __call__(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        """Run to the end."""
+        """Run to the end.
+
+        Raises:
+            TimeoutExpired: it did not come to an end; it is killed with all that it started.
+        """
         process = self.start(*arguments, **environment)
-        out, err = process.communicate(timeout=240)
+        try:
+            out, err = process.communicate(timeout=self.patience)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def folder(self, name: str) -> StudyFolder:

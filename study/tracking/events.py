@@ -13,7 +13,19 @@ from study.tracking.progress import STUDY, Progress
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
-FOLDED = ("created", "opened", "extended", "trial", "started", "report", "ended", "tested", "untested", "closed")
+FOLDED = (
+    "created",
+    "opened",
+    "extended",
+    "trial",
+    "started",
+    "report",
+    "lost",
+    "ended",
+    "tested",
+    "untested",
+    "closed",
+)
 """Events that results depend on."""
 
 OF_AN_END = ("stopped_by", "failure", "failure_kind")

@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +45,7 @@ def test_each_fault_is_told_apart_and_what_can_be_helped_runs_again(command: Com
     """Killed, stopped, out of memory or with a broken GPU a trial goes on from its checkpoint; a bug or NaN ends it."""
     given = ["--set", "search.trials=8", "--set", "search.confirm.top=0", "--set", "search.early_stopping.name=none"]
     faults = json.dumps({"trials": FAULTS})
+    command = replace(command, patience=800)  # eight new processes, and a minute until the one that hangs is missed
     done = command("run", "tiny.yaml", *given, "--set", "resources={cpu: 1, hang: 60s}", SABOTAGE=faults)
     assert done.returncode == 0, done.stderr
     _, record = command.load("tiny")
