@@ -1,7 +1,8 @@
 """The `study` command with faults that really happen, told by the environment variable SABOTAGE as JSON.
 
 `driver`: [owner, method, n, "before" or "after"]: the driver dies of SIGKILL at the n-th call of that method.
-`trials`: what the process of a trial does in its first attempt (`always`: in each) once its second epoch was heard.
+`trials`: what the process of a trial does in its first attempt once its second epoch was heard, or with `always` in
+each attempt once its first was, before there is a checkpoint.
 Checkpoints are written after each epoch, however short it is.
 """
 
@@ -71,7 +72,8 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     def run(self: Trial, *arguments: Any) -> Iterator[dict[str, float]]:
         for count, metrics in enumerate(plain(self, *arguments), start=1):
             yield metrics
-            if count == 2 and fault and (job["attempt"] == 0 or fault.endswith("always")):
+            always = str(fault).endswith("always")
+            if fault and count == (1 if always else 2) and (always or job["attempt"] == 0):
                 happens(fault.removesuffix(" always"), self)
 
     worker.PAUSE = 0.0
