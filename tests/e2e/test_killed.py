@@ -87,6 +87,7 @@ def assert_nothing_was_lost(command: Command, name: str) -> None:
     assert not list(command.folder(name).checkpoints.glob("*"))
 
 
+@pytest.mark.timeout(600)
 def test_killed_three_times_a_study_ends_as_the_undisturbed_one(make_command: Callable[[], Command]) -> None:
     """In mid-trial, behind the note that it was taken up again, and between MLflow and the note of what that has."""
     command = make_command()

@@ -145,7 +145,7 @@ def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> 
 def test_plan_starts_nothing(finished: Command) -> None:
     before = sorted(path.name for path in finished.home.iterdir())
     document = json.loads(finished("plan", "tiny.yaml", "--set", "name=other", "--json").stdout)
-    assert document["trials"] == {"baseline": 1, "search": 6, "confirm": 4}
+    assert document["trials"] == {"baseline": 1, "search": 6, "replicate": 0, "confirm": 4}
     assert sorted(path.name for path in finished.home.iterdir()) == before
 
 
