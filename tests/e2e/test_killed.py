@@ -111,7 +111,7 @@ def test_killed_three_times_a_study_ends_as_the_undisturbed_one(make_command: Ca
         ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
