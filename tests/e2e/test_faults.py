@@ -39,7 +39,7 @@ def events(command: Command, *names: str) -> list[Event]:
     return [event for event in read(command.folder("tiny").ledger_file) if event["event"] in names]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_fault_is_told_apart_and_what_can_be_helped_runs_again(command: Command) -> None:
     """Killed, stopped, out of memory or with a broken GPU a trial goes on from its checkpoint; a bug or NaN ends it."""
