@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +48,13 @@ class Command:
             os.killpg(process.pid, signal.SIGKILL)
             raise
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def wait_for(self, name: str, condition: Callable[[StudyRecord], bool]) -> None:
+        """Until a condition holds of the record of a study."""
+        ledger, deadline = self.folder(name).ledger_file, time.monotonic() + self.patience
+        while not (ledger.exists() and condition(StudyRecord.load(ledger))):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
     def folder(self, name: str) -> StudyFolder:
         return StudyFolder(self.home / name)

@@ -140,7 +140,7 @@ def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
     """Filled to the last byte in mid-study; resumed once there is room again."""
     command = Command(small_disk / "home", command.work)
     process = command.start("run", "tiny.yaml")
-    wait_for(command, lambda record: len(record.trials) > 2)
+    command.wait_for("tiny", lambda record: len(record.trials) > 2)
     filler = small_disk / "filler"
     subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4096"], capture_output=True, check=False)
     _, err = process.communicate(timeout=200)
@@ -163,7 +163,7 @@ def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
 def test_a_driver_whose_study_was_taken_over_stops_without_writing(command: Command) -> None:
     """As by a machine that shares the folder, after this one was out of reach for too long."""
     process = command.start("run", "tiny.yaml", "--set", "train.epochs=200", "--set", "search.early_stopping={}")
-    wait_for(command, lambda record: any(trial.epochs for trial in record.trials.values()))
+    command.wait_for("tiny", lambda record: any(trial.epochs for trial in record.trials.values()))
     folder = command.folder("tiny")
     other = Holder("other", "another kernel", "far", 7, time.time())
     part = folder.path / "theirs"
@@ -178,12 +178,3 @@ def test_a_driver_whose_study_was_taken_over_stops_without_writing(command: Comm
     assert "another kernel" in (folder.path / "lease.json").read_text()
     os.utime(folder.path / "lease.json", (0, 0))
     assert StudyRecord.load(folder.ledger_file).state == "interrupted"
-
-
-def wait_for(command: Command, condition: Callable[[StudyRecord], bool]) -> None:
-    """Until a condition holds of the record of the study `tiny`."""
-    ledger = command.folder("tiny").ledger_file
-    deadline = time.monotonic() + 200
-    while not (ledger.exists() and condition(StudyRecord.load(ledger))):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

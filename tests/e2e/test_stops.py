@@ -29,7 +29,7 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
 ) -> None:
     """Stopped in mid-trial and resumed: the same trials with the same metrics, each once in MLflow, none running."""
     process = command.start("run", "tiny.yaml")
-    _wait_for(command, lambda record: len(record.trials) > 3 and record.trials[3].epochs > 0)
+    command.wait_for("tiny", lambda record: len(record.trials) > 3 and record.trials[3].epochs > 0)
     began = time.monotonic()
     if signum == signal.SIGINT:
         os.killpg(process.pid, signum)  # as a terminal does
@@ -84,14 +84,6 @@ def test_second_driver_is_refused(command: Command) -> None:
     assert "another process is running this study" in second.stderr
     assert folder.ledger_file.read_bytes() == before
     ledger.close()
-
-
-def _wait_for(command: Command, condition: Callable[[StudyRecord], bool]) -> None:
-    ledger = command.folder("tiny").ledger_file
-    deadline = time.monotonic() + 120
-    while not (ledger.exists() and condition(StudyRecord.load(ledger))):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def _course(command: Command) -> list[dict[str, Any]]:

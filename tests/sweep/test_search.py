@@ -14,6 +14,8 @@ from study.home import StudyFolder
 from study.ledger import Ledger, read
 from study.record import ENDED, StudyRecord, TrialRecord
 from study.run import _extend
+from study.spec import StudySpec
+from study.sweep.agenda import Job
 from study.sweep.early_stopping import early_stopping
 from study.sweep.search import Search
 
@@ -189,6 +191,19 @@ def test_what_has_no_search_is_not_extended(given: list[str], tmp_path: Path) ->
         _extend(StudyFolder(tmp_path), spec_of(*given), "+5")
 
 
+def with_gaps(path: Path, spec: StudySpec, values: list[tuple[float, float]]) -> StudyRecord:
+    """A study whose trials have these accuracies and equalized-odds gaps at every epoch."""
+    course = Course(path, spec)
+    for accuracy, gap in values:
+        job = course.agenda.next()
+        assert isinstance(job, Job)
+        course.agenda.started(job.trial.number, "here")
+        for epoch in range(1, spec.epochs + 1):
+            course.agenda.reported(job.trial.number, epoch, {"val/accuracy": accuracy, "val/equalized_odds": gap})
+    course.ledger.close()
+    return course.record
+
+
 def test_with_a_constraint_the_best_keeps_it(tmp_path: Path) -> None:
     spec = spec_of(
         "search.constraints=['val/equalized_odds <= 0.1']",
@@ -196,17 +211,9 @@ def test_with_a_constraint_the_best_keeps_it(tmp_path: Path) -> None:
         "search.confirm={top: 0}",
         "search.early_stopping={}",
     )
-    course = Course(tmp_path / "ledger.jsonl", spec)
-    values = [(0.5, 0.05), (0.9, 0.3), (0.7, 0.1), (0.6, 0.0)]
-    for _ in range(4):
-        job = course.agenda.next()
-        accuracy, gap = values[job.trial.number]  # type: ignore[union-attr]
-        course.agenda.started(job.trial.number, "here")  # type: ignore[union-attr]
-        for epoch in range(1, 5):
-            course.agenda.reported(job.trial.number, epoch, {"val/accuracy": accuracy, "val/equalized_odds": gap})  # type: ignore[union-attr]
-    course.ledger.close()
-    assert [one.trial.number for one in ranking.ranked(course.record, spec)] == [2, 3, 0, 1]
-    assert [one.trial.number for one in ranking.front(course.record, spec)] == [2]
+    record = with_gaps(tmp_path / "ledger.jsonl", spec, [(0.5, 0.05), (0.9, 0.3), (0.7, 0.1), (0.6, 0.0)])
+    assert [one.trial.number for one in ranking.ranked(record, spec)] == [2, 3, 0, 1]
+    assert [one.trial.number for one in ranking.front(record, spec)] == [2]
 
 
 def test_with_two_metrics_the_front_comes_first(tmp_path: Path) -> None:
@@ -217,14 +224,6 @@ def test_with_two_metrics_the_front_comes_first(tmp_path: Path) -> None:
         "search.early_stopping={}",
         "search.sampler=random",
     )
-    course = Course(tmp_path / "ledger.jsonl", spec)
-    values = [(0.5, 0.05), (0.9, 0.3), (0.7, 0.1), (0.6, 0.2)]
-    for _ in range(4):
-        job = course.agenda.next()
-        accuracy, gap = values[job.trial.number]  # type: ignore[union-attr]
-        course.agenda.started(job.trial.number, "here")  # type: ignore[union-attr]
-        for epoch in range(1, 5):
-            course.agenda.reported(job.trial.number, epoch, {"val/accuracy": accuracy, "val/equalized_odds": gap})  # type: ignore[union-attr]
-    course.ledger.close()
-    assert [one.trial.number for one in ranking.front(course.record, spec)] == [1, 2, 0]
-    assert [one.trial.number for one in ranking.ranked(course.record, spec)] == [1, 2, 0, 3]
+    record = with_gaps(tmp_path / "ledger.jsonl", spec, [(0.5, 0.05), (0.9, 0.3), (0.7, 0.1), (0.6, 0.2)])
+    assert [one.trial.number for one in ranking.front(record, spec)] == [1, 2, 0]
+    assert [one.trial.number for one in ranking.ranked(record, spec)] == [1, 2, 0, 3]
