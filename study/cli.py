@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study import __version__
+from study import __version__, cli_cluster
 from study.errors import Stopped, UserError
 
 if TYPE_CHECKING:
@@ -36,6 +36,13 @@ Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="App
 Rename = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
 More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on: so many more trials.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
+Address = Annotated[
+    str | None, typer.Option("--address", metavar="ADDR", help="Ray cluster, from within its network: auto, HOST:PORT.")
+]
+AnyAddress = Annotated[
+    str | None,
+    typer.Option("--address", metavar="ADDR", help="A cluster's: http://HEAD:8265 from outside."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
@@ -63,23 +70,34 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Show the v
 
 @app.command()
 def run(
-    spec: Spec, name: Rename = None, assignments: Set = None, profile: Profile = None, quiet: Quiet = False
+    spec: Spec,
+    name: Rename = None,
+    assignments: Set = None,
+    profile: Profile = None,
+    address: Address = None,
+    or_resume: Annotated[bool, typer.Option("--or-resume", help="Go on with it where it is there already.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Run a study on this machine. Example: study run quickstart --set search.trials=50"""
+    """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
     from study import run as running
     from study.home import Home
     from study.spec import load_study
 
-    _show(running.start(Home.locate(), load_study(spec, assignments or (), profile, name), _view(quiet)))
+    begin = running.start_or_resume if or_resume else running.start
+    _show(begin(Home.locate(), load_study(spec, assignments or (), profile, name), _view(quiet), address))
 
 
 @app.command()
-def resume(name: Name, trials: More = None, quiet: Quiet = False) -> None:
+def resume(name: Name, trials: More = None, address: AnyAddress = None, quiet: Quiet = False) -> None:
     """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
     from study import run as running
     from study.home import Home
 
-    _show(running.resume(Home.locate(), name, _view(quiet), trials))
+    if address and address.startswith("http"):
+        cli_cluster.resume(name, trials, address)
+        return
+
+    _show(running.resume(Home.locate(), name, _view(quiet), trials, address))
 
 
 @app.command()
@@ -135,18 +153,20 @@ def list_studies(as_json: Json = False) -> None:
 
 
 @app.command("status")
-def show_status(name: Name, as_json: Json = False) -> None:
+def show_status(name: Name, address: AnyAddress = None, as_json: Json = False) -> None:
     """Show a study's state, trials and best so far. Example: study status quickstart"""
-    from study import summary
+    from study import status, summary
     from study.home import Home
     from study.record import StudyRecord
 
+    if address:
+        cli_cluster.status(name, address, as_json)
+        return
     folder = Home.locate().find(name)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if as_json:
-        _print_json(summary.summary(spec, record))
+        _print_json(status.document(folder))
     else:
-        print("\n".join(summary.lines(spec, record)))
+        print("\n".join(summary.lines(folder.spec(), StudyRecord.load(folder.ledger_file))))
 
 
 @app.command()
@@ -231,6 +251,7 @@ def train(
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,S", help="Training seeds.")] = "0,1,2",
     name: Rename = None,
     assignments: Set = None,
+    address: Address = None,
     quiet: Quiet = False,
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
@@ -240,7 +261,7 @@ def train(
     from study.spec import load_study
 
     parsed = final.parse_seeds(seeds)
-    _show(running.train(Home.locate(), load_study(spec, assignments or ()), parsed, name, _view(quiet)))
+    _show(running.train(Home.locate(), load_study(spec, assignments or ()), parsed, name, _view(quiet), address))
 
 
 @data_app.command("list")
@@ -273,6 +294,9 @@ def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) ->
     from study.home import Home
 
     mlflow_ui.serve(Home.locate(), port)
+
+
+cli_cluster.add_to(app)
 
 
 def _view(quiet: bool) -> Any:

@@ -12,7 +12,7 @@ Events, each with `time` in seconds since the epoch:
 | trial | trial, stage, params, seed, repeats: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |
-| lost | trial, kind, reason, attempt, alone: its run was cut off and it waits to run again, for the `attempt`-th time |
+| lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
 | ended | trial, state, kind, reason: kind of failure where it failed |
 | tested | trial, metrics: the test split was read |
 | untested | trial, reason: it should have been, and could not |
@@ -51,9 +51,9 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not _lock(self._file, patience=0.5) or lease.elsewhere(_lease_file(path)):
+            if not _lock(self._file, patience=0.5) or lease.elsewhere(lease_file(path)):
                 raise TakenOver
-            self._lease = Lease(_lease_file(path))
+            self._lease = Lease(lease_file(path))
             self._size = _whole_lines(path)
             self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
         except TakenOver:
@@ -120,7 +120,7 @@ def read(path: Path) -> list[Event]:
 def is_open(path: Path) -> bool:
     """Whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
-        return not _lock(file) or lease.elsewhere(_lease_file(path)) is not None
+        return not _lock(file) or lease.elsewhere(lease_file(path)) is not None
 
 
 class Tail:
@@ -150,12 +150,12 @@ class Tail:
                 yield event
 
 
-def _lease_file(path: Path) -> Path:
+def lease_file(path: Path) -> Path:
     return path.with_name("lease.json")
 
 
 def _held(path: Path) -> str:
-    name, who = path.parent.name, lease.holder(_lease_file(path))
+    name, who = path.parent.name, lease.holder(lease_file(path))
     told = f"{name}: another process is running this study{f', {who}' if who else ''}; its state: study status {name}"
     if who is None or who.machine == lease.machine():
         return told

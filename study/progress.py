@@ -106,7 +106,7 @@ class Progress:
             return None
         self._working = self._working or time.monotonic()
         elapsed = time.monotonic() - self._working
-        todo = self._expected() - self._done()
+        todo = self.expected() - self._done()
         return todo * elapsed / done if elapsed > 1.0 else None
 
     def line(self) -> str:
@@ -145,7 +145,7 @@ class Progress:
     def _done(self) -> int:
         return sum(trial.epochs for trial in list(self._record.trials.values()))
 
-    def _expected(self) -> float:
+    def expected(self) -> float:
         """Epochs that the study will have run: a trial to come counts as much as the ended ones did."""
         spec = self._spec
         ended = [trial for trial in self._record.by_stage("baseline", "search", "replicate") if trial.ended is not None]
@@ -154,6 +154,19 @@ class Progress:
             return len(spec.final_seeds) * spec.epochs
         tries = self._configurations() * spec.search.replicates
         return tries * mean + confirm_trials(spec, self._configurations()) * spec.epochs
+
+
+def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:
+    """Epochs per minute of the drivers' work, and seconds to go at that pace (None once it is over).
+
+    None before the first epoch.
+    """
+    done = sum(trial.epochs for trial in record.trials.values())
+    if not done or not record.worked:
+        return None
+    rate = done / record.worked
+    todo = None if record.state == "complete" else max(0.0, Progress(spec, record).expected() - done) / rate
+    return {"epochs_per_minute": 60 * rate, "remaining": todo}
 
 
 COLOURS = {

@@ -31,6 +31,7 @@ class TrialRecord:
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
         attempt: how often it was lost before its end and had to run again.
+        losses: how often that was not because its node died.
         alone: it ran out of GPU memory, and runs again with a GPU to itself.
         reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
@@ -46,6 +47,7 @@ class TrialRecord:
     reason: str | None = None
     kind: Kind | None = None
     attempt: int = 0
+    losses: int = 0
     alone: bool = False
     node: str | None = None
     reports: list[Epoch] = field(default_factory=list)
@@ -167,6 +169,7 @@ class StudyRecord:
         trial = self.trials[event["trial"]]
         self._stop_clock(trial, event["time"])
         trial.state, trial.attempt, trial.alone = "waiting", event["attempt"], event.get("alone", trial.alone)
+        trial.losses += not event.get("node_died", False)
 
     def _report(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].reports.append(Epoch(event["epoch"], event["metrics"]))

@@ -1,5 +1,6 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from study import data, final, ranking
+from study.address import check_cluster
 from study.data import Dataset
 from study.errors import UserError
 from study.export import export
@@ -15,7 +17,7 @@ from study.ledger import Ledger, read
 from study.outcome import Outcome
 from study.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.local_ray import check_machine
+from study.sweep.ray_session import check_machine
 from study.tracking import Tracker, refresh
 
 
@@ -25,24 +27,61 @@ class View(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]: ...
 
 
-def start(home: Home, spec: StudySpec, view: View) -> Outcome:
+def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
     """Run a new study.
+
+    Args:
+        address: of the Ray cluster that its trials run on, see `study.address`; None: this machine.
 
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded, and nothing is
-            left behind; or Ray cannot start, and `study resume` tries again.
+            left behind; or Ray cannot start or be reached, and `study resume` tries again.
     """
     home.check_new(spec.name)
-    check_machine(spec.resources)
+    _check_place(spec, address)
     datasets = data.load_all(spec.data_sections)
-    return _run(home, home.create(spec), datasets, view)
+    return _run(home, home.create(spec), datasets, view, address)
 
 
-def resume(home: Home, name: str, view: View, trials: str | None = None) -> Outcome:
+def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+    """Run a new study, or go on with it if it is there: for a job that its queue starts again. A complete one stays.
+
+    Raises:
+        UserError: see `start`; or another study has its name.
+    """
+    there = next((folder for folder in home.studies() if folder.name == spec.name), None)
+    if there is None:
+        return start(home, spec, view, address)
+    if there.spec().hash != spec.hash:
+        raise UserError(
+            f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
+        )
+    record = StudyRecord.load(there.ledger_file)
+    if record.state == "complete" and not Tracker(home, there, spec).is_behind:
+        return Outcome(there, spec, record, None)
+    return resume(home, spec.name, view, address=address)
+
+
+def _check_place(spec: StudySpec, address: str | None) -> None:
+    """Refuse a trial that could never be placed, a cluster that is not to be spoken to, and a home that would end with
+    a job: it runs in a folder of Ray's."""
+    if address is None:
+        check_machine(spec.resources)
+        return
+    check_cluster(address)
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and not os.environ.get("STUDY_HOME"):
+        raise UserError(
+            "STUDY_HOME: is not set on this cluster. It has to name a folder that all its nodes share, in the "
+            "environment of its head, or by the variable of that name in this shell and: study submit --env STUDY_HOME"
+        )
+
+
+def resume(home: Home, name: str, view: View, trials: str | None = None, address: str | None = None) -> Outcome:
     """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
     Args:
         trials: how many more configurations the search tries, as `+50`, also if it was complete.
+        address: as for `start`; it need not be where the study ran before.
 
     Raises:
         UserError: there is no such study, it is complete and all in MLflow, or it runs; or it cannot be extended.
@@ -50,11 +89,11 @@ def resume(home: Home, name: str, view: View, trials: str | None = None) -> Outc
     folder = home.find(name)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
-        check_machine(spec.resources)
+        _check_place(spec, address)
         record = _extend(folder, spec, trials)
     if record.state != "complete" or trials is not None:
-        check_machine(spec.resources)
-        return _run(home, folder, data.load_all(spec.data_sections), view)
+        _check_place(spec, address)
+        return _run(home, folder, data.load_all(spec.data_sections), view, address)
     tracker = Tracker(home, folder, spec)
     if not tracker.is_behind:
         raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
@@ -88,16 +127,18 @@ def _extend(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
         ledger.close()
 
 
-def train(home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, view: View) -> Outcome:
+def train(
+    home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, view: View, address: str | None = None
+) -> Outcome:
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
     spec = final.final_study(spec, seeds, name)
-    check_machine(spec.resources)
+    _check_place(spec, address)
     datasets = data.load_all(spec.data_sections)
-    return _run(home, final.extend(home, spec), datasets, view)
+    return _run(home, final.extend(home, spec), datasets, view, address)
 
 
 def report(home: Home, name: str, out: Path | None = None) -> tuple[Path, str | None]:
@@ -116,7 +157,7 @@ def report(home: Home, name: str, out: Path | None = None) -> tuple[Path, str | 
     return page, None if out else refresh(home, folder, _report_files(folder))
 
 
-def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View) -> Outcome:
+def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> Outcome:
     from study.sweep.driver import drive
 
     spec, ledger = folder.spec(), Ledger(folder.ledger_file)
@@ -126,7 +167,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
         tracker.start()
         try:
             with suppress(KeyboardInterrupt), view(spec, record):
-                drive(folder, spec, datasets, ledger, record)
+                drive(folder, spec, datasets, ledger, record, address)
             files = _outputs(folder, spec, record) if record.state == "complete" else {}
         finally:
             if ledger.is_taken_over:

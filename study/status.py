@@ -3,10 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-from study import ranking
+from study import progress, ranking, summary
 from study.errors import UserError
-from study.home import Home
+from study.home import Home, StudyFolder
 from study.record import StudyRecord
+
+
+def document(folder: StudyFolder) -> dict[str, Any]:
+    """A study's summary and, where it has begun, its pace."""
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    return {**summary.summary(spec, record), "pace": progress.pace(spec, record)}
 
 
 def overview(home: Home) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "constraints": spec.search.constraints,
         "trials": record.counts(),
         "epochs": sum(trial.epochs for trial in record.trials.values()),
+        "lost": sum(trial.attempt for trial in record.trials.values()),
         "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
     }
     if spec.final_seeds is not None:

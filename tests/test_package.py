@@ -30,7 +30,21 @@ ALLOWED = {
     "home": {"errors", "ledger", "spec"},
     "provenance": set(),
     "published": {"errors"},
-    "sweep": {"data", "errors", "home", "ledger", "objective", "provenance", "ranking", "record", "spec", "training"},
+    "address": {"errors"},
+    "cluster": {"address", "errors", "home", "spec"},
+    "sweep": {
+        "address",
+        "data",
+        "errors",
+        "home",
+        "ledger",
+        "objective",
+        "provenance",
+        "ranking",
+        "record",
+        "spec",
+        "training",
+    },
     "summary": {"ranking", "record", "spec"},
     "tracking": {"errors", "home", "ledger", "ranking", "record", "spec", "summary"},
     "analysis": {"data", "errors", "home", "objective", "ranking", "record", "spec", "summary", "training"},
@@ -38,7 +52,7 @@ ALLOWED = {
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""
 
 LIBRARIES = {
-    "ray": {"sweep"},
+    "ray": {"cluster", "sweep"},
     "mlflow": {"tracking"},
     "optuna": {"analysis", "sweep"},
     "matplotlib": {"analysis"},

@@ -7,14 +7,15 @@ from pathlib import Path
 from study.errors import UserError, nearest
 
 
-def shipped() -> dict[str, Path]:
-    """The study files that come with the project, by name.
-
-    In a checkout they lie in `search_spaces/` beside the package, in an installed wheel inside it.
-    """
+def shipped_folder() -> Path:
+    """Where the study files of the project are: in a checkout beside the package, in an installed wheel inside it."""
     package = Path(str(files("study")))
-    folder = next(path for path in (package / "search_spaces", package.parent / "search_spaces") if path.is_dir())
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return next(path for path in (package / "search_spaces", package.parent / "search_spaces") if path.is_dir())
+
+
+def shipped() -> dict[str, Path]:
+    """The study files that come with the project, by name."""
+    return {path.stem: path for path in sorted(shipped_folder().glob("*.yaml"))}
 
 
 def find(spec: str) -> Path:

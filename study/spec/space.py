@@ -48,6 +48,11 @@ class Space:
         """What trials can have for the `structure` keys, each combination once."""
         return self._cases([key for key in self.domains if key in self.structure], {})
 
+    def sometimes(self) -> list[str]:
+        """The keys that only some trials are given."""
+        cases = list(self.cases())
+        return [key for key in self.domains if not all(self.applies(key, case) for case in cases)]
+
     def condition(self, key: str) -> dict[str, list[Any]]:
         """Where a key is searched: for each `structure` key that matters, the values with which it can be."""
         cases = list(self.cases())

@@ -1,6 +1,7 @@
 """The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,16 @@ from study.sweep.hang import Watch
 
 
 class JobSearcher(Searcher):
-    """Hands the agenda's jobs to Tune."""
+    """Hands the agenda's jobs to Tune, as many at once as there are slots."""
 
-    def __init__(self, agenda: Agenda, folder: StudyFolder) -> None:
+    def __init__(self, agenda: Agenda, folder: StudyFolder, slots: Callable[[], int]) -> None:
         super().__init__()
-        self._agenda, self._folder = agenda, folder
+        self._agenda, self._folder, self._slots = agenda, folder, slots
+        self._under_way: set[str] = set()
 
     def suggest(self, trial_id: str) -> Any:
+        if len(self._under_way) >= self._slots():
+            return None
         job = self._agenda.next()
         if job is None:
             return None
@@ -40,14 +44,16 @@ class JobSearcher(Searcher):
             "attempt": trial.attempt,
             "alone": trial.alone,
             "heard": trial.epochs,
-            "document": self._agenda.spec.trial_document(params),
+            "document": json.dumps(self._agenda.spec.trial_document(params)),  # Tune copies and flattens what is nested
             "checkpoint": str(folder.checkpoint_file(trial.number)),
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
         }
+        self._under_way.add(trial_id)
         return {**params, "job": work}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Nothing: the scheduler hears of every end."""
+        """Its slot is free; what came of it the scheduler hears."""
+        self._under_way.discard(trial_id)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the ledger is the memory, Tune's snapshots are never read."""
@@ -70,6 +76,8 @@ class ReportingScheduler(FIFOScheduler):
         self._agenda, self._folder = agenda, folder
         self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._hung: set[str] = set()
+        self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
+        self._begun: set[str] = set()
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
         """Tune asks in each round of its loop."""
@@ -77,11 +85,16 @@ class ReportingScheduler(FIFOScheduler):
         for name in self._watch.hanging(running):
             self._hung.add(name)
             ray.kill(running[name].temporary_state.ray_actor)  # Tune hears of it as of any process that dies
+        for trial in running.values():
+            self._begin(trial)
         return super().choose_trial_to_run(tune_controller)
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
         job, agenda = trial.config["job"], self._agenda
         number, record = job["trial"], agenda.record.trials[job["trial"]]
+        if "node" in result:
+            self._nodes[_actor(trial)] = result["node"]
+            self._begun.add(trial.trial_id)
         self._watch.heard(trial.trial_id, result.get("epoch"), result.get("metrics/time/epoch"))
         if agenda.stopping or job["attempt"] != record.attempt:
             return str(TrialScheduler.STOP)
@@ -92,11 +105,20 @@ class ReportingScheduler(FIFOScheduler):
         elif "diverged" in result:
             agenda.failed(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
         elif "epoch" in result:
+            self._begin(trial)
             goes_on = agenda.reported(number, result["epoch"], metrics)
         elif record.state != "running":
             goes_on = agenda.started(number, result["node"], result["behind"], result.get("note"))
         self._tidy(number)
         return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
+
+    def _begin(self, trial: TuneTrial) -> None:
+        """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
+        job, node = trial.config["job"], self._nodes.get(_actor(trial))
+        current = job["attempt"] == self._agenda.record.trials[job["trial"]].attempt and not self._agenda.stopping
+        if job["kind"] == "train" and not job["heard"] and node and current and trial.trial_id not in self._begun:
+            self._begun.add(trial.trial_id)
+            self._agenda.started(job["trial"], node)
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
@@ -166,6 +188,12 @@ class AgendaStopper(Stopper):
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return NoopStopper, ()  # see JobSearcher.save
+
+
+def _actor(trial: TuneTrial) -> str:
+    """The process that a trial runs in."""
+    actor: Any = trial.temporary_state.ray_actor
+    return str(actor._actor_id.hex())
 
 
 def _error_of(trial: TuneTrial) -> BaseException:

@@ -151,8 +151,9 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state in ENDED:
             return
-        if failure.may_run_again(trial, self.spec, before=trial.attempt):
+        if failure.may_run_again(trial, self.spec, before=trial.losses):
             told = {"kind": failure.kind, "reason": failure.reason, "alone": failure.alone or None}
+            told["node_died"] = failure.node_died or None
             self._write("lost", trial=number, attempt=trial.attempt + 1, **told)
             self._unfinished.append(trial)
             return

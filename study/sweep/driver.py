@@ -1,6 +1,5 @@
 """Runs a study through Ray Tune to its end, or until it is stopped."""
 
-import math
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -17,11 +16,16 @@ from study.record import ENDED, StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
-from study.sweep.local_ray import local_ray
+from study.sweep.ray_session import Slots, ray_session
 
 
 def drive(
-    folder: StudyFolder, spec: StudySpec, datasets: Mapping[str, Dataset], ledger: Ledger, record: StudyRecord
+    folder: StudyFolder,
+    spec: StudySpec,
+    datasets: Mapping[str, Dataset],
+    ledger: Ledger,
+    record: StudyRecord,
+    address: str | None = None,
 ) -> None:
     """Run a study, or go on with one, until it is complete or stopped.
 
@@ -32,9 +36,10 @@ def drive(
         datasets: those of `spec.data_sections`, by `data.key`.
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
+        address: of the cluster that trials run on; None: this machine.
 
     Raises:
-        UserError: the data are not those that the study began with, or Ray cannot start.
+        UserError: the data are not those that the study began with, or Ray cannot start, or the cluster be used.
         Stopped: there is no room on the disk, or another driver took the study over.
     """
     if record.state == "running":  # the last driver died without a word
@@ -48,8 +53,8 @@ def drive(
     _tidy(folder, record)
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
-        with local_ray(), _stopped_by_signals(agenda):  # in this order: Ray sets a handler for SIGTERM
-            _tune(agenda, folder, datasets)
+        with ray_session(address, folder.path), _stopped_by_signals(agenda):  # so, as Ray sets a handler for SIGTERM
+            _tune(agenda, folder, datasets, grows=address is not None)
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, record)
     except CannotGoOn as trouble:
@@ -66,7 +71,7 @@ def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
         path.unlink()
 
 
-def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) -> None:
+def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], grows: bool) -> None:
     import ray
     from ray import tune
 
@@ -77,15 +82,15 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
     work = tune.with_parameters(run_job, datasets=shared)
+    slots = Slots(ray.cluster_resources, spec.resources, spec.search.concurrency, grows=grows)
     bundles = {alone: _bundle(spec, alone) for alone in (False, True)}
     tuner = tune.Tuner(
         tune.with_resources(work, lambda config: tune.PlacementGroupFactory([bundles[config["job"]["alone"]]])),
         tune_config=tune.TuneConfig(
             metric=None,
-            search_alg=JobSearcher(agenda, folder),
+            search_alg=JobSearcher(agenda, folder, slots),
             scheduler=ReportingScheduler(agenda, folder),
             num_samples=-1,
-            max_concurrent_trials=_slots(spec),
             reuse_actors=True,
             trial_dirname_creator=lambda trial: "{kind}-{trial:05d}".format(**trial.config["job"]),
         ),
@@ -104,15 +109,6 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset]) 
 def _bundle(spec: StudySpec, alone: bool) -> dict[str, float]:
     """What Ray sets aside for a job; `alone`: on its GPU."""
     return {"CPU": spec.resources.cpu, "GPU": max(1.0, spec.resources.gpu) if alone else spec.resources.gpu}
-
-
-def _slots(spec: StudySpec) -> int:
-    """How many trials run at once: as many as the resources allow, or fewer where the study says so."""
-    import ray
-
-    there, wanted = ray.cluster_resources(), _bundle(spec, alone=False)
-    fits = min(math.floor(there.get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items() if amount > 0)
-    return max(1, min(fits, spec.search.concurrency or fits))
 
 
 @contextmanager

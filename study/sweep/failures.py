@@ -9,6 +9,12 @@ from study.spec import StudySpec
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the file system says when there is no room left for a file."""
 
+NODES = 100
+"""Attempts of one trial after which a dead node is a failure like any other: perhaps the trial is what kills them."""
+
+NODE_DIED = "because its node has died"
+"""What Ray says of a process whose node went away."""
+
 GPU_FULL = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 HOST_FULL = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 GPU_BROKEN = ("CUDA error", "cuDNN error", "CUBLAS_STATUS", "CUFFT_STATUS", "NCCL error")
@@ -23,14 +29,19 @@ class Failure:
         kind: PREEMPTED: its process or node died, or its GPU is in no state to go on; OOM: out of memory; HUNG: it did
             not report for too long; DIVERGED: its loss or metric is no number; BUG: an exception in its code.
         alone: it was the GPU's memory; with the whole GPU to itself the trial may fit.
+        node_died: with the trial on it, which is no fault of the trial's.
     """
 
     kind: Kind
     reason: str
     alone: bool = False
+    node_died: bool = False
 
     def may_run_again(self, trial: TrialRecord, spec: StudySpec, before: int) -> bool:
-        """Whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a GPU."""
+        """Whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a GPU;
+        on machines that come and go, `NODES`."""
+        if self.node_died:
+            return trial.attempt < NODES
         if self.kind in ("DIVERGED", "BUG") or before >= spec.search.retries:
             return False
         return not self.alone or (not trial.alone and spec.resources.gpu < 1)
@@ -56,6 +67,8 @@ def failure(error: BaseException) -> Failure:
         return Failure("OOM", reason)
     if any(sign in text for sign in GPU_BROKEN):
         return Failure("PREEMPTED", reason)
+    if isinstance(cause, exceptions.NodeDiedError) or NODE_DIED in text:
+        return Failure("PREEMPTED", "its node died", node_died=True)
     if isinstance(cause, exceptions.RayActorError) and not cause.actor_init_failed:
         return Failure("PREEMPTED", "its process died")
     if isinstance(cause, exceptions.RayError) and not isinstance(cause, exceptions.RayActorError):

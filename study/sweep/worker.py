@@ -1,5 +1,6 @@
 """What a worker process runs: one job, reporting to Ray Tune."""
 
+import json
 import os
 import socket
 from collections.abc import Mapping
@@ -19,13 +20,13 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
 
     Args:
         config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
-            complete sections), `model` (path of the weights to write or read, None for neither), `checkpoint` (path of
-            the state to go on from and to keep) and `heard` (epochs that the study knows of).
+            complete sections as JSON), `model` (path of the weights to write or read, None for neither), `checkpoint`
+            (path of the state to go on from and to keep) and `heard` (epochs that the study knows of).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
     """
     job = config["job"]
-    trial_config = TrialConfig.from_document(job["document"])
+    trial_config = TrialConfig.from_document(json.loads(job["document"]))
     dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
     trial = Trial(trial_config, dataset)
     if job["kind"] == "test":
@@ -34,7 +35,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
         return
     checkpoint = Path(job["checkpoint"])
     behind, note = _goes_on_behind(trial, checkpoint, job["heard"])
-    tune.report({"node": f"{socket.gethostname()}:{os.getpid()}", "behind": behind, "note": note})
+    tell_start(job["heard"], behind, note)
     try:
         for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE), start=behind + 1):
             if epoch == trial.config.train.epochs and job["model"]:
@@ -42,6 +43,20 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
             tune.report({"epoch": epoch, "metrics": metrics})
     except Diverged as diverged:
         tune.report({"diverged": str(diverged)})
+
+
+def tell_start(heard: int, behind: int = 0, note: str | None = None) -> None:
+    """Report that a trial begins, where the driver cannot know where or behind which epoch: in a process's first job,
+    and for a trial that had reported before. A report costs as much as a very short trial.
+    """
+    global _known
+    if heard or note or not _known:
+        tune.report({"node": f"{socket.gethostname()}:{os.getpid()}", "behind": behind, "note": note})
+        _known = True
+
+
+_known = False
+"""Whether the driver knows of this process."""
 
 
 def _goes_on_behind(trial: Trial, checkpoint: Path, heard: int) -> tuple[int, str | None]:

@@ -43,7 +43,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str) -> dict[str,
     from study.tracking import Tracker
 
     def job(config: dict[str, Any], **_: Any) -> None:
-        tune.report({"node": "here"})
+        worker.tell_start(heard=0)
         for report in range(1, reports + 1):
             time.sleep(seconds / reports)
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
@@ -55,12 +55,12 @@ def study(trials: int, reports: int, seconds: float, tracking: str) -> dict[str,
     spec = load_study("quickstart", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
     home = Home.locate()
     folder = home.create(spec)
-    dataset, ledger = data.load(spec.base["data"]), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.fold(read(folder.ledger_file))
     tracker = Tracker(home, folder, spec) if tracking != "none" else None
     if tracker:
         tracker.start()
-    drive(folder, spec, dataset, ledger, record)
+    drive(folder, spec, datasets, ledger, record)
     drained = time.perf_counter()
     if tracker and (trouble := tracker.finish()):
         raise SystemExit(trouble)
@@ -193,6 +193,7 @@ def main() -> None:
     parser.add_argument("part", choices=["empty", "reports", "growth", "steady"])
     parser.add_argument("--trials", type=int, default=None)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", default="", help="the cases whose names hold this; the callback takes minutes each")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     process = None
@@ -222,13 +223,14 @@ def main() -> None:
         size = {"trials": given.trials or 60, "reports": 4, "seconds": 2.0}
         cases = {"study, SQLite": {"way": "study", **size}}
         keys = ["wall", "drain"]
+    cases = {name: one for name, one in cases.items() if given.only in name}
     try:
         found = rounds(cases, given.repeats)
     finally:
         if process:
             process.terminate()
     if given.part == "steady":
-        for one in found["study, SQLite"]:
+        for one in found.get("study, SQLite", []):
             one["overhead"] = 1 - size["trials"] * 2.0 / (2 * one["wall"])
         keys.append("overhead")
     print(json.dumps(found) if given.json else table(found, keys))

@@ -1,6 +1,7 @@
 """`study run` from the file to the outputs, and what each store says afterwards."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -179,3 +180,15 @@ def test_train_exported_file_on_seeds(finished: Command) -> None:
 
 def _timeless(metrics: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in timeless([metrics])[0].items() if name != "epoch"}
+
+
+def test_as_many_trials_run_at_once_as_fit(make_command: Callable[[], Command]) -> None:
+    command = make_command()
+    given = ["resources.cpu=0.5", "search.concurrency=2", "search.confirm={top: 0}", "search.early_stopping={}"]
+    done = command("run", "tiny.yaml", *(word for one in given for word in ("--set", one)))
+    assert done.returncode == 0, done.stderr
+    at_once, most = 0, 0
+    for event in read(command.folder("tiny").ledger_file):
+        at_once += {"started": 1, "ended": -1}.get(event["event"], 0)
+        most = max(most, at_once)
+    assert most == 2

@@ -59,6 +59,8 @@ def test_a_bug_is_told_by_its_exception() -> None:
         (Failure("OOM", ""), 2, 0, False),
         (Failure("DIVERGED", ""), 0, 0, False),
         (Failure("BUG", ""), 0, 0, False),
+        (Failure("PREEMPTED", ""), 2, 0, False),
+        (Failure("PREEMPTED", "", node_died=True), 2, 0, True),
         (Failure("OOM", "", alone=True), 0, 0.5, True),
         (Failure("OOM", "", alone=True), 0, 1, False),
     ],
@@ -86,3 +88,9 @@ def test_a_full_disk_is_no_failure_of_the_trial(number: int) -> None:
     assert full_disk(wrapped) is full
     assert full_disk(OSError(errno.EACCES, "no")) is None
     assert full_disk(raised(ValueError())) is None
+
+
+def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> None:
+    died = Failure("PREEMPTED", "", node_died=True)
+    assert died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=99), quickstart(), before=0)
+    assert not died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=100), quickstart(), before=0)

@@ -2,16 +2,17 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import optuna
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.storages import InMemoryStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from study.spec import StudySpec
 from study.sweep.samplers.history import History
 from study.sweep.samplers.strategy import Strategy
 
@@ -94,17 +95,34 @@ class RandomStrategy(OptunaStrategy):
         return RandomSampler(seed=seed)
 
 
+class AllKeys(TPESampler):
+    """TPE of keys that every trial has, which Optuna would look for in every trial that it sees."""
+
+    def __init__(self, seed: int, domains: Mapping[str, BaseDistribution]) -> None:
+        super().__init__(seed=seed, multivariate=True, constant_liar=True)
+        self._domains = {key: one for key, one in sorted(domains.items()) if not one.single()}
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        return self._domains
+
+
 class TPEStrategy(OptunaStrategy):
     """Tree-structured Parzen estimator (Bergstra et al. 2011), of all keys that go together at once.
 
     It learns from complete and stopped trials, and keeps away from what runs. It looks at the best and the newest.
     """
 
-    BEST, NEWEST = 100, 500
+    BEST, NEWEST = 100, 200
+
+    def __init__(self, spec: StudySpec, history: History) -> None:
+        super().__init__(spec, history)
+        self._conditional = bool(spec.space.sometimes())
 
     def _sampler(self, seed: int) -> BaseSampler:
         with experimental():
-            return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
+            if self._conditional:
+                return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
+            return AllKeys(seed, self._history.distributions)
 
     def _window(self) -> Sequence[FrozenTrial]:
         return self._history.window(self.BEST, self.NEWEST, pruned=True)

@@ -1,0 +1,105 @@
+"""Addresses of Ray clusters, and the token without which none but this machine's own is spoken to."""
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from study.errors import UserError
+
+LEAST = 16
+"""Characters of a token; Ray makes ones of 64."""
+
+HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9.\-_]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
+
+
+def check_cluster(address: str) -> None:
+    """Refuse what is no address of a cluster for a driver within its network.
+
+    Raises:
+        UserError: it is another kind of address, or a cluster elsewhere without a token.
+    """
+    if address == "auto":
+        return
+    if address.startswith(("http://", "https://")):
+        raise UserError(f"--address {address}: is that of Ray's jobs. To have it run there: study submit --address ...")
+    found = HOST_PORT.fullmatch(address)
+    if not found or not 0 < int(found["port"]) < 65536:
+        raise UserError(f"--address {address}: allowed: auto, HOST:PORT (as 10.0.0.1:6379)")
+    check_token(found["host"])
+
+
+def check_jobs(address: str) -> None:
+    """Refuse what is no address of Ray's jobs.
+
+    Raises:
+        UserError: it is another kind of address, or a cluster elsewhere without a token.
+    """
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.path not in ("", "/"):
+        raise UserError(f"--address {address}: allowed: http://HOST:PORT of the head's dashboard (as http://head:8265)")
+    check_token(parts.hostname)
+
+
+def check_token(host: str) -> None:
+    """Refuse a cluster elsewhere that no token guards: whoever reaches it runs what they like on it.
+
+    Raises:
+        UserError: says how to give the token.
+    """
+    give_token()
+    if is_loopback(host):
+        return
+    token = _token()
+    if token is None or os.environ.get("RAY_AUTH_MODE") != "token":
+        raise UserError(
+            f"{host}: no token is given, and a cluster without one runs whatever anybody sends it. "
+            "Its token in a file of mode 0600, then: RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
+        )
+    if len(token) < LEAST:
+        raise UserError(f"{host}: its token has {len(token)} characters, allowed: {LEAST} or more")
+
+
+def give_token() -> None:
+    """Have Ray use the token that it was given a file of; by itself it does so only on some ways.
+
+    Raises:
+        UserError: others can read the file, or it cannot be read.
+    """
+    path = _token_file()
+    if path is None:
+        return
+    try:
+        if path.stat().st_mode & 0o077:
+            raise UserError(f"{path}: others can read this token: chmod 600 {path}")
+        path.read_bytes()
+    except OSError as error:
+        raise UserError(f"RAY_AUTH_TOKEN_PATH: {path}: {error.strerror}") from None
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and reached by nobody else."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _token_file() -> Path | None:
+    given = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return Path(given) if given else None
+
+
+def _token() -> str | None:
+    """The token that Ray would send, wherever it finds it."""
+    path = _token_file() or Path.home() / ".ray" / "auth_token"
+    if given := os.environ.get("RAY_AUTH_TOKEN"):
+        return given.strip()
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return None

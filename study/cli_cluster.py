@@ -1,0 +1,185 @@
+"""The commands about clusters: studies as jobs of one that is elsewhere, and one of this machine for trying things."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from study.cluster.jobs import Jobs
+
+cluster_app = typer.Typer(help="A Ray cluster of this machine, for trying things.", no_args_is_help=True)
+
+Head = Annotated[str, typer.Option("--address", metavar="URL", help="The head's dashboard, as http://head:8265.")]
+Where = Annotated[str | None, typer.Option("--address", metavar="URL", help="The head's dashboard; this machine else.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
+Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
+Follow = Annotated[bool, typer.Option("-f", "--follow", help="Show its log until it ends; Ctrl-C only detaches.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make these commands of `study`."""
+    app.add_typer(cluster_app, name="cluster")
+    for command in (submit, jobs, logs, stop):
+        app.command()(command)
+
+
+def submit(
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")
+    ],
+    address: Head,
+    follow: Follow = False,
+    join: Annotated[bool, typer.Option("--join", help="Where it was submitted already, that one will do.")] = False,
+    name: Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key.")] = None,
+    profile: Annotated[str | None, typer.Option("--profile", metavar="P", help="Apply a block of `profiles`.")] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="KEY", help="Give this variable along; the cluster's users can read it."),
+    ] = None,
+    python: Python = "python",
+    as_json: Json = False,
+) -> None:
+    """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
+    from study.cluster.environment import given
+    from study.cluster.jobs import Jobs
+    from study.spec import load_study
+
+    study, variables = load_study(spec, assignments or (), profile, name), given(env or ())
+    there = Jobs(address)
+    done = there.submit(study, python, variables, join)
+    if as_json:
+        _print({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
+        return
+    taken = f"took {done.files} files along, {done.bytes / 1e6:.1f} MB" if done.files else "was there already"
+    print(f"{study.name}: job {done.job} at {address}, {taken}")
+    if follow:
+        _follow(there, study.name, done.job)
+    else:
+        print(f"its state: study status {study.name} --address {address}")
+        print(f"its log:   study logs {study.name} -f --address {address}")
+
+
+def jobs(address: Head, as_json: Json = False) -> None:
+    """List the studies of a cluster. Example: study jobs --address http://head:8265"""
+    from study.cluster import status as told
+    from study.cluster.jobs import Jobs
+
+    found = Jobs(address).all()
+    _print(told.jobs_document(found)) if as_json else print(told.jobs_table(address, found))
+
+
+def logs(
+    name: Name,
+    follow: Follow = False,
+    trial: Annotated[int | None, typer.Option("--trial", metavar="T", help="Of one trial, with its traceback.")] = None,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
+    from study import trial_log
+    from study.cluster.jobs import Jobs
+    from study.home import Home
+
+    if address is None:
+        document = trial_log.document(Home.locate().find(name), trial)
+    elif trial is None:
+        there = Jobs(address)
+        job = there.last(name).id
+        _follow(there, name, job) if follow else print(there.log(job), end="")
+        return
+    else:
+        document = Jobs(address).ask(name, "logs", name, "--trial", str(trial))
+    _print(document) if as_json else print(trial_log.text(document))
+
+
+def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
+    """Stop a study in good order; study resume goes on with it. Example: study stop quickstart"""
+    from study import stopping
+    from study.cluster.jobs import Jobs
+    from study.home import Home
+
+    told = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
+    how = f"study resume {name}" + (f" --address {address}" if address else "")
+    _print({"name": name, "stopped": told}) if as_json else print(f"{name}: stopped, {told}. Go on with it: {how}")
+
+
+def resume(name: str, trials: str | None, address: str) -> None:
+    """`study resume` on a cluster elsewhere."""
+    from study.cluster.jobs import Jobs
+
+    done = Jobs(address).resume(name, ("--trials", trials) if trials else ())
+    print(f"{name}: job {done.job} at {address}; its log: study logs {name} -f --address {address}")
+
+
+def status(name: str, address: str, as_json: bool) -> None:
+    """`study status` of a study on a cluster elsewhere."""
+    from study.cluster import status as told
+    from study.cluster.jobs import Jobs
+
+    document = told.document(Jobs(address), name)
+    _print(document) if as_json else print(told.text(document))
+
+
+@cluster_app.command()
+def up(
+    nodes: Annotated[int, typer.Option("--nodes", min=1, max=64, help="Beside the head, which runs no trials.")] = 2,
+    cpus: Annotated[int, typer.Option("--cpus-per-node", min=1)] = 1,
+    gpus: Annotated[int, typer.Option("--gpus-per-node", min=0, help="Ray believes it.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Start one, with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
+    from study.cluster.local import LocalCluster
+    from study.home import Home
+
+    home = Home.locate()
+    cluster = LocalCluster.of(home)
+    cluster.start(home, nodes, cpus, gpus)
+    _print(cluster.document()) if as_json else print("\n".join(cluster.lines()))
+
+
+@cluster_app.command()
+def down() -> None:
+    """Stop what study cluster up started. Example: study cluster down"""
+    from study.cluster.local import LocalCluster
+    from study.home import Home
+
+    cluster = LocalCluster.of(Home.locate())
+    count = len(cluster.processes)
+    cluster.stop()
+    print(f"stopped {count} processes" if count else "nothing to stop")
+
+
+@cluster_app.command("status")
+def cluster_status(as_json: Json = False) -> None:
+    """Show what runs of it. Example: study cluster status"""
+    from study.cluster.local import LocalCluster
+    from study.home import Home
+
+    cluster = LocalCluster.of(Home.locate())
+    _print(cluster.document()) if as_json else print("\n".join(cluster.lines()))
+
+
+def _follow(there: "Jobs", name: str, job: str) -> None:
+    """Show a driver's log until it ends.
+
+    Raises:
+        Exit: 1 if the job failed.
+    """
+    try:
+        for text in there.follow(job):
+            print(text, end="", flush=True)
+    except KeyboardInterrupt:
+        print(f"\ndetached; {name} goes on. Again: study logs {name} -f --address {there.address}")
+        print(f"To stop it: study stop {name} --address {there.address}")
+        raise typer.Exit(130) from None
+    ended = there.wait(job)
+    print(f"{name}: job {job} {ended.state}")
+    if ended.state == "failed":
+        raise typer.Exit(1)
+
+
+def _print(document: Any) -> None:
+    print(json.dumps(document, indent=2, allow_nan=False))

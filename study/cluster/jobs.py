@@ -1,0 +1,281 @@
+"""Studies as jobs of a Ray cluster that is reached over HTTP, from a machine outside its network.
+
+The first driver of a study is the job `study-NAME`, one that goes on with it `study-NAME-2` and so on: whoever submits
+the same study at the same moment is told by Ray that the job is there.
+"""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from study.address import check_jobs
+from study.cluster.upload import STUDY_FILE, size, upload
+from study.errors import UserError
+from study.spec import StudySpec
+
+ASK = 0.5
+"""Seconds between two looks at a job that is waited for."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A study's driver on a cluster.
+
+    Attributes:
+        number: from 1, of the study's drivers.
+        state: pending, running, stopped, succeeded or failed, as Ray tells it.
+        began, ended: seconds since the epoch.
+        python: the interpreter that runs it.
+        environment: variables that it was given along.
+    """
+
+    id: str
+    study: str
+    spec: str
+    number: int
+    state: str
+    message: str
+    began: float | None
+    ended: float | None
+    python: str
+    environment: dict[str, str]
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("stopped", "succeeded", "failed")
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What `study submit` did.
+
+    Attributes:
+        job: its id.
+        files, bytes: what it took along; 0 where it joined a job that was there.
+    """
+
+    job: str
+    files: int = 0
+    bytes: int = 0
+
+
+class Jobs:
+    """The jobs of a cluster.
+
+    Args:
+        address: of the head's dashboard.
+
+    Raises:
+        UserError: it does not answer, or refuses the token.
+    """
+
+    def __init__(self, address: str) -> None:
+        check_jobs(address)
+        for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # they would win over what is given
+            os.environ.pop(name, None)
+        from ray.job_submission import JobSubmissionClient
+
+        self.address = address
+        with _told(address):
+            self._client = JobSubmissionClient(address)
+
+    def all(self) -> list[Job]:
+        """Every study's drivers, the oldest first."""
+        with _told(self.address):
+            found = [_job(details) for details in self._client.list_jobs() if "study" in (details.metadata or {})]
+        return sorted(found, key=lambda job: (job.began or 0.0, job.number))
+
+    def of(self, name: str) -> list[Job]:
+        """The drivers of one study, the oldest first."""
+        return sorted((job for job in self.all() if job.study == name), key=lambda job: job.number)
+
+    def last(self, name: str) -> Job:
+        """The newest driver of a study.
+
+        Raises:
+            UserError: it has none; says which studies have.
+        """
+        if found := self.of(name):
+            return found[-1]
+        there = sorted({job.study for job in self.all()})
+        raise UserError(f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}")
+
+    def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str], join: bool) -> Submitted:
+        """Have a study run.
+
+        Args:
+            python: the interpreter on the cluster that has this project's dependencies.
+            environment: variables for the driver and its trials; whoever has the cluster's token can read them.
+            join: where a driver of the same study is there, that one will do.
+
+        Raises:
+            UserError: the study is there already, or another one of its name.
+        """
+        if before := self.of(spec.name):
+            last = before[-1]
+            if last.spec != spec.hash:
+                raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
+            if join:
+                return Submitted(last.id)
+            how = f"study {'resume' if last.is_over else 'logs -f'} {spec.name} --address {self.address}"
+            raise UserError(f"{spec.name}: was submitted already ({last.id}, {last.state}). Go on with it: {how}")
+        told = {"study": spec.name, "spec": spec.hash, "number": "1", "python": python}
+        command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
+        return self._start(f"study-{spec.name}", command, told, environment, spec)
+
+    def resume(self, name: str, options: Sequence[str] = ()) -> Submitted:
+        """Have a study go on, by another driver with the variables of the last one.
+
+        Args:
+            options: further ones of `study resume`.
+
+        Raises:
+            UserError: it was never submitted, or runs.
+        """
+        last = self.last(name)
+        if not last.is_over:
+            raise UserError(f"{name}: runs ({last.id}). Its state: study status {name} --address {self.address}")
+        told = {"study": name, "spec": last.spec, "number": str(last.number + 1), "python": last.python}
+        command = ["resume", name, "--address", "auto", *options]
+        return self._start(f"study-{name}-{last.number + 1}", command, told, last.environment)
+
+    def stop(self, name: str, patience: float = 180.0) -> Job:
+        """Have the driver of a study stop in good order, and wait until it has.
+
+        Raises:
+            UserError: it does not run, or does not stop in time.
+        """
+        last = self.last(name)
+        if last.is_over:
+            raise UserError(f"{name}: does not run ({last.id}, {last.state})")
+        with _told(self.address):
+            self._client.stop_job(last.id)
+        return self.wait(last.id, patience)
+
+    def wait(self, job: str, patience: float | None = None) -> Job:
+        """Until a job is over.
+
+        Raises:
+            UserError: it is not in time.
+        """
+        deadline = None if patience is None else time.monotonic() + patience
+        while True:
+            with _told(self.address):
+                found = _job(self._client.get_job_info(job))
+            if found.is_over:
+                return found
+            if deadline and time.monotonic() > deadline:
+                raise UserError(f"{job}: did not stop within {patience:.0f} s; its log: study logs {found.study}")
+            time.sleep(ASK)
+
+    def log(self, job: str) -> str:
+        """What a job's driver wrote."""
+        with _told(self.address):
+            return str(self._client.get_job_logs(job))
+
+    def follow(self, job: str) -> Iterator[str]:
+        """The same as it comes, until the job is over."""
+
+        async def next_of(lines: Any) -> str | None:
+            return await anext(lines, None)
+
+        loop = asyncio.new_event_loop()
+        try:
+            lines = self._client.tail_job_logs(job)
+            while (text := loop.run_until_complete(next_of(lines))) is not None:
+                yield text
+        finally:
+            loop.close()
+
+    def ask(self, name: str, *command: str) -> Any:
+        """What a reading command answers on the cluster, where the home of a study is: its JSON document.
+
+        Raises:
+            UserError: what it said, where it failed.
+        """
+        last = self.last(name)
+        job = f"study-ask-{uuid.uuid4().hex[:8]}"
+        self._start(job, [*command, "--json"], {"python": last.python}, last.environment)
+        ended = self.wait(job)
+        log = self.log(job)
+        with _told(self.address):
+            self._client.delete_job(job)
+        if ended.state != "succeeded":
+            error = next((line for line in log.splitlines() if line.startswith("error: ")), log[-2000:])
+            raise UserError(error.removeprefix("error: ") or ended.message)
+        return _document(log)
+
+    def resources(self) -> dict[str, Any]:
+        """Nodes that are there, and what is in use: resource -> (used, there)."""
+        with _told(self.address):
+            answer = self._client._do_request("GET", "/api/cluster_status")
+        report = answer.json()["data"]["clusterStatus"]["loadMetricsReport"]
+        return {"nodes": report.get("nodeTypes", []), "usage": report.get("usage", {})}
+
+    def _start(
+        self,
+        job: str,
+        command: Sequence[str],
+        told: dict[str, str],
+        environment: Mapping[str, str],
+        spec: StudySpec | None = None,
+    ) -> Submitted:
+        line = shlex.join([told["python"], "-m", "study", *command])
+        with upload(spec) as folder, _told(self.address):
+            files, taken = size(folder)
+            given = {"working_dir": str(folder), "env_vars": dict(environment)}
+            self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=given, metadata=told)
+        return Submitted(job, files, taken)
+
+
+def _document(log: str) -> Any:
+    """The JSON document in a job's log, among what libraries may have written."""
+    for found in re.finditer(r"^[{\[]", log, re.MULTILINE):
+        with suppress(ValueError):
+            return json.JSONDecoder().raw_decode(log, found.start())[0]
+    raise UserError(f"no answer came back: {log[-2000:]}")
+
+
+def _job(details: Any) -> Job:
+    """A driver, from what Ray tells of it."""
+    told = details.metadata or {}
+    return Job(
+        str(details.submission_id),
+        told.get("study", ""),
+        told.get("spec", ""),
+        int(told.get("number", 0)),
+        str(details.status.value).lower(),
+        details.message or "",
+        details.start_time / 1000 if details.start_time else None,
+        details.end_time / 1000 if details.end_time else None,
+        told.get("python", "python"),
+        dict((details.runtime_env or {}).get("env_vars", {})),
+    )
+
+
+@contextmanager
+def _told(address: str) -> Iterator[None]:
+    """Tell what Ray's client raises as what the user can mend."""
+    try:
+        yield
+    except UserError:
+        raise
+    except ConnectionError:
+        raise UserError(f"--address {address}: no Ray dashboard answers there") from None
+    except (RuntimeError, OSError, ValueError) as error:
+        text = str(error)
+        if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
+            how = "in a file of mode 0600, then RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
+            raise UserError(
+                f"--address {address}: refuses the token, or the lack of one. The cluster's {how}"
+            ) from None
+        last = text.strip().splitlines()[-1][:500] if text.strip() else repr(error)
+        raise UserError(f"--address {address}: {last}") from None

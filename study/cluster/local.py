@@ -1,0 +1,286 @@
+"""A real Ray cluster of several nodes on this machine, for trying things: loopback only, with a token, and MLflow
+with a password. What it starts is in one file, and is what it stops.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from study.errors import UserError
+from study.home import Home
+
+LOOPBACK = "127.0.0.1"
+PATIENCE = 180.0
+"""Seconds that a part may take to answer; both cores of a small machine may be busy."""
+
+MLFLOW_USER = "admin"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process group that was started; `born`, in seconds since the epoch, tells it from a later one of its number."""
+
+    name: str
+    pid: int
+    born: float
+
+    @classmethod
+    def of(cls, name: str, pid: int) -> "Process":
+        return cls(name, pid, psutil.Process(pid).create_time())
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            found = psutil.Process(self.pid)
+            return found.create_time() == self.born and found.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def kill(self, number: signal.Signals) -> None:
+        """Send a signal to the whole group."""
+        if self.is_alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+
+@dataclass
+class LocalCluster:
+    """What `study cluster up` started.
+
+    Attributes:
+        address: for `study run --address`.
+        dashboard: for `study submit --address`.
+        mlflow: URI of its server.
+    """
+
+    path: Path
+    address: str = ""
+    dashboard: str = ""
+    mlflow: str = ""
+    scratch: str = ""
+    processes: list[Process] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, home: Home) -> "LocalCluster":
+        """That of a home; without processes if none was started.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        path = home.path / ".cluster"
+        file = path / "state.json"
+        if not file.exists():
+            return cls(path)
+        try:
+            told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            told["processes"] = [Process(**one) for one in told["processes"]]
+            return cls(path, **told)
+        except (ValueError, TypeError, KeyError):
+            raise UserError(f"{file}: damaged. Remove it once nothing of the cluster runs any more") from None
+
+    @property
+    def token_file(self) -> Path:
+        return self.path / "token"
+
+    @property
+    def password_file(self) -> Path:
+        return self.path / "mlflow-password"
+
+    def alive(self) -> list[Process]:
+        return [one for one in self.processes if one.is_alive]
+
+    def document(self) -> dict[str, Any]:
+        """What runs of it; no secrets."""
+        return {
+            "address": self.address,
+            "dashboard": self.dashboard,
+            "mlflow": self.mlflow,
+            "token_file": str(self.token_file),
+            "processes": [{"name": one.name, "pid": one.pid, "alive": one.is_alive} for one in self.processes],
+        }
+
+    def lines(self) -> list[str]:
+        """The same for people, and what to type."""
+        if not self.processes:
+            return ["no cluster runs here; a first one: study cluster up --nodes 2"]
+        found = [f"{one.name:<10} {'runs' if one.is_alive else 'has ended'} ({one.pid})" for one in self.processes]
+        found += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
+        found += [f'  export {key}="{value}"' for key, value in self.environment().items()]
+        found.append(f"  study submit quickstart --address {self.dashboard} --follow")
+        return [*found, "", "its end: study cluster down"]
+
+    def environment(self) -> dict[str, str]:
+        """What a shell needs to talk to it; the secrets stay in their files."""
+        return {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(self.token_file),
+            "MLFLOW_TRACKING_URI": self.mlflow,
+            "MLFLOW_TRACKING_USERNAME": MLFLOW_USER,
+            "MLFLOW_TRACKING_PASSWORD": f"$(cat {self.password_file})",
+        }
+
+    def start(self, home: Home, nodes: int, cpus: int, gpus: int) -> None:
+        """Start MLflow, a head that runs no trials, and so many nodes.
+
+        Raises:
+            UserError: one is there already, or a part does not come up; then nothing stays behind.
+        """
+        if self.alive():
+            raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        for file, length in ((self.token_file, 32), (self.password_file, 18)):
+            _write_secret(file, secrets.token_hex(length))
+        self.scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")  # short: sockets' paths must fit 107 bytes
+        self.processes = []
+        try:
+            self.mlflow = self._start_mlflow(home)
+            self._start_head(home)
+            for number in range(1, nodes + 1):
+                self.add_node(home, f"node-{number}", cpus, gpus)
+        except BaseException:
+            self.stop()
+            raise
+
+    def add_node(self, home: Home, name: str, cpus: int, gpus: int) -> Process:
+        """Start one more node."""
+        options = [f"--address={self.address}", f"--num-cpus={cpus}", f"--num-gpus={gpus}", f"--node-name={name}"]
+        return self._start_ray(home, name, options)
+
+    def stop(self) -> None:
+        """Stop all that was started."""
+        for number, patience in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
+            for one in reversed(self.processes):
+                one.kill(number)
+            deadline = time.monotonic() + patience
+            while self.alive() and time.monotonic() < deadline:
+                time.sleep(0.1)
+        for left in _of_session(self.scratch):  # what outlived its group's leader, as workers of a killed node
+            with suppress(psutil.NoSuchProcess):
+                left.kill()
+        if self.scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+        self.processes = []
+        (self.path / "state.json").unlink(missing_ok=True)
+
+    def _start_head(self, home: Home) -> None:
+        port, dashboard = _free_port(), _free_port()
+        self.address, self.dashboard = f"{LOOPBACK}:{port}", f"http://{LOOPBACK}:{dashboard}"
+        options = ["--head", f"--port={port}", f"--dashboard-port={dashboard}", f"--dashboard-host={LOOPBACK}"]
+        options += ["--num-cpus=0", "--num-gpus=0", "--node-name=head", f"--temp-dir={self.scratch}"]
+        self._start_ray(home, "head", options)
+        self._wait("the head", f"{self.dashboard}/api/version", {"Authorization": f"Bearer {_read(self.token_file)}"})
+
+    def _start_ray(self, home: Home, name: str, options: list[str]) -> Process:
+        ray = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--block"]
+        ray += [f"--node-ip-address={LOOPBACK}", "--disable-usage-stats", *options]
+        environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
+            **ENVIRONMENT,
+            **self.environment(),
+            "MLFLOW_TRACKING_PASSWORD": _read(self.password_file),
+            "STUDY_HOME": str(home.path),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+        return self._start_process(name, ray, environment)
+
+    def _start_mlflow(self, home: Home) -> str:
+        port = _free_port()
+        users = self.path / "mlflow-auth.ini"
+        _write_secret(
+            users,
+            "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
+            f"database_uri = sqlite:///{self.path}/mlflow-users.db\n"
+            f"admin_username = {MLFLOW_USER}\nadmin_password = {_read(self.password_file)}\n"
+            "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
+        )
+        (self.path / "mlflow-users.db").unlink(missing_ok=True)  # of a cluster with another password
+        command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
+        command += ["--backend-store-uri", f"sqlite:///{home.database}", "--host", LOOPBACK, "--port", str(port)]
+        command += ["--artifacts-destination", home.artifacts.as_uri()]
+        environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
+            "MLFLOW_AUTH_CONFIG_PATH": str(users),
+            "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        }
+        self._start_process("mlflow", command, environment)
+        uri = f"http://{LOOPBACK}:{port}"
+        self._wait("mlflow", f"{uri}/health", {})
+        return uri
+
+    def _start_process(self, name: str, command: list[str], environment: dict[str, str]) -> Process:
+        with (self.path / f"{name}.log").open("wb") as log:
+            started = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        process = Process.of(name, started.pid)
+        self.processes.append(process)
+        self._save()
+        return process
+
+    def _wait(self, name: str, url: str, headers: dict[str, str]) -> None:
+        """Until a part answers."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            request = urllib.request.Request(url, headers=headers)
+            with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(request, timeout=5):
+                return
+            if not self.processes[-1].is_alive or time.monotonic() > deadline:
+                told = (self.path / f"{self.processes[-1].name}.log").read_text(encoding="utf-8", errors="replace")
+                raise UserError(f"{name} does not come up:\n{told[-2000:]}")
+            time.sleep(0.2)
+
+    def _save(self) -> None:
+        told = {key: value for key, value in asdict(self).items() if key != "path"}
+        part = self.path / "state.part"
+        part.write_text(json.dumps(told, indent=2), encoding="utf-8")
+        part.replace(self.path / "state.json")
+
+
+ENVIRONMENT = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_JOB_STOP_WAIT_TIME_S": "120",  # Ray kills a job's driver after 3 s, and MLflow may need more
+}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _write_secret(path: Path, text: str) -> None:
+    """A file that nobody else can read at any moment."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _of_session(scratch: str) -> Iterator[psutil.Process]:
+    """Processes that name a cluster's own temporary folder on their command line."""
+    for one in psutil.process_iter(["cmdline"]):
+        if scratch and any(scratch in word for word in one.info["cmdline"] or ()):
+            yield one

@@ -1,0 +1,44 @@
+"""What a job takes along: this package, the shipped study files and one resolved study file. Nothing else."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import study
+from study.spec import StudySpec
+from study.spec.find import shipped_folder
+
+STUDY_FILE = "job-study.yaml"
+CODE = (".py", ".yaml", ".j2")
+"""What the package is made of; caches, notes and anything that lies about is not taken along."""
+
+
+@contextmanager
+def upload(spec: StudySpec | None) -> Iterator[Path]:
+    """A folder with it, until the block is left; Ray refuses to take more than 500 MiB along, this is about 1."""
+    folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
+    try:
+        _copy(Path(study.__file__).parent, folder / "study")
+        _copy(shipped_folder(), folder / "search_spaces")
+        if spec is not None:
+            (folder / STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def size(folder: Path) -> tuple[int, int]:
+    """Files in it, and their bytes."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return len(files), sum(path.stat().st_size for path in files)
+
+
+def _copy(source: Path, target: Path) -> None:
+    for path in sorted(source.rglob("*")):
+        inside = path.relative_to(source)
+        hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
+        if path.is_file() and not path.is_symlink() and path.suffix in CODE and not hidden:
+            (target / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / inside)

@@ -1,0 +1,195 @@
+"""Ray for one study: one of its own on this machine, quiet and private, or a cluster that is there."""
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from study.address import check_token, give_token
+from study.errors import UserError
+from study.spec.schema import Resources
+
+ENVIRONMENT = {
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else the workers of `uv run` build an environment of their own first
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # a trial without GPU must see none
+    "RAY_AIR_NEW_OUTPUT": "0",  # its banner is printed whatever the verbosity
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the ledger is the log
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # stopping is the agenda's
+    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # a failed trial's traceback goes into the study's folder
+    "TUNE_GLOBAL_CHECKPOINT_S": "3600",  # nobody reads Tune's snapshots
+    "TUNE_MAX_PENDING_TRIALS_PG": "10000",  # how many trials there are at once is the searcher's to say
+}
+
+NODE_PATIENCE = 60.0
+"""Seconds that a node of a cluster may take to answer: a process has to start on it."""
+
+TRIES = 3
+"""Ray gives a new node 30 seconds to show itself, which a busy machine may exceed."""
+
+
+def check_machine(resources: Resources) -> None:
+    """Refuse a trial that this machine could never place; Ray would wait for ever.
+
+    Raises:
+        UserError: says what a trial takes and what there is.
+    """
+    there = {"cpu": float(os.cpu_count() or 1), "gpu": float(torch.cuda.device_count())}
+    for name, amount in (("cpu", resources.cpu), ("gpu", resources.gpu)):
+        if amount > there[name]:
+            key = f"resources.{name}"
+            raise UserError(f"{key}: {amount:g} given, this machine has {there[name]:g}. Fewer: --set {key}=...")
+
+
+@contextmanager
+def ray_session(address: str | None, home: Path) -> Iterator[None]:
+    """Ray, until the block is left: that of the cluster at an address, else one of its own.
+
+    Args:
+        address: `auto` or HOST:PORT, for a driver within the cluster's network.
+        home: the folder that every node must see.
+
+    Raises:
+        UserError: it cannot start, or be reached; or a node of it does not see the home.
+    """
+    os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
+    import ray
+
+    for name in ("ray", "ray.tune"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        if address is None:
+            _start()
+        else:
+            _join(address)
+            check_nodes(home)
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _join(address: str) -> None:
+    """Connect to a cluster.
+
+    Raises:
+        UserError: it does not answer.
+    """
+    import ray
+
+    give_token()
+    try:
+        ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="study")
+    except Exception as error:  # Ray raises what it likes, bare Exception too
+        told = str(error).strip().splitlines()
+        raise UserError(f"--address {address}: no Ray cluster answers: {told[0] if told else error!r}") from None
+    check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
+
+
+def check_nodes(home: Path) -> None:
+    """Refuse a cluster of which a node does not see the home: checkpoints and weights lie there, and trials move.
+
+    Raises:
+        UserError: says which nodes.
+    """
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    marker = home / f".seen-by-all-{os.getpid()}"
+    marker.touch()
+    try:
+        look = ray.remote(num_cpus=0, max_retries=0)(_exists)
+        asked = {
+            look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
+                str(marker)
+            ): node["NodeManagerAddress"]
+            for node in ray.nodes()
+            if node["Alive"]
+        }
+        answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_PATIENCE)
+        blind = [asked[one] for one in answered if not _answer(one)] + [asked[one] for one in silent]
+    finally:
+        marker.unlink()
+    if blind:
+        raise UserError(
+            f"{home}: is not seen by {', '.join(sorted(blind))}. STUDY_HOME has to be a folder that all nodes share"
+        )
+
+
+def _exists(path: str) -> bool:
+    return Path(path).exists()
+
+
+def _answer(reference: Any) -> bool:
+    """Whether a node said yes; one that is lost meanwhile is as good: no trial will run there."""
+    import ray
+
+    try:
+        return bool(ray.get(reference))
+    except ray.exceptions.RayError:
+        return True
+
+
+class Slots:
+    """How many trials run at once: as many as the resources of this moment allow, or fewer where the study says so.
+
+    On a cluster `concurrency` may be more than fits now: that is how one that grows by itself is asked to.
+
+    Args:
+        there: says how much there is of each resource at this moment.
+        resources: of one trial.
+        grows: whether nodes come and go.
+    """
+
+    EVERY = 2.0
+    """Seconds between two looks at a cluster, whose nodes come and go."""
+
+    def __init__(
+        self, there: Callable[[], Mapping[str, float]], resources: Resources, concurrency: int | None, *, grows: bool
+    ) -> None:
+        wanted = {"CPU": resources.cpu, "GPU": resources.gpu}
+        self._wanted = {name: amount for name, amount in wanted.items() if amount > 0}
+        self._there, self._concurrency, self._grows = there, concurrency, grows
+        self._fits: int | None = None
+        self._looked = 0.0
+
+    def __call__(self) -> int:
+        if self._grows and self._concurrency:
+            return self._concurrency
+        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.EVERY):
+            there = self._there()
+            fits = (math.floor(there.get(name, 0.0) / amount + 1e-9) for name, amount in self._wanted.items())
+            self._fits, self._looked = min(fits), time.monotonic()
+        return max(1, min(self._fits, self._concurrency or self._fits))
+
+
+def _start() -> None:
+    """A Ray of this process's own, whose workers inherit its environment.
+
+    Raises:
+        UserError: it cannot start.
+    """
+    import ray
+
+    for left in reversed(range(TRIES)):
+        try:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                log_to_driver=False,
+                configure_logging=False,
+                namespace="study",
+            )
+            break
+        except Exception as error:  # Ray raises what it likes, bare Exception too
+            ray.shutdown()
+            if not left:
+                raise UserError(f"Ray cannot start on this machine: {error}") from None
+    token = Path.home() / ".ray" / "auth_token"
+    if token.exists():
+        token.chmod(0o600)  # Ray leaves it readable by everyone

@@ -1,0 +1,50 @@
+"""What `study cluster` remembers."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from study.cluster.local import LocalCluster, Process, _write_secret
+from study.errors import UserError
+from study.home import Home
+
+
+def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started() -> None:
+    mine = Process.of("me", os.getpid())
+    assert mine.is_alive
+    assert not Process("me", mine.pid, mine.born - 1).is_alive
+
+
+def test_what_has_ended_is_not_alive() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    found = Process.of("child", child.pid)
+    child.kill()
+    while found.is_alive:
+        pass
+    assert child.returncode is None, "nobody has waited for it yet"
+    child.wait()
+    assert not found.is_alive
+
+
+def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("old")
+    path.chmod(0o644)
+    _write_secret(path, "new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_text() == "new"
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".cluster").mkdir()
+    (tmp_path / ".cluster" / "state.json").write_text("{")
+    with pytest.raises(UserError, match=r"state.json: damaged"):
+        LocalCluster.of(Home(tmp_path))
+
+
+def test_none_is_said_to_be_none(tmp_path: Path) -> None:
+    assert "study cluster up" in LocalCluster.of(Home(tmp_path)).lines()[0]

@@ -1,0 +1,49 @@
+"""What a job takes along."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from helpers import quickstart
+
+from study.cluster.upload import STUDY_FILE, size, upload
+from study.spec import load_study
+
+
+def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
+    spec = quickstart("search.trials=7")
+    with upload(spec) as folder:
+        names = {path.name for path in folder.iterdir()}
+        suffixes = {path.suffix for path in folder.rglob("*") if path.is_file()}
+        hidden = [path for path in folder.rglob("*") if path.name.startswith((".", "__pycache__"))]
+        again = load_study(str(folder / STUDY_FILE))
+        files, taken = size(folder)
+    assert names == {"study", "search_spaces", STUDY_FILE}
+    assert suffixes == {".py", ".yaml", ".j2"}
+    assert not hidden
+    assert (again.hash, again.trials) == (spec.hash, 7)
+    assert files > 200
+    assert taken < 5_000_000
+    assert not folder.exists()
+
+
+def test_what_lies_about_is_left(tmp_path: Path) -> None:
+    """Secrets, data and links beside the code stay where they are."""
+    from study.cluster import upload as module
+
+    source = tmp_path / "source"
+    (source / "inner").mkdir(parents=True)
+    (source / "inner" / "code.py").write_text("x = 1\n")
+    for name in (".env", "token", "data.npz", "key.pem", ".hidden.py"):
+        (source / name).write_text("secret")
+    (source / "link.py").symlink_to("/etc/hostname")
+    module._copy(source, tmp_path / "target")
+    assert [path.name for path in (tmp_path / "target").rglob("*") if path.is_file()] == ["code.py"]
+
+
+def test_the_upload_runs_by_itself(tmp_path: Path) -> None:
+    with upload(quickstart()) as folder:
+        command = [sys.executable, "-m", "study", "plan", STUDY_FILE]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "study quickstart" in done.stdout

@@ -1,0 +1,210 @@
+"""A real cluster of several nodes: submitted to, watched, stopped, gone on with, and its nodes lost."""
+
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from command import Command
+from helpers import timeless
+
+from study.cluster.local import LocalCluster
+from study.home import Home
+from study.ledger import read
+from study.record import StudyRecord
+
+pytestmark = pytest.mark.slow
+
+SMALL = ["--set", "search.trials=6", "--set", "train.epochs=6", "--set", "search.confirm={top: 1, seeds: 2}"]
+
+
+class Cluster:
+    """The cluster, and the command in a shell that knows its token and MLflow."""
+
+    def __init__(self, home: Path, work: Path) -> None:
+        self.command = Command(home, work, patience=600)
+        done = self.command("cluster", "up", "--nodes", "2", "--json")
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        self.dashboard, self.address = told["dashboard"], told["address"]
+        self.local = LocalCluster.of(Home(home))
+        self.shell = self.local.environment()
+        self.shell["MLFLOW_TRACKING_PASSWORD"] = self.local.password_file.read_text(encoding="utf-8")
+
+    def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return self.command(*arguments, **self.shell)
+
+    def there(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return self(*arguments, "--address", self.dashboard)
+
+    def kill(self, node: str) -> None:
+        """As when a machine loses its power."""
+        next(one for one in self.local.processes if one.name == node).kill(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    found = Cluster(tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work"))
+    yield found
+    LocalCluster.of(Home(found.command.home)).stop()
+
+
+def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
+    """Submitted, seen, stopped, gone on with, followed to its end; MLflow has every trial once."""
+    sent = cluster.there("submit", "quickstart", *SMALL, "--json")
+    assert sent.returncode == 0, sent.stderr
+    assert json.loads(sent.stdout)["job"] == "study-quickstart"
+    again = cluster.there("submit", "quickstart", *SMALL)
+    assert again.returncode == 2
+    assert "was submitted already" in again.stderr
+    joined = cluster.there("submit", "quickstart", *SMALL, "--join", "--json")
+    assert json.loads(joined.stdout) == {"name": "quickstart", "job": "study-quickstart", "files": 0, "bytes": 0}
+    cluster.command.wait_for("quickstart", lambda record: any(trial.epochs > 1 for trial in record.trials.values()))
+
+    stopped = cluster.there("stop", "quickstart")
+    assert stopped.returncode == 0, stopped.stderr
+    status = json.loads(cluster.there("status", "quickstart", "--json").stdout)
+    assert (status["job"]["state"], status["study"]["state"]) == ("stopped", "interrupted")
+    assert status["cluster"]["nodes"] == 3
+
+    gone_on = cluster.there("resume", "quickstart")
+    assert gone_on.returncode == 0, gone_on.stderr
+    followed = cluster.there("logs", "quickstart", "-f")
+    assert followed.returncode == 0, followed.stdout + followed.stderr
+    _, record = cluster.command.load("quickstart")
+    assert record.state == "complete"
+    assert {trial.state for trial in record.trials.values()} <= {"complete", "pruned"}
+    rows = json.loads(cluster.there("jobs", "--json").stdout)
+    assert [(row["id"], row["state"]) for row in rows] == [
+        ("study-quickstart", "stopped"),
+        ("study-quickstart-2", "succeeded"),
+    ]
+    trial = json.loads(cluster.there("logs", "quickstart", "--trial", "0", "--json").stdout)
+    assert trial["events"][-1]["state"] == "complete"
+
+
+def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:
+    """One node dies in mid-trial, one joins late, then the other one dies: each trial ends once, and as it would have
+    without: an epoch is the same wherever it runs.
+    """
+    given = ["--set", "search.sampler=random", "--set", "search.early_stopping={}", "--set", "train.epochs=12"]
+    given += [*SMALL[:2], "--set", "search.confirm={top: 0}", "--address", cluster.address]
+    calm = cluster("run", "quickstart", "--name", "calm", *given)
+    assert calm.returncode == 0, calm.stderr
+    stormy = cluster.command.start("run", "quickstart", "--name", "stormy", *given, **cluster.shell)
+    cluster.command.wait_for("stormy", lambda record: sum(trial.epochs for trial in record.trials.values()) >= 6)
+    cluster.kill("node-1")
+    cluster.local.add_node(Home(cluster.command.home), "node-3", cpus=1, gpus=0)
+    cluster.command.wait_for("stormy", lambda record: any(trial.attempt for trial in record.trials.values()))
+    cluster.command.wait_for("stormy", lambda record: len(running_on(record)) == 2)
+    cluster.kill("node-2")
+    out, err = stormy.communicate(timeout=600)
+    assert stormy.returncode == 0, out + err
+
+    (_, before), (_, after) = cluster.command.load("calm"), cluster.command.load("stormy")
+    assert {number: timeless(trial.reports) for number, trial in after.trials.items()} == {
+        number: timeless(trial.reports) for number, trial in before.trials.items()
+    }
+    events = read(cluster.command.folder("stormy").ledger_file)
+    lost = [event for event in events if event["event"] == "lost"]
+    assert lost
+    assert all(event["kind"] == "PREEMPTED" and event["node_died"] for event in lost)
+    ended = [event["trial"] for event in events if event["event"] == "ended"]
+    assert sorted(ended) == sorted(set(ended)), "no trial ends twice"
+
+
+def running_on(record: StudyRecord) -> set[str | None]:
+    return {trial.node for trial in record.trials.values() if trial.state == "running"}
+
+
+def test_everything_listens_on_loopback_alone(cluster: Cluster) -> None:
+    """Ray's own ports too, which by default do not."""
+    groups = {one.pid for one in cluster.local.processes}
+    ours = [one for one in psutil.process_iter() if os.getpgid(one.pid) in groups]
+    assert len(ours) > 10
+    open_to = {
+        connection.laddr.ip
+        for one in ours
+        for connection in one.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert open_to <= {"127.0.0.1", "::1"}, open_to
+
+
+ROUTES = [
+    ("GET", "/api/jobs/"),
+    ("POST", "/api/jobs/"),
+    ("DELETE", "/api/jobs/study-quickstart"),
+    ("POST", "/api/jobs/study-quickstart/stop"),
+    ("GET", "/api/jobs/study-quickstart/logs"),
+    ("GET", "/api/cluster_status"),
+    ("GET", "/nodes?view=summary"),
+    ("GET", "/api/v0/tasks"),
+    ("GET", "/api/v0/logs"),
+    ("PUT", "/api/serve/applications/"),
+    ("DELETE", "/api/serve/applications/"),
+    ("PUT", "/api/packages/gcs/_ray_pkg_0000000000000000.zip"),
+    ("GET", "/worker/traceback?pid=1"),
+    ("GET", "/memory_profile?pid=1"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+@pytest.mark.parametrize("token", [None, "wrong" * 10])
+def test_ray_answers_nobody_without_the_token(cluster: Cluster, method: str, path: str, token: str | None) -> None:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    assert status_of(cluster.dashboard + path, method, headers) in (401, 403)
+
+
+MLFLOW = [
+    ("GET", "/api/2.0/mlflow/experiments/get?experiment_id=0"),
+    ("POST", "/api/2.0/mlflow/experiments/search"),
+    ("POST", "/api/2.0/mlflow/runs/create"),
+    ("DELETE", "/api/2.0/mlflow-artifacts/artifacts/x"),
+    ("PUT", "/api/2.0/mlflow-artifacts/artifacts/x"),
+    ("GET", "/ajax-api/2.0/mlflow/experiments/search"),
+    ("GET", "/get-artifact?path=x&run_uuid=y"),
+    ("GET", "/model-versions/get-artifact?name=x&version=1&path=y"),
+    ("POST", "/api/2.0/mlflow/users/create"),
+    ("GET", "/graphql"),
+    ("POST", "/graphql"),
+    ("GET", "/"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), MLFLOW)
+def test_mlflow_answers_nobody_without_the_password(cluster: Cluster, method: str, path: str) -> None:
+    assert status_of(cluster.local.mlflow + path, method, {}) in (401, 403)
+
+
+def status_of(url: str, method: str, headers: dict[str, str]) -> int:
+    body = b"{}" if method in ("POST", "PUT") else None
+    request = urllib.request.Request(
+        url, data=body, method=method, headers={"Content-Type": "application/json", **headers}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_secrets_are_nowhere_but_in_their_files(cluster: Cluster) -> None:
+    """No argument of a process, log, study file, MLflow run or exported file has them."""
+    local, home = cluster.local, cluster.command.home
+    secrets = [file.read_bytes() for file in (local.token_file, local.password_file)]
+    for one in psutil.process_iter(["cmdline"]):
+        told = " ".join(one.info["cmdline"] or ()).encode()
+        assert not any(secret in told for secret in secrets), one
+    kept = {local.token_file, local.password_file, local.path / "mlflow-auth.ini"}
+    for folder in (home, Path(local.scratch)):
+        for path in folder.rglob("*"):
+            if path.is_file() and not path.is_symlink() and path not in kept:
+                assert not any(secret in path.read_bytes() for secret in secrets), path
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)

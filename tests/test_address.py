@@ -1,0 +1,73 @@
+"""Which addresses are spoken to, and how the token gets there."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from study import address
+from study.errors import UserError
+
+TOKEN = "0123456789abcdef" * 4
+
+
+@pytest.fixture(autouse=True)
+def _no_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.setenv(name, "")  # so that what the code sets is taken back
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def token_file(folder: Path, text: str = TOKEN, mode: int = 0o600) -> Path:
+    path = folder / "token"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize("given", ["auto", "127.0.0.1:6379", "localhost:1", "[::1]:65535"])
+def test_this_machine_needs_no_token(given: str) -> None:
+    address.check_cluster(given)
+
+
+@pytest.mark.parametrize("given", ["", "head", "head:", ":6379", "head:0", "head:65536", "ray://head:10001", "a b:1"])
+def test_what_is_no_address_is_refused(given: str) -> None:
+    with pytest.raises(UserError, match="allowed: auto, HOST:PORT"):
+        address.check_cluster(given)
+
+
+def test_the_jobs_address_is_told_from_the_clusters() -> None:
+    with pytest.raises(UserError, match="study submit"):
+        address.check_cluster("http://head:8265")
+    for given in ("head:8265", "http://", "http://user:word@head:8265", "http://head:8265/api", "file:///etc"):
+        with pytest.raises(UserError, match="allowed: http://HOST:PORT"):
+            address.check_jobs(given)
+
+
+@pytest.mark.parametrize("given", ["10.0.0.1:6379", "head.example.org:6379", "0.0.0.0:6379", "127.0.0.1.evil.org:1"])
+def test_a_cluster_elsewhere_needs_a_token(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="no token is given"):
+        address.check_cluster(given)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(token_file(tmp_path)))
+    address.check_cluster(given)
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+
+
+def test_a_short_token_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(token_file(tmp_path, "secret")))
+    with pytest.raises(UserError, match="has 6 characters, allowed: 16"):
+        address.check_jobs("http://10.0.0.1:8265")
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_token_that_others_can_read_is_refused(mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(token_file(tmp_path, mode=mode)))
+    with pytest.raises(UserError, match="chmod 600"):
+        address.check_jobs("http://127.0.0.1:8265")
+
+
+def test_a_token_file_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "none"))
+    with pytest.raises(UserError, match="none: No such file"):
+        address.check_cluster("auto")
