@@ -21,6 +21,7 @@ def check_cluster(address: str) -> None:
         UserError: it is another kind of address, or a cluster elsewhere without a token.
     """
     if address == "auto":
+        give_token()
         return
     if address.startswith(("http://", "https://")):
         raise UserError(f"--address {address}: is that of Ray's jobs. To have it run there: study submit --address ...")
@@ -87,6 +88,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def stay_on_loopback() -> None:
+    """Have this process's Ray take a loopback address as it is given: else it puts the machine's in its place, on which
+    a cluster that `study cluster up` started does not listen, and one of this process's own would for everybody."""
+    from ray._private import services
+
+    services.resolve_ip_for_localhost = lambda host: host
 
 
 def _token_file() -> Path | None:

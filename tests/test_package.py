@@ -52,7 +52,7 @@ ALLOWED = {
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""
 
 LIBRARIES = {
-    "ray": {"cluster", "sweep"},
+    "ray": {"address", "cluster", "sweep"},
     "mlflow": {"tracking"},
     "optuna": {"analysis", "sweep"},
     "matplotlib": {"analysis"},

@@ -26,6 +26,7 @@ from study.errors import UserError
 from study.home import Home
 
 LOOPBACK = "127.0.0.1"
+PACKAGE = Path(__file__).parents[2]
 PATIENCE = 180.0
 """Seconds that a part may take to answer; both cores of a small machine may be busy."""
 
@@ -154,6 +155,7 @@ class LocalCluster:
             self._start_head(home)
             for number in range(1, nodes + 1):
                 self.add_node(home, f"node-{number}", cpus, gpus)
+            self.wait_for_nodes(1 + nodes)
         except BaseException:
             self.stop()
             raise
@@ -162,6 +164,33 @@ class LocalCluster:
         """Start one more node."""
         options = [f"--address={self.address}", f"--num-cpus={cpus}", f"--num-gpus={gpus}", f"--node-name={name}"]
         return self._start_ray(home, name, options)
+
+    def wait_for_nodes(self, count: int) -> None:
+        """Until so many nodes, the head among them, have joined.
+
+        Raises:
+            UserError: one has ended, or they do not in time.
+        """
+        deadline, log = time.monotonic() + PATIENCE, self.path / "node-1.log"
+        while self._joined() < count:
+            ended = next((one for one in self.processes if not one.is_alive), None)
+            if ended or time.monotonic() > deadline:
+                log = self.path / f"{ended.name}.log" if ended else log
+                raise UserError(
+                    f"a node does not come up:\n{log.read_text(encoding='utf-8', errors='replace')[-2000:]}"
+                )
+            time.sleep(0.5)
+
+    def _joined(self) -> int:
+        """Nodes that are alive, by the head's dashboard."""
+        headers = {"Authorization": f"Bearer {_read(self.token_file)}"}
+        request = urllib.request.Request(f"{self.dashboard}/nodes?view=summary", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                nodes = json.load(answer)["data"]["summary"]
+        except (OSError, ValueError, KeyError):
+            return 0
+        return sum(node["raylet"].get("state") == "ALIVE" for node in nodes)
 
     def stop(self) -> None:
         """Stop all that was started."""
@@ -188,7 +217,7 @@ class LocalCluster:
         self._wait("the head", f"{self.dashboard}/api/version", {"Authorization": f"Bearer {_read(self.token_file)}"})
 
     def _start_ray(self, home: Home, name: str, options: list[str]) -> Process:
-        ray = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--block"]
+        ray = [sys.executable, "-m", "study.cluster.node", "start", "--block"]
         ray += [f"--node-ip-address={LOOPBACK}", "--disable-usage-stats", *options]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
@@ -196,6 +225,7 @@ class LocalCluster:
             **self.environment(),
             "MLFLOW_TRACKING_PASSWORD": _read(self.password_file),
             "STUDY_HOME": str(home.path),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         }
         return self._start_process(name, ray, environment)
@@ -244,7 +274,7 @@ class LocalCluster:
             with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(request, timeout=5):
                 return
             if not self.processes[-1].is_alive or time.monotonic() > deadline:
-                told = (self.path / f"{self.processes[-1].name}.log").read_text(encoding="utf-8", errors="replace")
+                told = _read(self.path / f"{self.processes[-1].name}.log")
                 raise UserError(f"{name} does not come up:\n{told[-2000:]}")
             time.sleep(0.2)
 
@@ -276,7 +306,7 @@ def _write_secret(path: Path, text: str) -> None:
 
 
 def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _of_session(scratch: str) -> Iterator[psutil.Process]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from study.address import check_token, give_token
+from study.address import check_token, give_token, is_loopback, stay_on_loopback
 from study.errors import UserError
 from study.spec.schema import Resources
 
@@ -83,6 +83,8 @@ def _join(address: str) -> None:
     import ray
 
     give_token()
+    if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
+        stay_on_loopback()
     try:
         ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,14 @@ def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started(
 
 
 def test_what_has_ended_is_not_alive() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    found = Process.of("child", child.pid)
-    child.kill()
-    while found.is_alive:
-        pass
-    assert child.returncode is None, "nobody has waited for it yet"
-    child.wait()
+    """Also before anybody has waited for it."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        found = Process.of("child", child.pid)
+        assert found.is_alive
+        child.kill()
+        while found.is_alive:
+            time.sleep(0.01)
+        assert child.returncode is None
     assert not found.is_alive
 
 

@@ -1,0 +1,13 @@
+"""`ray start` on loopback alone: `python -m study.cluster.node start --node-ip-address=127.0.0.1 ...`.
+
+Ray takes 127.0.0.1 for a mistake and puts the machine's address in its place, on which its ports are then open to
+everybody. A head whose address is 127.0.0.1 listens there alone.
+"""
+
+from ray.scripts.scripts import main
+
+from study.address import stay_on_loopback
+
+if __name__ == "__main__":
+    stay_on_loopback()
+    main()
