@@ -32,7 +32,9 @@ def test_ray_refuses_a_misspelt_key(name: str) -> None:
         validate_config(prepare_config(config))
 
 
-@pytest.mark.parametrize(("name", "spot"), [("aws", ("InstanceMarketOptions", "MarketType")), ("gcp", ("scheduling", "provisioningModel"))])
+@pytest.mark.parametrize(
+    ("name", "spot"), [("aws", ("InstanceMarketOptions", "MarketType")), ("gcp", ("scheduling", "provisioningModel"))]
+)
 def test_trials_run_on_spot_machines_and_the_driver_does_not(name: str, spot: tuple[str, str]) -> None:
     head, gpu = (read(name)["available_node_types"][key] for key in ("head", "gpu"))
     assert gpu["node_config"][spot[0]][spot[1]].lower() == "spot"

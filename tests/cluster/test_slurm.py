@@ -1,5 +1,6 @@
-"""The sbatch script on a real Slurm of two nodes: requeued, cancelled and submitted anew, each trial still runs once."""
+"""The sbatch script on a real Slurm of two nodes: requeued, or cancelled and submitted anew, no trial runs twice."""
 
+import json
 import os
 import subprocess
 import sys
@@ -113,7 +114,7 @@ class Job:
 def resources(job: Job, number: str) -> dict[str, float]:
     """What the job's Ray has, as one with the token sees it."""
     port = 20000 + int(number) % 10000
-    code = f"import ray; ray.init('127.0.0.1:{port}', log_to_driver=False); print(ray.cluster_resources())"
+    code = f"import json, ray; ray.init('127.0.0.1:{port}'); print(json.dumps(ray.cluster_resources()))"
     token = job.command.home / f".ray-token-{number}"
     assert token.stat().st_mode & 0o777 == 0o600
     assert token.read_text() not in job.log(number)
@@ -122,7 +123,7 @@ def resources(job: Job, number: str) -> dict[str, float]:
         [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    return {name: float(value) for name, value in eval(done.stdout).items()}
+    return {name: float(value) for name, value in json.loads(done.stdout.splitlines()[-1]).items()}
 
 
 def test_a_requeued_job_goes_on_with_its_study(job: Job) -> None:
