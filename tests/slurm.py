@@ -60,24 +60,13 @@ class Slurm:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))
-        self._daemons: list[subprocess.Popen[bytes]] = []
-        (self.folder / "state").mkdir()
-        ports = {"controller": free_port(), "one": free_port(), "two": free_port()}
-        (self.folder / "slurm.conf").write_text(CONFIG.format(folder=self.folder, user=getpass.getuser(), **ports))
-        (self.folder / "gres.conf").write_text("".join(f"NodeName={node} Name=gpu Count=1\n" for node in NODES))
-        (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
-        key = self.folder / "munge.key"
-        key.write_bytes(os.urandom(128))
-        key.chmod(0o400)
         self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf")}
-        files = [f"--{name}-file={self.folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
-        self._start("munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket", *files)
-        self._wait_for(lambda: (self.folder / "munge.socket").exists())
-        self._start("slurmctld", "-D")
-        for node in NODES:
-            (self.folder / node).mkdir()
-            self._start("slurmd", "-D", "-N", node)
-        self._wait_for(lambda: self("sinfo", "--noheader", "--format=%T").split() == ["idle"])
+        self._daemons: list[subprocess.Popen[bytes]] = []
+        try:
+            self._begin()
+        except BaseException:
+            self._end()
+            raise
 
     def __call__(self, *command: str, **environment: str) -> str:
         """What one of Slurm's commands prints."""
@@ -99,6 +88,27 @@ class Slurm:
         """End all jobs, then Slurm."""
         self("scancel", f"--user={getpass.getuser()}")
         self._wait_for(lambda: not self("squeue", "--noheader"))
+        self._end()
+
+    def _begin(self) -> None:
+        (self.folder / "state").mkdir()
+        ports = {"controller": free_port(), "one": free_port(), "two": free_port()}
+        (self.folder / "slurm.conf").write_text(CONFIG.format(folder=self.folder, user=getpass.getuser(), **ports))
+        (self.folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
+        (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        files = [f"--{name}-file={self.folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
+        self._start("munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket", *files)
+        self._wait_for(lambda: (self.folder / "munge.socket").exists())
+        self._start("slurmctld", "-D")
+        for node in NODES:
+            (self.folder / node).mkdir()
+            self._start("slurmd", "-D", "-N", node)
+        self._wait_for(lambda: self("sinfo", "--noheader", "--format=%T").split() == ["idle"])
+
+    def _end(self) -> None:
         for daemon in reversed(self._daemons):
             daemon.terminate()
             daemon.wait(30)

@@ -33,7 +33,7 @@ def test_the_linter_of_scripts_says_nothing(script: Path) -> None:
 def test_the_image_is_of_one_version_and_not_root() -> None:
     text = DOCKERFILE.read_text(encoding="utf-8")
     assert re.search(r"^FROM python:\d+\.\d+\.\d+-", text, re.MULTILINE)
-    assert re.findall(r"^USER (.*)$", text, re.MULTILINE) == ["study"]
+    assert re.findall(r"^USER (.*)$", text, re.MULTILINE) == ["1000"]
 
 
 def test_what_is_copied_is_there_and_nothing_else_is_sent() -> None:
