@@ -13,6 +13,7 @@ import pytest
 from cluster_files import CLUSTER
 from command import Command
 from helpers import ROOT
+from ray.util import get_node_ip_address
 from slurm import NODES, Slurm, missing
 
 from study.ledger import read
@@ -114,7 +115,7 @@ class Job:
 def resources(job: Job, number: str) -> dict[str, float]:
     """What the job's Ray has, as one with the token sees it."""
     port = 20000 + int(number) % 10000
-    code = f"import json, ray; ray.init('127.0.0.1:{port}'); print(json.dumps(ray.cluster_resources()))"
+    code = f"import json, ray; ray.init('{get_node_ip_address()}:{port}'); print(json.dumps(ray.cluster_resources()))"
     token = job.command.home / f".ray-token-{number}"
     assert token.stat().st_mode & 0o777 == 0o600
     assert token.read_text() not in job.log(number)
