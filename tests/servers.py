@@ -44,6 +44,11 @@ class Postgres:
     def uri(self) -> str:
         return f"postgresql+psycopg2://mlflow@127.0.0.1:{self._port}/mlflow"
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        return "127.0.0.1", self._port
+
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         where = f"-h 127.0.0.1 -p {self._port} -k {self._folder}"

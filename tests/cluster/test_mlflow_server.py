@@ -1,0 +1,119 @@
+"""The MLflow of the ready files, started as Compose starts it: on a real PostgreSQL, with a stand-in for MinIO."""
+
+import base64
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import boto3
+import pytest
+from cluster_files import CLUSTER, documents
+from mlflow import MlflowClient
+from servers import Postgres, free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+PASSWORD = "secret of this test"
+
+
+@contextmanager
+def running(url: str, log: Path, *command: str, **environment: str) -> Iterator[None]:
+    """A server, from when it answers; killed in the end, helpers and all."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, *command], env=environment, stdout=out, stderr=out, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + 200
+        while status(url) != 200:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.5)
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        process.wait()
+
+
+def status(url: str, method: str = "GET", password: str | None = None) -> int | None:
+    """What a server answers, None if nothing."""
+    request = urllib.request.Request(url, method=method, data=b"{}" if method != "GET" else None)
+    request.add_header("Content-Type", "application/json")
+    if password is not None:
+        request.add_header("Authorization", "Basic " + base64.b64encode(f"admin:{password}".encode()).decode())
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[dict[str, str]]:
+    """What the compose file gives its MLflow, with this machine's addresses and one password for all."""
+    (document,) = documents(CLUSTER / "compose" / "compose.yaml")
+    given = document["services"]["mlflow"]["environment"]
+    given = {name: re.sub(r"\$\{.*\}", PASSWORD, value) for name, value in given.items()}
+    postgres, store, port = Postgres(), free_port(), free_port()
+    address = postgres.address
+    here = {
+        "PGHOST": address[0],
+        "PGPORT": str(address[1]),
+        "MLFLOW_S3_ENDPOINT_URL": f"http://127.0.0.1:{store}",
+        "MLFLOW_HOST": "127.0.0.1",
+        "MLFLOW_PORT": str(port),
+        "PATH": os.environ["PATH"],
+    }
+    assert set(here) - set(given) == {"PGPORT", "MLFLOW_PORT", "PATH"}
+    yield given | here
+    postgres.remove()
+
+
+def test_mlflow_wants_a_password_and_keeps_runs_and_artifacts(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = f"http://127.0.0.1:{environment['MLFLOW_PORT']}"
+    store = environment["MLFLOW_S3_ENDPOINT_URL"]
+    script = str(CLUSTER / "mlflow_server.py")
+    moto = ("-m", "moto.server", "-H", "127.0.0.1", "-p", store.rpartition(":")[2])
+    with running(f"{store}/moto-api/", tmp_path / "store", *moto, PATH=os.environ["PATH"]):
+        with running(f"{server}/health", tmp_path / "log", script, **environment):
+            for path in ("runs/create", "experiments/search", "users/create", "registered-models/create"):
+                for method in ("POST", "PATCH", "DELETE", "PUT"):
+                    assert status(f"{server}/api/2.0/mlflow/{path}", method) == 401, (path, method)
+            assert status(f"{server}/api/2.0/mlflow/users/get?username=admin", password="password1234") == 401
+            monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
+            monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
+            client = MlflowClient(server)
+            run = client.create_run(client.create_experiment("e")).info.run_id
+            client.log_metric(run, "val/accuracy", 0.5)
+            client.log_text(run, "text", "file.txt")
+        with running(f"{server}/health", tmp_path / "log", script, **environment):  # the bucket and the user are there
+            assert MlflowClient(server).get_run(run).data.metrics == {"val/accuracy": 0.5}
+        keys = {"aws_access_key_id": "mlflow", "aws_secret_access_key": PASSWORD, "region_name": "us-east-1"}
+        found = boto3.client("s3", endpoint_url=store, **keys).list_objects_v2(Bucket="mlflow")["Contents"]
+        assert [entry["Key"].rpartition("/")[2] for entry in found] == ["file.txt"]
+    for log in ("log", "store"):
+        assert PASSWORD not in (tmp_path / log).read_text()
+
+
+@pytest.mark.parametrize("name", ["MLFLOW_AUTH_ADMIN_PASSWORD", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY"])
+def test_mlflow_without_a_secret_does_not_start(name: str, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, str(CLUSTER / "mlflow_server.py")],
+        env=environment | {name: ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (1, f"not set: {name}\n")

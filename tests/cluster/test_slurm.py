@@ -1,0 +1,153 @@
+"""The sbatch script on a real Slurm of two nodes: requeued, or cancelled and submitted anew, no trial runs twice."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cluster_files import CLUSTER
+from command import Command
+from helpers import ROOT
+from ray.util import get_node_ip_address
+from slurm import NODES, Slurm, missing
+
+from study.ledger import read
+from study.record import StudyRecord
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(bool(missing()), reason="needs Slurm: apt-get install slurm-wlm munge"),
+]
+
+STUDY = """\
+name: queued
+data:   {name: biased_digits, rho: 0.9}
+model:  {name: small_conv_net, width: 4}
+method: {name: eps_sup_info_nce, temperature: 0.1}
+train:  {epochs: 40, batch_size: 128, learning_rate: 0.003}
+search:
+  space:
+    method.alpha: {low: 0.001, high: 1.0, log: true}
+  trials: 4
+  concurrency: 2
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[Slurm]:
+    found = Slurm()
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def job(tmp_path: Path, slurm: Slurm) -> "Job":
+    (tmp_path / "queued.yaml").write_text(STUDY)
+    return Job(slurm, Command(tmp_path / "home", tmp_path, patience=300))
+
+
+class Job:
+    """The script as a user submits it, in a folder of its own."""
+
+    def __init__(self, slurm: Slurm, command: Command) -> None:
+        self.slurm, self.command = slurm, command
+
+    def submit(self) -> str:
+        """As with the package's environment activated, for all CPUs and GPUs of both nodes."""
+        programs = Path(sys.executable).parent
+        options = ["--cpus-per-task=2", "--gpus-per-node=1", f"--chdir={self.command.work}"]
+        return self.slurm.submit(
+            *options,
+            str(CLUSTER / "slurm" / "study.sbatch"),
+            "queued.yaml",
+            PATH=f"{programs}:{os.environ['PATH']}",
+            PYTHONPATH=str(ROOT),
+            STUDY_HOME=str(self.command.home),
+        )
+
+    def wait(self, number: str, condition: Callable[[dict[str, str]], object]) -> dict[str, str]:
+        """Until a condition holds of the job."""
+        deadline = time.monotonic() + 400
+        while not condition(found := self.slurm.job(number)):
+            assert time.monotonic() < deadline, f"{found}\n{self.log(number)}"
+            time.sleep(0.5)
+        return found
+
+    def log(self, number: str) -> str:
+        return (self.command.work / f"study-{number}.log").read_text(errors="replace")
+
+    def wait_for_mid_study(self) -> None:
+        """A trial has ended, another is in the middle."""
+
+        def is_in_the_middle(record: StudyRecord) -> bool:
+            counts = record.counts()
+            running = [trial for trial in record.trials.values() if trial.state == "running"]
+            return counts["complete"] >= 1 and any(2 <= trial.epochs < 38 for trial in running)
+
+        self.command.wait_for("queued", is_in_the_middle)
+
+    def assert_complete(self) -> None:
+        """Every trial ended once, with each epoch once, and those that were cut went on from where they were."""
+        ends: Counter[int] = Counter()
+        epochs: Counter[int] = Counter()
+        for event in read(self.command.folder("queued").ledger_file):
+            if event["event"] == "report":
+                epochs[event["trial"]] += 1
+                assert event["epoch"] == epochs[event["trial"]]
+            elif event["event"] == "started":
+                assert not ends[event["trial"]]
+                epochs[event["trial"]] = event["epoch"]
+            elif event["event"] == "ended":
+                ends[event["trial"]] += 1
+        assert ends == dict.fromkeys(range(4), 1)
+        _, record = self.command.load("queued")
+        assert {trial.state for trial in record.trials.values()} == {"complete"}
+        assert {trial.epochs for trial in record.trials.values()} == {40}
+        assert len(record.sessions) == 2
+
+
+def resources(job: Job, number: str) -> dict[str, float]:
+    """What the job's Ray has, as one with the token sees it."""
+    port = 20000 + int(number) % 10000
+    code = f"import json, ray; ray.init('{get_node_ip_address()}:{port}'); print(json.dumps(ray.cluster_resources()))"
+    token = job.command.home / f".ray-token-{number}"
+    assert token.stat().st_mode & 0o777 == 0o600
+    assert token.read_text() not in job.log(number)
+    environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_TMPDIR": f"/tmp/ray-{number}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: float(value) for name, value in json.loads(done.stdout.splitlines()[-1]).items()}
+
+
+def test_a_requeued_job_goes_on_with_its_study(job: Job) -> None:
+    number = job.submit()
+    job.wait_for_mid_study()
+    there = resources(job, number)
+    assert (there["CPU"], there["GPU"]) == (2 * len(NODES), len(NODES))
+    job.slurm("scontrol", "requeue", number)
+    job.wait(number, lambda found: found["JobState"] == "PENDING")
+    job.slurm("scontrol", "update", f"JobId={number}", "StartTime=now")  # Slurm waits two minutes
+    found = job.wait(number, lambda found: found["JobState"] in {"COMPLETED", "FAILED"})
+    assert found["JobState"] == "COMPLETED", job.log(number)
+    assert found["Restarts"] == "1"
+    job.assert_complete()
+    assert not list(job.command.home.glob(".ray-token-*"))
+
+
+def test_a_cancelled_job_that_is_submitted_anew_goes_on(job: Job) -> None:
+    number = job.submit()
+    job.wait_for_mid_study()
+    job.slurm("scancel", number)
+    job.wait(number, lambda found: found["JobState"] == "CANCELLED")
+    again = job.submit()
+    found = job.wait(again, lambda found: found["JobState"] in {"COMPLETED", "FAILED"})
+    assert found["JobState"] == "COMPLETED", job.log(again)
+    job.assert_complete()
