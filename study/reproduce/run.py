@@ -1,19 +1,16 @@
 """A study of a published table: started, gone on with, or left as it is."""
 
-import re
 from dataclasses import dataclass
 
 from study import published
 from study import run as running
 from study.errors import UserError
+from study.final import parse_seeds
 from study.home import Home
 from study.outcome import Outcome
 from study.record import StudyRecord
 from study.run import View
 from study.spec import StudySpec, load_study
-
-SEEDS = re.compile(r"\d+(,\d+)*")
-
 
 @dataclass(frozen=True)
 class Given:
@@ -55,13 +52,15 @@ def reproduce(home: Home, table: str, given: Given, view: View) -> Outcome | Non
 
 
 def _seeds(given: str | None) -> list[str]:
-    """The overrides that give a configuration's trials these seeds."""
+    """The overrides that give a configuration's trials these seeds; their order means nothing.
+
+    Seeds that follow each other are given by their number, as the study files do: it is the same study.
+    """
     if given is None:
         return []
-    seeds = [int(seed) for seed in given.split(",")] if SEEDS.fullmatch(given) else []
-    if not seeds or seeds != list(range(seeds[0], seeds[0] + len(seeds))):
-        raise UserError(f"--seeds {given}: numbers that follow each other are needed, as in --seeds 0,1,2")
-    return [f"train.seed={seeds[0]}", f"search.replicates={len(seeds)}"]
+    seeds = sorted(parse_seeds(given))
+    in_turn = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    return [f"train.seed={seeds[0]}", f"search.replicates={len(seeds) if in_turn else seeds}"]
 
 
 def _check_same(there: StudySpec, asked: StudySpec) -> None:

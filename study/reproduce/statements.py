@@ -84,8 +84,8 @@ def _budget(
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in NO_BUDGET:
                 found.setdefault(key, {})[words.setting(mine[key]), words.setting(theirs[key])] = None
-    if spec.search.replicates != full.search.replicates:
-        found["search.replicates"] = {(str(spec.search.replicates), str(full.search.replicates)): None}
+    if len(spec.seeds) != len(full.seeds):
+        found["search.replicates"] = {(str(len(spec.seeds)), str(len(full.seeds))): None}
     less = "; ".join(
         f"{key} {' / '.join(one for one, _ in pairs)} instead of {' / '.join(dict.fromkeys(two for _, two in pairs))}"
         for key, pairs in sorted(found.items())

@@ -25,11 +25,29 @@ def test_an_unknown_table_is_refused_with_those_that_there_are(home: Home) -> No
         reproduce(home, "fairkl-table13", Given(), unseen)
 
 
-@pytest.mark.parametrize("seeds", ["0,2", "1,0", "a", "", "0,", "-1", "0,0"])
-def test_seeds_follow_each_other(home: Home, seeds: str) -> None:
-    with pytest.raises(UserError, match="numbers that follow each other are needed"):
+@pytest.mark.parametrize("seeds", ["a", "", "0,", "-1", "0,0", "4294967296"])
+def test_seeds_are_different_whole_numbers(home: Home, seeds: str) -> None:
+    with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on|equal to 4294967295"):
         reproduce(home, TABLE, Given(profile="cpu", seeds=seeds), unseen)
     assert home.studies() == []
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected"),
+    [("0,1,2", [0, 1, 2]), ("1,0", [0, 1]), ("7", [7]), ("9,0,4", [0, 4, 9]), ("3,5", [3, 5])],
+)
+def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
+    home: Home, begin: Begin, seeds: str, expected: list[int]
+) -> None:
+    """The study that is there was begun with these seeds, so that the command takes it as complete."""
+    replicates = f"search.replicates={expected}"
+    if expected == list(range(expected[0], expected[0] + len(expected))):
+        replicates = f"search.replicates={len(expected)}"
+    folder = begin(TABLE, f"train.seed={expected[0]}", replicates, profile="cpu").close("complete")
+    assert list(folder.spec().seeds) == expected
+    assert reproduce(home, TABLE, Given(profile="cpu", seeds=seeds), unseen) is None
+    with pytest.raises(UserError, match="exists already, with other settings"):
+        reproduce(home, TABLE, Given(profile="cpu", seeds="11,13"), unseen)
 
 
 def test_data_that_are_not_there_leave_no_study_behind(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
