@@ -1,4 +1,4 @@
-"""A study of a published table: started, gone on with, or left as it is."""
+"""A study of a published table: started, gone on with, or left as it is; and looked at in any state."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,11 @@ from study.final import parse_seeds
 from study.home import Home
 from study.outcome import Outcome
 from study.record import StudyRecord
+from study.reproduce.sheet import Sheet, sheet
+from study.reproduce.tabulate import tabulate
 from study.run import View
 from study.spec import StudySpec, load_study
+
 
 @dataclass(frozen=True)
 class Given:
@@ -41,14 +44,35 @@ def reproduce(home: Home, table: str, given: Given, view: View) -> Outcome | Non
         UserError: there is no such table, a study of that name has other settings, or see `study.run.start`.
     """
     published.load(table)
-    name, overrides = given.name or table, [*given.assignments, *_seeds(given.seeds)]
-    if name not in [folder.name for folder in home.studies()]:
-        return running.start(home, load_study(table, overrides, given.profile, name), view)
+    name = given.name or table
+    if not _has_begun(home, name):
+        return running.start(home, _asked(table, given), view)
     folder = home.find(name)
-    if overrides or given.profile:
-        _check_same(folder.spec(), load_study(table, overrides, given.profile, name))
+    if given.assignments or given.seeds or given.profile:
+        _check_same(folder.spec(), _asked(table, given))
     is_complete = StudyRecord.load(folder.ledger_file).state == "complete"
     return None if is_complete else running.resume(home, name, view)
+
+
+def look(home: Home, table: str, given: Given) -> Sheet:
+    """The table of its study as far as it is; before the study has begun, the paper's numbers and what would run.
+
+    Raises:
+        UserError: there is no such table, or no study of the name that is given.
+    """
+    printed, name = published.load(table), given.name or table
+    if given.name is None and not _has_begun(home, name):
+        return sheet(printed, _asked(table, given), StudyRecord(), load_study(table))
+    return tabulate(home.find(name), table)
+
+
+def _has_begun(home: Home, name: str) -> bool:
+    return name in [folder.name for folder in home.studies()]
+
+
+def _asked(table: str, given: Given) -> StudySpec:
+    """The study of a table, as the command asks for it."""
+    return load_study(table, [*given.assignments, *_seeds(given.seeds)], given.profile, given.name or table)
 
 
 def _seeds(given: str | None) -> list[str]:

@@ -72,9 +72,10 @@ def _budget(
 ) -> str:
     """What was run, and where it is less than the protocol."""
     seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
-    titles = ", ".join(dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session))
+    used = dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session)
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(here["model"]["name"] for here, _ in documents))
-    what = f"{titles or 'data'}, {networks or 'network'}, {words.count(epochs, 'epoch')}, {words.seeds(seeds)}"
+    titles = ", ".join(used or spec.data_titles)
+    what = f"{titles}, {networks or 'network'}, {words.count(epochs, 'epoch')}, {words.seeds(seeds)}"
     trained = _samples(record)
     what += f", {trained:,} training samples" if trained else ""
     busy = f"{words.duration(record.busy)} of trials" if record.busy else "no trial has run yet"

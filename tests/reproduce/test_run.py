@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import pytest
 from published_study import Course
 
+from study import published
 from study.errors import UserError
 from study.home import Home
 from study.record import StudyRecord
-from study.reproduce import Given, reproduce
+from study.reproduce import Given, document, look, reproduce
 from study.spec import StudySpec
 
 TABLE = "fairkl-table12"
@@ -48,6 +50,39 @@ def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
     assert reproduce(home, TABLE, Given(profile="cpu", seeds=seeds), unseen) is None
     with pytest.raises(UserError, match="exists already, with other settings"):
         reproduce(home, TABLE, Given(profile="cpu", seeds="11,13"), unseen)
+
+
+@pytest.mark.parametrize("table", published.names())
+def test_a_table_of_which_nothing_has_begun_is_the_papers(
+    home: Home, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its data are not there."""
+    monkeypatch.setenv("STUDY_DATA", str(home.path))
+    monkeypatch.setenv("HOME", str(home.path))
+    sheet = look(home, table, Given())
+    assert all(cell["last_epoch"] is None and cell["missing"] for cell in document(sheet)["cells"])
+    assert "no trial has run yet" in " ".join(sheet.last_grid.notes)
+    assert home.studies() == []
+
+
+def test_a_study_that_is_named_must_be_there(home: Home) -> None:
+    with pytest.raises(UserError, match="mine"):
+        look(home, TABLE, Given(name="mine"))
+
+
+def test_a_file_that_a_user_must_bring_is_named_with_where_to_get_it(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ImageNet-100 both trees and the list of classes are there, the features are not."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("train", "val"):
+        (tmp_path / "imagenet" / folder).mkdir(parents=True)
+    (tmp_path / "imagenet" / "imagenet100.txt").write_text("\n".join(f"n{number:08d}" for number in range(100)))
+    given = Given(assignments=("search.space.data.name={choices: [imagenet100, cub]}", "resources={cpu: 1, gpu: 0}"))
+    with pytest.raises(UserError, match=r"imagenet/clip\.npz: not found.*github\.com/openai/CLIP"):
+        reproduce(home, "cclk-table2", given, unseen)
+    assert home.studies() == []
 
 
 def test_data_that_are_not_there_leave_no_study_behind(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
