@@ -218,11 +218,9 @@ def reproduce(
     from study import reproduce as reproducing
     from study.home import Home
 
-    home, outcome = Home.locate(), None
-    if not only_report:
-        given = reproducing.Given(name, profile, tuple(assignments or ()), seeds)
-        outcome = reproducing.reproduce(home, table, given, _view(quiet or as_json))
-    found = reproducing.tabulate(home.find(name or table), table)
+    home, given = Home.locate(), reproducing.Given(name, profile, tuple(assignments or ()), seeds)
+    outcome = None if only_report else reproducing.reproduce(home, table, given, _view(quiet or as_json))
+    found = reproducing.look(home, table, given)
     _print_json(reproducing.document(found)) if as_json else print(reproducing.markdown(found))
     if outcome is not None and not as_json:
         _show(outcome)

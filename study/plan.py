@@ -33,15 +33,15 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "trials": {
             "baseline": baseline,
             "search": searched,
-            "replicate": spec.trials * (search.replicates - 1),
+            "replicate": spec.trials * (len(spec.seeds) - 1),
             "confirm": confirm,
         },
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials * search.replicates + confirm) * spec.epochs,
+            "most": (spec.trials * len(spec.seeds) + confirm) * spec.epochs,
             "expected": round(
-                (baseline * search.replicates + confirm) * spec.epochs
-                + searched * search.replicates * rungs.expected_epochs(stopping, spec.epochs)
+                (baseline * len(spec.seeds) + confirm) * spec.epochs
+                + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
         "resources_per_trial": spec.resources.model_dump(),

@@ -137,7 +137,7 @@ class Progress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        return self._configurations() * spec.search.replicates + confirm_trials(spec, self._configurations())
+        return self._configurations() * len(spec.seeds) + confirm_trials(spec, self._configurations())
 
     def _configurations(self) -> int:
         return self._record.limit(self._spec.trials)
@@ -152,7 +152,7 @@ class Progress:
         mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
-        tries = self._configurations() * spec.search.replicates
+        tries = self._configurations() * len(spec.seeds)
         return tries * mean + confirm_trials(spec, self._configurations()) * spec.epochs
 
 

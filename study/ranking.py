@@ -144,7 +144,7 @@ def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
     if trial.state != "complete":
         return None
     seeds = [trial, *record.repeats_of(trial.number, "replicate")]
-    wanted = 1 if trial.stage == "final" else spec.search.replicates
+    wanted = 1 if trial.stage == "final" else len(spec.seeds)
     score = mean_score(spec, seeds)
     if score is None or len(seeds) < wanted or any(one.state != "complete" for one in seeds):
         return None

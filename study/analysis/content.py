@@ -128,8 +128,8 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     confirm = search.confirm
     found["metric"] = metric
     found["search"] = f"{words.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
-    if search.replicates > 1:
-        found["replicates"] = f"a configuration's value is its mean over {search.replicates} seeds"
+    if len(spec.seeds) > 1:
+        found["replicates"] = f"a configuration's value is its mean over {words.seeds(spec.seeds)}"
     found["baseline"] = (
         ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
     )

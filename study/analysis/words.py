@@ -101,6 +101,8 @@ def listed(items: Iterable[Any], most: int = 12) -> str:
 
 def seeds(numbers: Sequence[int]) -> str:
     """`seed 0`, `3 seeds (1, 2, 3)`, with a note where a seed is repeated."""
+    if not numbers:
+        return "no seed yet"
     if len(numbers) == 1:
         return f"seed {numbers[0]}"
     repeated = "" if len(set(numbers)) == len(numbers) else ", some repeated"

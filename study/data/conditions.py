@@ -12,9 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from study.data import label_files
 from study.errors import UserError
 
 FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
+
+
+def expected_width(given: str) -> int:
+    """K of a file by its path as the user gives it; 0 where it is not there, as a study is planned before it is."""
+    path = label_files.there(given)
+    return width(path) if path else 0
 
 
 def width(path: Path) -> int:

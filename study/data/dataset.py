@@ -17,7 +17,8 @@ class Facts:
     Attributes:
         classes, bias_classes: how many; `bias_classes` is None where there are no bias labels.
         shape: (channels, height, width) of an image, (columns,) of a table's row.
-        condition: width of the continuous attribute of each sample; None where there is none.
+        condition: width of the continuous attribute of each sample, 0 as long as the file that says it is not there;
+            None where there is none.
         bias_splits: names of the splits whose samples have bias labels; None: all of them.
         mean, deviation: of the pixels scaled to [0, 1], as the protocol normalises them: one number or one per channel.
             A table's columns are stored as they are used.

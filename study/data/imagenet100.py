@@ -19,6 +19,11 @@ from study.errors import UserError
 from study.knobs import Range
 
 CLASSES = 100
+LIST = "A text file of 100 WordNet numbers, one per line, is needed: a paper's list is in its authors' repository."
+VECTORS = (
+    "In the CCL-K paper these are 512 features of each image by CLIP (github.com/openai/CLIP), which nobody "
+    f"distributes: compute them from the images. {conditions.FORM}, with keys as train/n01440764/n01440764_10026.JPEG."
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """100 classes, no bias labels; a condition where there is a file of it."""
-    width = conditions.width(label_files.locate(options.condition_file)) if options.condition_file else None
+    """100 classes, no bias labels; a condition where a file of it is named."""
+    width = conditions.expected_width(options.condition_file) if options.condition_file else None
     shape = (3, options.size, options.size)
     return Facts(CLASSES, None, shape, condition=width, mean=imagenet.MEAN, deviation=imagenet.DEVIATION)
 
@@ -54,9 +59,10 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Read the class folders, cut the validation split."""
-    facts, classes = describe(options), _classes(label_files.locate(options.class_file))
     trees = [source.find() for source in sources(options)]
-    vectors = label_files.locate(options.condition_file) if options.condition_file else None
+    listed = label_files.locate(options.class_file, LIST)
+    vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
+    facts, classes = describe(options), _classes(listed)
     used = [folder for tree in trees for folder in imagenet.folders(tree, classes)]
 
     def build() -> dict[str, Listing]:
@@ -64,7 +70,7 @@ def load(options: Options) -> Dataset:
         train, val = listings.cut(whole, options.val_share, options.split_seed)
         return {"train": train, "val": val, "test": test}
 
-    places = [label_files.locate(options.class_file), *used, *([vectors] if vectors else [])]
+    places = [listed, *used, *([vectors] if vectors else [])]
     return prepared("imagenet100", options, facts, places, lambda: listings.read(build(), options.size, "crop"))
 
 

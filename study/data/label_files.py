@@ -17,14 +17,30 @@ SHOWN = 12
 """Columns or values that a message lists."""
 
 
-def locate(given: str) -> Path:
-    """A user's path: absolute, or under the current folder, or under the folder of all data sets."""
+def locate(given: str, note: str = "") -> Path:
+    """A user's path: absolute, or under the current folder, or under the folder of all data sets.
+
+    Args:
+        note: where to get it and in which form, in a sentence.
+
+    Raises:
+        UserError: it is not there.
+    """
+    found = there(given)
+    if found is None:
+        looked = " and ".join(str(place) for place in _places(given))
+        raise UserError(" ".join(filter(None, (f"{given}: not found. Looked for {looked}.", note))))
+    return found
+
+
+def there(given: str) -> Path | None:
+    """The same, or None."""
+    return next((place for place in _places(given) if place.exists()), None)
+
+
+def _places(given: str) -> list[Path]:
     path = Path(given).expanduser()
-    places = [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
-    for place in places:
-        if place.exists():
-            return place
-    raise UserError(f"{given}: not found. Looked for {' and '.join(str(place) for place in places)}")
+    return [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
 
 
 def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFrame":

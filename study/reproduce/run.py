@@ -1,18 +1,18 @@
-"""A study of a published table: started, gone on with, or left as it is."""
+"""A study of a published table: started, gone on with, or left as it is; and looked at in any state."""
 
-import re
 from dataclasses import dataclass
 
 from study import published
 from study import run as running
 from study.errors import UserError
+from study.final import parse_seeds
 from study.home import Home
 from study.outcome import Outcome
 from study.record import StudyRecord
+from study.reproduce.sheet import Sheet, sheet
+from study.reproduce.tabulate import tabulate
 from study.run import View
 from study.spec import StudySpec, load_study
-
-SEEDS = re.compile(r"\d+(,\d+)*")
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,47 @@ def reproduce(home: Home, table: str, given: Given, view: View) -> Outcome | Non
         UserError: there is no such table, a study of that name has other settings, or see `study.run.start`.
     """
     published.load(table)
-    name, overrides = given.name or table, [*given.assignments, *_seeds(given.seeds)]
-    if name not in [folder.name for folder in home.studies()]:
-        return running.start(home, load_study(table, overrides, given.profile, name), view)
+    name = given.name or table
+    if not _has_begun(home, name):
+        return running.start(home, _asked(table, given), view)
     folder = home.find(name)
-    if overrides or given.profile:
-        _check_same(folder.spec(), load_study(table, overrides, given.profile, name))
+    if given.assignments or given.seeds or given.profile:
+        _check_same(folder.spec(), _asked(table, given))
     is_complete = StudyRecord.load(folder.ledger_file).state == "complete"
     return None if is_complete else running.resume(home, name, view)
 
 
+def look(home: Home, table: str, given: Given) -> Sheet:
+    """The table of its study as far as it is; before the study has begun, the paper's numbers and what would run.
+
+    Raises:
+        UserError: there is no such table, or no study of the name that is given.
+    """
+    printed, name = published.load(table), given.name or table
+    if given.name is None and not _has_begun(home, name):
+        return sheet(printed, _asked(table, given), StudyRecord(), load_study(table))
+    return tabulate(home.find(name), table)
+
+
+def _has_begun(home: Home, name: str) -> bool:
+    return name in [folder.name for folder in home.studies()]
+
+
+def _asked(table: str, given: Given) -> StudySpec:
+    """The study of a table, as the command asks for it."""
+    return load_study(table, [*given.assignments, *_seeds(given.seeds)], given.profile, given.name or table)
+
+
 def _seeds(given: str | None) -> list[str]:
-    """The overrides that give a configuration's trials these seeds."""
+    """The overrides that give a configuration's trials these seeds; their order means nothing.
+
+    Seeds that follow each other are given by their number, as the study files do: it is the same study.
+    """
     if given is None:
         return []
-    seeds = [int(seed) for seed in given.split(",")] if SEEDS.fullmatch(given) else []
-    if not seeds or seeds != list(range(seeds[0], seeds[0] + len(seeds))):
-        raise UserError(f"--seeds {given}: numbers that follow each other are needed, as in --seeds 0,1,2")
-    return [f"train.seed={seeds[0]}", f"search.replicates={len(seeds)}"]
+    seeds = sorted(parse_seeds(given))
+    in_turn = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    return [f"train.seed={seeds[0]}", f"search.replicates={len(seeds) if in_turn else seeds}"]
 
 
 def _check_same(there: StudySpec, asked: StudySpec) -> None:

@@ -72,9 +72,10 @@ def _budget(
 ) -> str:
     """What was run, and where it is less than the protocol."""
     seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
-    titles = ", ".join(dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session))
+    used = dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session)
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(here["model"]["name"] for here, _ in documents))
-    what = f"{titles or 'data'}, {networks or 'network'}, {words.count(epochs, 'epoch')}, {words.seeds(seeds)}"
+    titles = ", ".join(used or spec.data_titles)
+    what = f"{titles}, {networks or 'network'}, {words.count(epochs, 'epoch')}, {words.seeds(seeds)}"
     trained = _samples(record)
     what += f", {trained:,} training samples" if trained else ""
     busy = f"{words.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
@@ -84,8 +85,8 @@ def _budget(
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in NO_BUDGET:
                 found.setdefault(key, {})[words.setting(mine[key]), words.setting(theirs[key])] = None
-    if spec.search.replicates != full.search.replicates:
-        found["search.replicates"] = {(str(spec.search.replicates), str(full.search.replicates)): None}
+    if len(spec.seeds) != len(full.seeds):
+        found["search.replicates"] = {(str(len(spec.seeds)), str(len(full.seeds))): None}
     less = "; ".join(
         f"{key} {' / '.join(one for one, _ in pairs)} instead of {' / '.join(dict.fromkeys(two for _, two in pairs))}"
         for key, pairs in sorted(found.items())

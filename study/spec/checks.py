@@ -13,6 +13,9 @@ from study.errors import UserError, nearest
 from study.knobs import Knob, Range
 from study.spec.document import Document, Key
 
+BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
+"""What pydantic puts into a place besides keys: of a mapping's key, of a union's branch."""
+
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -117,7 +120,8 @@ def _plain(default: Any) -> Any:
 def _path(location: tuple[int | str, ...]) -> Key:
     """The key at a place of a validation error, without the branch of a union that the error is from."""
     branch = len(location) > 1 and location[-1] in ("bool", "int", "float", "str", "none")
-    return tuple(str(part) for part in (location[:-1] if branch else location) if part != "[key]")
+    parts = (str(part) for part in (location[:-1] if branch else location))
+    return tuple(part for part in parts if not BRANCH.fullmatch(part))
 
 
 def _joined(messages: list[str]) -> str:

@@ -148,6 +148,10 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
         problems.add(("search", "trials"), message)
     if not spec.search.space and spec.trials > max(given, 1):
         problems.add(("search", "trials"), f"{spec.trials} given, allowed is {max(given, 1)}: search.space is empty")
+    seeds = list(spec.seeds)
+    if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
+        message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
+        problems.add(("search", "replicates"), message)
     stopping = spec.search.early_stopping
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")

@@ -26,6 +26,7 @@ def configurations(given: Any) -> Any:
 
 
 Positive = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
@@ -145,8 +146,9 @@ class Search(BaseModel):
     (`90m`, `2h`, seconds; all sessions together), `gpu_hours` or `plateau` says so. `alternatives` are whole sections
     under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`,
     besides plain names.
-    `replicates` is the number of seeds whose mean is a configuration's value. `metric` is one or a list, each of
-    `constraints` reads `val/equalized_odds <= 0.05`. `retries` is how often a trial that was cut off runs again.
+    `replicates` is the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds
+    themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `retries` is how
+    often a trial that was cut off runs again.
     `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
     resources allow.
     """
@@ -157,12 +159,12 @@ class Search(BaseModel):
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    seed: Seed = 0
     trials: Positive | None = None
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
     gpu_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     plateau: Plateau | None = None
-    replicates: Positive = 1
+    replicates: Positive | Annotated[list[Seed], Field(min_length=1)] = 1
     concurrency: Positive | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
     constraints: list[str] = Field(default_factory=list)
@@ -192,5 +194,5 @@ class Layout(BaseModel):
     train: dict[str, Any] = Field(default_factory=dict)
     search: Search = Search()
     resources: Resources = Resources()
-    final_seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**32)]], Field(min_length=1)] | None = None
+    final_seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
     origin: dict[str, Any] | None = None

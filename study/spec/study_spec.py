@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -98,8 +98,14 @@ class StudySpec:
 
     @property
     def seed(self) -> int:
-        """Training seed of the searched trials; replicates take the next ones, confirm trials those behind."""
+        """Training seed of the searched trials, the first of `seeds`."""
         return int(self.base["train"]["seed"])
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """Training seeds of each configuration of the search: its own and those of its replicates."""
+        given = self.search.replicates
+        return range(self.seed, self.seed + given) if isinstance(given, int) else given
 
     @cached_property
     def sections(self) -> Sections:
@@ -123,7 +129,7 @@ class StudySpec:
     @property
     def confirm_seeds(self) -> range:
         """Training seeds of the confirm trials: none that the search saw."""
-        first = self.seed + self.search.replicates
+        first = max(self.seeds) + 1
         return range(first, first + (self.search.confirm.seeds if self.search.confirm.top else 0))
 
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:

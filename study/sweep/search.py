@@ -1,6 +1,6 @@
 """The search's part of a study: which configuration is tried next, which trials go on, and when it is enough.
 
-A configuration is one trial, or with `search.replicates` several on consecutive seeds: the first leads, the others are
+A configuration is one trial, or with `search.replicates` several on further seeds: the first leads, the others are
 its replicates. They run side by side; early stopping hears the leader alone, and what ends it early ends them all.
 A configuration's value is the mean over its seeds; Optuna hears it once, when the last of them has ended.
 """
@@ -89,7 +89,7 @@ class Search:
         if not asked or self._decided < len(self._given):
             self._sampler.adopt(trial.number, trial.params)
         self._decided += 1
-        for seed in range(trial.seed + 1, trial.seed + self.spec.search.replicates):
+        for seed in self.spec.seeds[1:]:
             self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number))
 
     def stops(self, trial: TrialRecord, epoch: int) -> bool:
@@ -106,7 +106,7 @@ class Search:
         if leader.stage not in ("baseline", "search") or leader.number not in self._ended:
             return
         seeds = [leader, *self.record.repeats_of(leader.number, "replicate")]
-        short = leader.state == "complete" and len(seeds) < self.spec.search.replicates
+        short = leader.state == "complete" and len(seeds) < len(self.spec.seeds)
         if short or not all(one.number in self._ended for one in seeds):
             return
         state: State = next((one.state for one in seeds if one.state != "complete"), "complete")

@@ -148,7 +148,7 @@ class Events:
             trial = self._record.trials[trial.repeats]
         seeds = [trial, *self._record.repeats_of(trial.number, "replicate")]
         complete = [one for one in seeds if one.state == "complete"]
-        if len(seeds) < max(2, self._spec.search.replicates) or any(one.state not in ENDED for one in seeds):
+        if len(seeds) < max(2, len(self._spec.seeds)) or any(one.state not in ENDED for one in seeds):
             return
         spreads = ranking.spreads(complete).items() if complete else ()
         values = {

@@ -133,6 +133,18 @@ def test_vectors_of_a_file_go_to_their_images(hundred):
         imagenet100(condition_file="clip.npz")
 
 
+def test_before_the_file_of_vectors_is_there_a_study_can_be_planned(hundred):
+    section = {"name": "imagenet100", "class_file": "imagenet/imagenet100.txt", "condition_file": "clip.npz"}
+    assert data.describe(section).condition == 0
+    with pytest.raises(UserError, match=r"clip\.npz: not found\. .*github\.com/openai/CLIP.*`keys` \(N,\)"):
+        imagenet100(condition_file="clip.npz")
+    vectors(hundred, ["one"])
+    assert data.describe(section).condition == 2
+    (hundred / "imagenet" / "imagenet100.txt").unlink()
+    with pytest.raises(UserError, match=r"imagenet100\.txt: not found\. .* one per line, is needed"):
+        imagenet100(condition_file="clip.npz")
+
+
 @pytest.mark.parametrize("names", [HUNDRED[:99], [*HUNDRED[:99], HUNDRED[0]]])
 def test_a_list_of_other_than_100_classes(hundred, names):
     (hundred / "imagenet" / "imagenet100.txt").write_text("\n".join(names))

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import pytest
 from published_study import Course
 
+from study import published
 from study.errors import UserError
 from study.home import Home
 from study.record import StudyRecord
-from study.reproduce import Given, reproduce
+from study.reproduce import Given, document, look, reproduce
 from study.spec import StudySpec
 
 TABLE = "fairkl-table12"
@@ -25,10 +27,61 @@ def test_an_unknown_table_is_refused_with_those_that_there_are(home: Home) -> No
         reproduce(home, "fairkl-table13", Given(), unseen)
 
 
-@pytest.mark.parametrize("seeds", ["0,2", "1,0", "a", "", "0,", "-1", "0,0"])
-def test_seeds_follow_each_other(home: Home, seeds: str) -> None:
-    with pytest.raises(UserError, match="numbers that follow each other are needed"):
+@pytest.mark.parametrize("seeds", ["a", "", "0,", "-1", "0,0", "4294967296"])
+def test_seeds_are_different_whole_numbers(home: Home, seeds: str) -> None:
+    with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on|equal to 4294967295"):
         reproduce(home, TABLE, Given(profile="cpu", seeds=seeds), unseen)
+    assert home.studies() == []
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected"),
+    [("0,1,2", [0, 1, 2]), ("1,0", [0, 1]), ("7", [7]), ("9,0,4", [0, 4, 9]), ("3,5", [3, 5])],
+)
+def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
+    home: Home, begin: Begin, seeds: str, expected: list[int]
+) -> None:
+    """The study that is there was begun with these seeds, so that the command takes it as complete."""
+    replicates = f"search.replicates={expected}"
+    if expected == list(range(expected[0], expected[0] + len(expected))):
+        replicates = f"search.replicates={len(expected)}"
+    folder = begin(TABLE, f"train.seed={expected[0]}", replicates, profile="cpu").close("complete")
+    assert list(folder.spec().seeds) == expected
+    assert reproduce(home, TABLE, Given(profile="cpu", seeds=seeds), unseen) is None
+    with pytest.raises(UserError, match="exists already, with other settings"):
+        reproduce(home, TABLE, Given(profile="cpu", seeds="11,13"), unseen)
+
+
+@pytest.mark.parametrize("table", published.names())
+def test_a_table_of_which_nothing_has_begun_is_the_papers(
+    home: Home, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its data are not there."""
+    monkeypatch.setenv("STUDY_DATA", str(home.path))
+    monkeypatch.setenv("HOME", str(home.path))
+    sheet = look(home, table, Given())
+    assert all(cell["last_epoch"] is None and cell["missing"] for cell in document(sheet)["cells"])
+    assert "no trial has run yet" in " ".join(sheet.last_grid.notes)
+    assert home.studies() == []
+
+
+def test_a_study_that_is_named_must_be_there(home: Home) -> None:
+    with pytest.raises(UserError, match="mine"):
+        look(home, TABLE, Given(name="mine"))
+
+
+def test_a_file_that_a_user_must_bring_is_named_with_where_to_get_it(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ImageNet-100 both trees and the list of classes are there, the features are not."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("train", "val"):
+        (tmp_path / "imagenet" / folder).mkdir(parents=True)
+    (tmp_path / "imagenet" / "imagenet100.txt").write_text("\n".join(f"n{number:08d}" for number in range(100)))
+    given = Given(assignments=("search.space.data.name={choices: [imagenet100, cub]}", "resources={cpu: 1, gpu: 0}"))
+    with pytest.raises(UserError, match=r"imagenet/clip\.npz: not found.*github\.com/openai/CLIP"):
+        reproduce(home, "cclk-table2", given, unseen)
     assert home.studies() == []
 
 

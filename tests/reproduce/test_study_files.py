@@ -1,19 +1,19 @@
-"""The study files of the papers' tables: each loads with each of its profiles and has every cell of its table."""
+"""The shipped study files: each can be planned, and that of a paper's table has every cell of it."""
 
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers import ROOT
 from ruamel.yaml import YAML
 
-from study import published
+from study import plan, published
 from study.published import PublishedTable
 from study.reproduce.plan import belongs, places, planned
 from study.spec import StudySpec, load_study
 
 FOLDER = ROOT / "search_spaces"
+ALL = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 OVER_SPLITS = {"wcl-table3": 5}
 """Tables whose cells are means over splits of the data, a configuration each."""
 
@@ -24,10 +24,16 @@ def profiles(name: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of data that has the one file whose head says what a data set has: CLIP features of ImageNet-100."""
-    (tmp_path / "imagenet").mkdir()
-    np.savez(tmp_path / "imagenet" / "clip.npz", keys=np.array(["one"]), values=np.zeros((1, 512), np.float32))
+    """No data are there: a study is planned without."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in ALL for profile in (None, *profiles(name))])
+def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(name: str, profile: str | None) -> None:
+    document = plan.plan(load_study(name, profile=profile))
+    assert document["epochs"]["most"] > 0
+    assert f"study {name} (" in plan.text(document)
 
 
 def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:

@@ -44,6 +44,14 @@ def test_each_configuration_runs_on_its_seeds_and_is_confirmed_on_others(replica
     assert {trial.seed for trial in record.by_stage("confirm")} == {3, 4}
 
 
+def test_a_configuration_can_have_any_seeds(tmp_path: Path) -> None:
+    spec = spec_of("search.trials=3", "train.seed=4", "search.replicates=[4, 9, 0]", "search.early_stopping={}")
+    record = Course(tmp_path / "ledger.jsonl", spec).play().record
+    for one in ranking.searched(record, spec):
+        assert [trial.seed for trial in one.replicates] == [4, 9, 0]
+    assert {trial.seed for trial in record.by_stage("confirm")} == {10, 11}, "none that the search saw"
+
+
 def test_what_stops_the_first_seed_stops_the_others(replicated: Course) -> None:
     record = replicated.record
     pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned"]
