@@ -30,6 +30,8 @@ PACKAGE = Path(__file__).parents[2]
 PATIENCE = 180.0
 """Seconds that a part may take to answer; both cores of a small machine may be busy."""
 
+TRIES = 3
+
 MLFLOW_USER = "admin"
 
 
@@ -155,7 +157,6 @@ class LocalCluster:
             self._start_head(home)
             for number in range(1, nodes + 1):
                 self.add_node(home, f"node-{number}", cpus, gpus)
-            self.wait_for_nodes(1 + nodes)
         except BaseException:
             self.stop()
             raise
@@ -164,22 +165,6 @@ class LocalCluster:
         """Start one more node."""
         options = [f"--address={self.address}", f"--num-cpus={cpus}", f"--num-gpus={gpus}", f"--node-name={name}"]
         return self._start_ray(home, name, options)
-
-    def wait_for_nodes(self, count: int) -> None:
-        """Until so many nodes, the head among them, have joined.
-
-        Raises:
-            UserError: one has ended, or they do not in time.
-        """
-        deadline, log = time.monotonic() + PATIENCE, self.path / "node-1.log"
-        while self._joined() < count:
-            ended = next((one for one in self.processes if not one.is_alive), None)
-            if ended or time.monotonic() > deadline:
-                log = self.path / f"{ended.name}.log" if ended else log
-                raise UserError(
-                    f"a node does not come up:\n{log.read_text(encoding='utf-8', errors='replace')[-2000:]}"
-                )
-            time.sleep(0.5)
 
     def _joined(self) -> int:
         """Nodes that are alive, by the head's dashboard."""
@@ -212,13 +197,14 @@ class LocalCluster:
         port, dashboard = _free_port(), _free_port()
         self.address, self.dashboard = f"{LOOPBACK}:{port}", f"http://{LOOPBACK}:{dashboard}"
         options = ["--head", f"--port={port}", f"--dashboard-port={dashboard}", f"--dashboard-host={LOOPBACK}"]
+        options += [f"--ray-client-server-port={_free_port()}"]  # the usual one may be another cluster's
         options += ["--num-cpus=0", "--num-gpus=0", "--node-name=head", f"--temp-dir={self.scratch}"]
         self._start_ray(home, "head", options)
-        self._wait("the head", f"{self.dashboard}/api/version", {"Authorization": f"Bearer {_read(self.token_file)}"})
 
     def _start_ray(self, home: Home, name: str, options: list[str]) -> Process:
+        """A node, once it has joined; Ray gives up after 30 seconds, which a busy machine may exceed."""
         ray = [sys.executable, "-m", "study.cluster.node", "start", "--block"]
-        ray += [f"--node-ip-address={LOOPBACK}", "--disable-usage-stats", *options]
+        ray += [f"--node-ip-address={LOOPBACK}", f"--dashboard-agent-listen-port={_free_port()}", *options]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
             **ENVIRONMENT,
@@ -228,7 +214,17 @@ class LocalCluster:
             "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         }
-        return self._start_process(name, ray, environment)
+        before = 0 if name == "head" else self._joined()
+        for left in reversed(range(TRIES)):
+            process = self._start_process(name, ray, environment)
+            while process.is_alive:
+                if self._joined() > before:
+                    return process
+                time.sleep(0.5)
+            self.processes.remove(process)
+            if not left:
+                raise UserError(f"{name} does not come up:\n{_read(self.path / f'{name}.log')[-2000:]}")
+        raise AssertionError
 
     def _start_mlflow(self, home: Home) -> str:
         port = _free_port()
@@ -253,7 +249,7 @@ class LocalCluster:
         }
         self._start_process("mlflow", command, environment)
         uri = f"http://{LOOPBACK}:{port}"
-        self._wait("mlflow", f"{uri}/health", {})
+        self._wait_for_mlflow(f"{uri}/health")
         return uri
 
     def _start_process(self, name: str, command: list[str], environment: dict[str, str]) -> Process:
@@ -266,16 +262,13 @@ class LocalCluster:
         self._save()
         return process
 
-    def _wait(self, name: str, url: str, headers: dict[str, str]) -> None:
-        """Until a part answers."""
+    def _wait_for_mlflow(self, url: str) -> None:
         deadline = time.monotonic() + PATIENCE
         while True:
-            request = urllib.request.Request(url, headers=headers)
-            with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(request, timeout=5):
+            with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
                 return
             if not self.processes[-1].is_alive or time.monotonic() > deadline:
-                told = _read(self.path / f"{self.processes[-1].name}.log")
-                raise UserError(f"{name} does not come up:\n{told[-2000:]}")
+                raise UserError(f"mlflow does not come up:\n{_read(self.path / 'mlflow.log')[-2000:]}")
             time.sleep(0.2)
 
     def _save(self) -> None:
@@ -288,6 +281,7 @@ class LocalCluster:
 ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_JOB_STOP_WAIT_TIME_S": "120",  # Ray kills a job's driver after 3 s, and MLflow may need more
 }
 
