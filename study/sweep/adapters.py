@@ -33,6 +33,7 @@ class JobSearcher(Searcher):
         if job == "done":
             return str(Searcher.FINISHED)
         trial, folder = job.trial, self._folder
+        kept = self._agenda.spec.base["train"]["keep_epochs"] if job.needs_model_file else []
         params = {**trial.params, "train.seed": trial.seed}
         work = {
             "kind": job.kind,
@@ -43,6 +44,7 @@ class JobSearcher(Searcher):
             "document": self._agenda.spec.trial_document(params),
             "checkpoint": str(folder.checkpoint_file(trial.number)),
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
+            "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
         }
         return {**params, "job": work}
 
