@@ -25,7 +25,7 @@ class Epoch(Mapping[str, Any]):
         self._places = _PLACES[names]
         self._values: array[float]
         try:
-            self._values = array("d", (epoch, *metrics.values()))  # type: ignore[type-var, assignment]
+            self._values = array("d", (epoch, *metrics.values()))  # type: ignore[arg-type]
         except TypeError:  # rare: one of them is None
             self._values = array("d", [epoch, *(NAN if value is None else value for value in metrics.values())])
 
