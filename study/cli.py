@@ -175,13 +175,14 @@ def report(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where; the study's folder else.")
     ] = None,
+    models: Annotated[bool, typer.Option("--models", help="Also what its models learned: takes its data.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
     from study import run as running
     from study.home import Home
 
-    page, untracked = running.report(Home.locate(), name, out)
+    page, untracked = running.report(Home.locate(), name, out, models)
     _print_json({"name": name, "page": str(page)}) if as_json else print(page)
     if untracked:
         print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)

@@ -23,7 +23,11 @@ class Epoch(Mapping[str, Any]):
         if names not in _PLACES:
             _PLACES[names] = {name: place for place, name in enumerate(("epoch", *names))}
         self._places = _PLACES[names]
-        self._values = array("d", [epoch, *(NAN if value is None else value for value in metrics.values())])
+        self._values: array[float]
+        try:
+            self._values = array("d", (epoch, *metrics.values()))  # type: ignore[arg-type]
+        except TypeError:  # rare: one of them is None
+            self._values = array("d", [epoch, *(NAN if value is None else value for value in metrics.values())])
 
     @property
     def names(self) -> Mapping[str, int]:

@@ -57,9 +57,10 @@ class StudyFolder:
         """Ray Tune's own files; nothing is read from them."""
         return self.path / "ray"
 
-    def model_file(self, trial: int) -> Path:
-        """Weights that a confirm or final trial ended with."""
-        return self.path / "models" / f"trial-{trial:05d}.safetensors"
+    def model_file(self, trial: int, epoch: int | None = None) -> Path:
+        """Weights that a confirm or final trial ended with, or that it had after an epoch of `train.keep_epochs`."""
+        behind = "" if epoch is None else f"-epoch-{epoch:05d}"
+        return self.path / "models" / f"trial-{trial:05d}{behind}.safetensors"
 
     @property
     def checkpoints(self) -> Path:

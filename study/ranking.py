@@ -8,8 +8,10 @@ looked at.
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
 from study import objective
@@ -54,6 +56,9 @@ class Candidate:
     confirmed_score: Score | None = None
 
 
+Rank = Callable[[StudyRecord, StudySpec], list[Candidate]]
+
+
 def spread(values: Iterable[float | None]) -> Spread | None:
     """Mean and sample standard deviation of the values that there are."""
     found = [value for value in values if value is not None]
@@ -72,17 +77,45 @@ def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
     return {name: value for name, value in found.items() if value}
 
 
+@contextmanager
+def unchanging(record: StudyRecord) -> Iterator[None]:
+    """For as long as a record does not change, it is ranked once: a report asks for the ranking dozens of times."""
+    record.known = {}
+    try:
+        yield
+    finally:
+        record.known = None
+
+
+def _once(rank: Rank) -> Rank:
+    """A ranking that is computed once within `unchanging`."""
+
+    @wraps(rank)
+    def found(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+        if record.known is None:
+            return rank(record, spec)
+        key = rank.__name__, id(spec)
+        if key not in record.known:
+            record.known[key] = spec, rank(record, spec)  # with the study, so that its id is not another's
+        return list(record.known[key][1])  # the caller's own, to order in place
+
+    return found
+
+
+@_once
 def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials, the best first: by confirmed mean where there is one, the others behind."""
     return [one for one in ranked(record, spec) if one.trial.stage == "search"]
 
 
+@_once
 def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials by the value of the search alone, the best first."""
     trials = [one for trial in record.by_stage("search") if (one := _candidate(trial, record, spec))]
     return _sorted(trials, [one.score for one in trials])
 
 
+@_once
 def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """Candidates and baseline, the best first: a search that gained nothing has its baseline at the top."""
     reference, confirmed = baseline(record, spec), is_confirmed(record, spec)

@@ -1,6 +1,8 @@
 """A study's trials and state, folded from its ledger."""
 
+import gc
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -85,6 +87,7 @@ class StudyRecord:
         enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
         busy: seconds that trials ran, all together.
+        known: what was computed of it, while it does not change; None: nothing is kept (`study.ranking.unchanging`).
     """
 
     id: str = ""
@@ -96,6 +99,7 @@ class StudyRecord:
     enough: str | None = None
     worked: float = 0.0
     busy: float = 0.0
+    known: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     _last: float = 0.0
     _repeats: dict[int, list[int]] = field(default_factory=dict)
 
@@ -105,7 +109,8 @@ class StudyRecord:
 
         A study whose driver died without a word reads as interrupted, and so do its running trials.
         """
-        record = cls.fold(ledger.Tail(path).new())
+        with _uncollected():
+            record = cls.fold(ledger.Tail(path).new())
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
         return record
@@ -198,3 +203,15 @@ class StudyRecord:
     def _stop_clock(self, trial: TrialRecord, now: float) -> None:
         if trial.state == "running" and trial.started is not None:
             self.busy += max(0.0, now - trial.started)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for garbage: of a million new objects, none is, and all would be looked at again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

@@ -141,19 +141,25 @@ def train(
     return _run(home, final.extend(home, spec), datasets, view, address)
 
 
-def report(home: Home, name: str, out: Path | None = None) -> tuple[Path, str | None]:
+def report(home: Home, name: str, out: Path | None = None, models: bool = False) -> tuple[Path, str | None]:
     """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
+
+    Args:
+        models: with figures of what its models learned.
 
     Returns:
         The page, and what went wrong with MLflow, if anything did.
 
     Raises:
-        UserError: there is no such study, or the folder cannot be written.
+        UserError: there is no such study, no model is kept of it, or the folder cannot be written.
     """
+    from study.analysis.embedding import embeddings
     from study.analysis.report import write_report
 
     folder = home.find(name)
-    page = write_report(folder.spec(), StudyRecord.load(folder.ledger_file), out or folder.report)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    learned = embeddings(spec, record, folder.model_file) if models else ()
+    page = write_report(spec, record, out or folder.report, learned)
     return page, None if out else refresh(home, folder, _report_files(folder))
 
 

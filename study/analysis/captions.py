@@ -9,8 +9,8 @@ CAPTIONS = {
     "parameters": "Each mark is one trial of the search, one seed. A trial that was stopped early stands at the value "
     "of its last epoch, which a full budget would have changed. The dashed line is the baseline.",
     "importance": "How much of the metric each searched parameter decides, judged by those of the search's trials at "
-    "full budget that have it: over the whole space (fANOVA), and for being among the best tenth (PED-ANOVA). From few "
-    "trials the shares are rough.",
+    "full budget that have it, of more than 200 by 200 evenly chosen ones: over the whole space (fANOVA, of 32 trees), "
+    "and for being among the best tenth (PED-ANOVA). From few trials the shares are rough.",
     "surface": "Each mark is one trial at full budget, each tile the mean of those in it.",
     "parallel": "Each line is one trial at full budget, coloured by its value. On the page, draw along an axis to pick "
     "trials.",
@@ -25,7 +25,9 @@ WHICH_MODELS = (
 )
 
 MODEL_CAPTIONS = {
-    "similarities": "All pairs of samples. Where the bias does not matter, the two lines of a panel are one.",
+    "similarities": "All pairs of samples. Where the bias does not matter, the two lines of a panel are one. Besides "
+    "the baseline and the best, each other configuration that was confirmed on fresh seeds, and the epochs that "
+    "train.keep_epochs names; the FairKL paper's Fig. 5 compares values of epsilon.",
     "groups": "Left: mean cosine of two samples of a group, its compactness. Right: of a sample of the group and one "
     "of another class, lower is better separated. The spread over groups is that of the FSCL paper's Fig. 2: the "
     "smaller, the fairer.",

@@ -52,7 +52,7 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
     A final training has one curve per seed.
     """
-    trials = [trial for trial in record.by_stage("baseline", "search", "final") if curve(spec, trial).size]
+    trials = with_curve(spec, record)
     if not trials:
         return None
     chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
@@ -158,6 +158,12 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "progress": progress,
     "bought": bought,
 }
+
+
+def with_curve(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:
+    """The trials that have a curve, those that repeat others left out."""
+    trials = record.by_stage("baseline", "search", "final")
+    return [trial for trial in trials if any(report.get(spec.metric) is not None for report in trial.reports)]
 
 
 def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:

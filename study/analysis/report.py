@@ -16,6 +16,7 @@ from study.analysis.page import to_html, to_markdown
 from study.analysis.representations import MODEL_FIGURES
 from study.analysis.style import styled
 from study.errors import UserError
+from study.ranking import unchanging
 from study.record import StudyRecord
 from study.spec import StudySpec
 
@@ -35,6 +36,23 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
     Raises:
         UserError: the folder cannot be written.
     """
+    with unchanging(record):
+        files = _files(spec, record, models)
+    try:
+        (out / "figures").mkdir(parents=True, exist_ok=True)
+        for name in FIGURES.keys() | MODEL_FIGURES:
+            for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):
+                if figure not in files:  # of an earlier report, before the trials were run anew
+                    (out / figure).unlink(missing_ok=True)
+        for name, content in files.items():
+            _replace(out / name, content)
+    except OSError as error:
+        raise UserError(f"{out}: the report cannot be written: {error.strerror}") from None
+    return out / "report.html"
+
+
+def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) -> dict[str, bytes]:
+    """Every file of a report, by its path in the folder."""
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, record))}
     if models:
         drawn |= {name: figure for name, look in MODEL_FIGURES.items() if (figure := look(models))}
@@ -46,23 +64,17 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
     files["trials.csv"] = trials_frame(spec, record).to_csv().encode()
     files["report.md"] = to_markdown(page).encode()
     files["report.html"] = to_html(page, pictures, plots).encode()
-    try:
-        (out / "figures").mkdir(parents=True, exist_ok=True)
-        for name in (
-            FIGURES.keys() | MODEL_FIGURES
-        ) - pictures.keys():  # of an earlier report, before the trials were run anew
-            for suffix in ("png", "pdf"):
-                (out / "figures" / f"{name}.{suffix}").unlink(missing_ok=True)
-        for name, content in files.items():
-            _replace(out / name, content)
-    except OSError as error:
-        raise UserError(f"{out}: the report cannot be written: {error.strerror}") from None
-    return out / "report.html"
+    return files
 
 
 @styled
 def png(figure: Figure) -> bytes:
-    """A figure as a PNG file that holds nothing but the picture: no date, no version."""
+    """A figure as a PNG file that holds nothing but the picture: no date, no version.
+
+    Where everything goes is settled here, once, for any file that is made of it afterwards.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     stream = BytesIO()
     figure.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()

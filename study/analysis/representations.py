@@ -23,7 +23,10 @@ POINTS = 1000
 
 @styled
 def similarities(found: Sequence[Embedding]) -> Figure | None:
-    """How cosines of pairs are distributed, pairs of one bias class against those of two (FairKL paper Fig. 5)."""
+    """How cosines of pairs are distributed, pairs of one bias class against those of two (FairKL paper Fig. 5).
+
+    For every configuration and epoch that there is.
+    """
     from study.training.representation import similarity_histogram
 
     shown = [one for one in found if one.bias is not None]
@@ -51,7 +54,7 @@ def groups(found: Sequence[Embedding]) -> Figure | None:
     """Compactness and separation of each (class, bias class) group (FSCL paper Fig. 2)."""
     from study.training.representation import class_similarity, group_similarity, spread
 
-    shown = [one for one in found if one.bias is not None and one.facts.bias_classes]
+    shown = [one for one in found if one.is_main and one.bias is not None and one.facts.bias_classes]
     if not shown:
         return None
     figure, panels = new("Mean cosines by class and bias class", 0.7 + 2.9 * len(shown), 2, len(shown), sharey=False)
@@ -102,7 +105,8 @@ def neighbours(found: Sequence[Embedding]) -> Figure | None:
 @styled
 def tsne(found: Sequence[Embedding]) -> Figure | None:
     """The features in the plane by t-SNE, coloured by class and by bias class (FSCL paper Fig. 3)."""
-    if min(len(one.target) for one in found) < 10:
+    found = [one for one in found if one.is_main]
+    if min((len(one.target) for one in found), default=0) < 10:
         return None
     kinds = ["class", *(["bias class"] if all(one.bias is not None for one in found) else [])]
     size = (len(kinds), len(found))

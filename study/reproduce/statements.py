@@ -20,7 +20,7 @@ BEST_EPOCH = (
 VARIANTS = ("method.variant", "method.alpha_squared", "method.base_temperature", "method.kld")
 """Keys that say which reading of a loss was run: its paper's equation or what the released code computes."""
 
-NO_BUDGET = ("train.seed", "train.threads", "train.report_test")
+NO_BUDGET = ("train.seed", "train.threads", "train.report_test", "train.keep_epochs")
 """Keys that do not make a budget."""
 
 

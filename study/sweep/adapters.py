@@ -37,6 +37,7 @@ class JobSearcher(Searcher):
         if job == "done":
             return str(Searcher.FINISHED)
         trial, folder = job.trial, self._folder
+        kept = self._agenda.spec.base["train"]["keep_epochs"] if job.needs_model_file else []
         params = {**trial.params, "train.seed": trial.seed}
         work = {
             "kind": job.kind,
@@ -47,6 +48,7 @@ class JobSearcher(Searcher):
             "document": json.dumps(self._agenda.spec.trial_document(params)),  # Tune copies and flattens what is nested
             "checkpoint": str(folder.checkpoint_file(trial.number)),
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
+            "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
         }
         self._under_way.add(trial_id)
         return {**params, "job": work}

@@ -20,8 +20,9 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
 
     Args:
         config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
-            complete sections as JSON), `model` (path of the weights to write or read, None for neither), `checkpoint`
-            (path of the state to go on from and to keep) and `heard` (epochs that the study knows of).
+            complete sections as JSON), `model` (path of the weights to write or read, None for neither), `kept` (paths of
+            those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep) and `heard`
+            (epochs that the study knows of).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
     """
@@ -40,6 +41,8 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
         for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE), start=behind + 1):
             if epoch == trial.config.train.epochs and job["model"]:
                 trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
+            if epoch in job["kept"]:
+                trial.save(Path(job["kept"][epoch]))
             tune.report({"epoch": epoch, "metrics": metrics})
     except Diverged as diverged:
         tune.report({"diverged": str(diverged)})

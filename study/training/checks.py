@@ -31,6 +31,8 @@ def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterato
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
     if train["warmup_epochs"] > train["epochs"]:
         yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"
+    if late := [epoch for epoch in train["keep_epochs"] if epoch >= train["epochs"]]:
+        yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
     needed = methods.needs(method).epochs
     if needed and train["epochs"] < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"

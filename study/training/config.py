@@ -35,6 +35,8 @@ class TrainOptions:
         final: what else is measured in the last epoch and on the test split: classifiers of the features (`knn`,
             `lbfgs`: logistic regression, `mlp`), `ridge`: how well the continuous attribute can be read off them,
             `representation`: similarities within and between groups, alignment, uniformity.
+        keep_epochs: the weights at the end of these epochs are kept, too, of confirm and final trials, for figures of
+            what was learned on the way.
         report_test: give the test metrics, too, in each epoch: to show what a paper printed that chose its epoch on the
             test split. Nothing is ever chosen by them.
         data_share: share of the training samples that is trained on, of each (class, bias) cell as near to it as one
@@ -67,6 +69,7 @@ class TrainOptions:
     precision: Literal["float32", "bfloat16"] = "float32"
     compile: bool = False
     final: tuple[Literal["knn", "lbfgs", "mlp", "representation", "ridge"], ...] = ()
+    keep_epochs: tuple[Annotated[int, Range(low=1)], ...] = ()
     report_test: bool = False
     data_share: Annotated[float, Range(above=0.0, high=1.0)] = 1.0
     seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -6,9 +8,11 @@ from study.analysis.embedding import Embedding, embeddings
 from study.analysis.representations import MODEL_FIGURES
 from study.data import Facts, joint_fingerprint, load_all
 from study.errors import UserError
+from study.spec import load_study
 from study.training import Trial
 
 COUNT = 40
+PARAMS = [{"method.alpha": 0.1, "method.lambda": 1.0, "method.epsilon": epsilon} for epsilon in (0.0, 0.25, 0.5)]
 
 
 def embedding(label="trial 3", bias=True, table=False, channels=3):
@@ -19,6 +23,14 @@ def embedding(label="trial 3", bias=True, table=False, channels=3):
     inputs = chance.normal(size=(COUNT, 6)).astype(np.float32) if table else np.zeros((COUNT, *shape), np.uint8)
     target, given = np.arange(COUNT) % 2, np.arange(COUNT) // 2 % 3 if bias else None
     return Embedding(label, "test", Facts(2, 3 if bias else None, shape), features, inputs, target, given)
+
+
+def panels(figure):
+    """Of which models a figure has panels."""
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    return list(
+        dict.fromkeys(re.split(", (?:positive:|negative:|within |to |by )", title)[0] for title in titles if title)
+    )
 
 
 @pytest.mark.parametrize("name", MODEL_FIGURES)
@@ -53,7 +65,7 @@ def models(spec, writer, tmp_path_factory):
     study.trial("baseline", [0.3])
     study.trial("search", [0.5])
     for repeats in (0, 1, 0, 1):
-        study.trial("confirm", [0.4], repeats=repeats, seed=1 + (repeats > 1))
+        study.trial("confirm", [0.4], repeats=repeats, seed=1 + (repeats > 1), params=PARAMS[repeats])
     record = study.record()
     (data,) = load_all(spec.data_sections).values()
     for number in (2, 3):
@@ -65,10 +77,41 @@ def models(spec, writer, tmp_path_factory):
 def test_models_are_looked_at(spec, models):
     record, file = models
     found = embeddings(spec, record, file)
-    assert [one.label for one in found] == ["baseline", "trial 1"]
+    assert [one.label for one in found] == ["baseline, epsilon 0", "trial 1, epsilon 0.25"]
+    assert all(one.is_main for one in found)
     for one in found:
         assert one.split == "test"
         assert np.linalg.norm(one.features, axis=1) == pytest.approx(np.ones(len(one.target)), abs=1e-5)
+
+
+def test_every_confirmed_configuration_is_looked_at_and_the_epochs_that_were_kept(writer, tmp_path):
+    """Those besides the baseline and the best, and epochs before the last, are in the similarities alone."""
+    spec, study = load_study("quickstart", ["train.epochs=4", "train.keep_epochs=[1, 3]"]), writer()
+    study.append("opened", data=joint_fingerprint(load_all(spec.data_sections)))
+    study.trial("baseline", [0.3])
+    for one, value in zip(PARAMS[1:], (0.6, 0.5), strict=True):
+        study.trial("search", [value], params=one)
+    for repeats, value in enumerate((0.3, 0.6, 0.5)):
+        study.trial("confirm", [value], repeats=repeats, seed=1, params=PARAMS[repeats])
+    record, (data,) = study.record(), load_all(spec.data_sections).values()
+
+    def file(number, epoch=None):
+        return tmp_path / f"{number} {epoch}"
+
+    for number, epoch in ((3, None), (4, None), (4, 1), (5, None)):
+        trial = record.trials[number]
+        Trial(spec.trial_config(trial.params, trial.seed), data).save(file(number, epoch))
+    found = embeddings(spec, record, file)
+    labels = [(one.label, one.is_main) for one in found]
+    assert labels == [
+        ("baseline, epsilon 0", True),
+        ("trial 2, epsilon 0.5", False),
+        ("trial 1, epsilon 0.25, epoch 1", False),
+        ("trial 1, epsilon 0.25", True),
+    ]
+    rows = {name: panels(MODEL_FIGURES[name](found)) for name in ("similarities", "groups", "tsne")}
+    assert rows["similarities"] == [label for label, _ in labels]
+    assert rows["groups"] == rows["tsne"] == [label for label, is_main in labels if is_main]
 
 
 @pytest.mark.slow

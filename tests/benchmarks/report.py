@@ -2,24 +2,40 @@
 
     uv run python tests/benchmarks/report.py                      one such study
     uv run python tests/benchmarks/report.py --trials 1000        a smaller one
+    uv run python tests/benchmarks/report.py --stored 1000        reading so many of its trials out of MLflow
 
 Prints seconds of processor time and the process's peak memory after each phase. The ledger is written beforehand,
 event by event as a study writes it but without waiting for the disk; it lies in a temporary folder.
+
+With `--stored` so many trials of the same kind are brought into MLflow's SQLite as every study is, and read back: by
+MLflow's own search, page by page, which gives last values; by its histories, a request per run and metric; by one query
+of all values of all epochs; and from the ledger, which is what the report reads. What it would take for all trials is
+the measured time times their number.
 """
 
 import argparse
 import json
+import os
 import random
 import resource
+import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+    from study.record import StudyRecord
+    from study.spec import StudySpec
 
 METRICS = ["train/loss", "val/accuracy", "val/worst_group_accuracy", "val/equalized_odds", "val/demographic_parity"]
 METRICS += [f"val/group_{y}_{s}_accuracy" for y in range(2) for s in range(2)]
 METRICS += [f"train/figure_{number}" for number in range(15 - len(METRICS))]
+PAGE, FEW = 250, 20
+"""Runs of one page of MLflow's search; runs of which histories are asked for."""
 SPACE = (
     "{method.alpha: {low: 0.001, high: 1.0, log: true}, method.lambda: {low: 0.0, high: 2.0}, "
     "method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}, train.learning_rate: {low: 0.0001, high: 0.1, log: true}}"
@@ -73,36 +89,113 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--stored", type=int, metavar="RUNS")
     given = parser.parse_args()
+    if given.stored:
+        read_back(given.stored, given.epochs, given.trials)
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.jsonl"
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(
-                json.dumps(event, separators=(",", ":")) + "\n" for event in events(given.trials, given.epochs)
-            )
+        write(path, given.trials, given.epochs)
         print(
             f"{given.trials} trials, {given.epochs} epochs, {len(METRICS)} metrics: {path.stat().st_size / 1e6:.0f} MB"
         )
         report(path, given.trials, given.epochs)
 
 
+def write(path: Path, trials: int, epochs: int) -> None:
+    """The ledger of such a study."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(event, separators=(",", ":")) + "\n" for event in events(trials, epochs))
+
+
+def study_of(trials: int, epochs: int) -> "StudySpec":
+    """Its study file."""
+    from study.spec import load_study
+
+    settings = [f"search.space={SPACE}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
+    return load_study("quickstart", [*settings, f"train.epochs={epochs}"])
+
+
+def read_back(runs: int, epochs: int, trials: int) -> None:
+    """What reading a study costs, by who is asked."""
+    from mlflow import MlflowClient
+
+    from study.home import Home
+    from study.record import StudyRecord
+    from study.tracking.writer import Writer
+
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
+    with tempfile.TemporaryDirectory() as path:
+        home, spec = Home(Path(path) / "home"), study_of(runs, epochs)
+        folder = home.create(spec)
+        write(folder.ledger_file, runs, epochs)
+        writer = Writer(home, folder, spec)
+        while writer.bring():
+            pass
+        client = MlflowClient(home.tracking_uri)
+        experiment = client.get_experiment_by_name(spec.name)
+        assert experiment is not None
+        name = experiment.experiment_id
+        few = [run.info.run_id for run in client.search_runs([name], max_results=FEW)]
+        ways: dict[str, tuple[Callable[[], object], int]] = {
+            f"MLflow's search, pages of {PAGE}, last values": (lambda: search(client, name), runs),
+            f"MLflow's histories, all metrics of {FEW} runs": (lambda: histories(client, few), FEW),
+            "one query, all metrics of all epochs": (lambda: query(home.database), runs),
+            "the ledger, all metrics of all epochs": (lambda: StudyRecord.load(folder.ledger_file), runs),
+        }
+        print(f"{runs} runs of {epochs} epochs of {len(METRICS)} metrics in SQLite; seconds, and for {trials} trials")
+        for said, (ask, count) in ways.items():
+            began = time.perf_counter()
+            ask()
+            taken = time.perf_counter() - began
+            print(f"{said:<50} {taken:8.2f} s   {taken * trials / count:10.1f} s (extrapolated)", flush=True)
+
+
+def search(client: "MlflowClient", experiment: str) -> int:
+    """Every run with its last values; how many."""
+    count, token = 0, None
+    while token != "":
+        page = client.search_runs([experiment], max_results=PAGE, page_token=token)
+        count, token = count + len(page), page.token or ""
+    return count
+
+
+def histories(client: "MlflowClient", runs: list[str]) -> int:
+    """Every value of every metric of these runs; how many."""
+    return sum(len(client.get_metric_history(run, name)) for run in runs for name in METRICS)
+
+
+def query(database: Path) -> int:
+    """Every value in the database, in the order of runs and steps; how many."""
+    with sqlite3.connect(database) as connection:
+        return len(connection.execute("SELECT run_uuid, key, step, value FROM metrics ORDER BY 1, 3").fetchall())
+
+
 def report(path: Path, trials: int, epochs: int) -> None:
     """Each phase of `write_report` by itself."""
     phases = Phases()
+    import study.analysis.report  # noqa: F401 (with all that it needs)
+    from study.ranking import unchanging
+    from study.record import StudyRecord
+
+    spec = study_of(trials, epochs)
+    phases.done("imports")
+    record = StudyRecord.load(path)
+    phases.done("read and fold")
+    with unchanging(record):
+        make(spec, record, phases)
+
+
+def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
+    """Each file of the report."""
     from study.analysis import trials_frame
     from study.analysis.content import report_page
     from study.analysis.figures import FIGURES
     from study.analysis.interactive import INTERACTIVE
     from study.analysis.page import to_html, to_markdown
     from study.analysis.report import pdf, png
-    from study.record import StudyRecord
-    from study.spec import load_study
 
-    settings = [f"search.space={SPACE}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
-    spec = load_study("quickstart", [*settings, f"train.epochs={epochs}"])
-    phases.done("imports")
-    record = StudyRecord.load(path)
-    phases.done("read and fold")
     trials_frame(spec, record).to_csv()
     phases.done("trials.csv")
     drawn, plots = {}, {}

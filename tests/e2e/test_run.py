@@ -143,6 +143,17 @@ def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> 
     assert done.stderr == ""
 
 
+def test_report_shows_what_the_models_learned(finished: Command) -> None:
+    """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms."""
+    _, record = finished.load("tiny")
+    for trial in record.by_stage("confirm"):
+        assert finished.folder("tiny").model_file(trial.number, 1).is_file()
+    done = finished("report", "tiny", "--models", "-o", "learned")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "What the models learned" in (finished.work / "learned" / "report.html").read_text(encoding="utf-8")
+    assert (finished.work / "learned" / "figures" / "similarities.pdf").is_file()
+
+
 def test_plan_starts_nothing(finished: Command) -> None:
     before = sorted(path.name for path in finished.home.iterdir())
     document = json.loads(finished("plan", "tiny.yaml", "--set", "name=other", "--json").stdout)
