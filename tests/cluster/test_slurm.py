@@ -21,7 +21,7 @@ from study.record import StudyRecord
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(bool(missing()), reason="needs Slurm: apt-get install slurm-wlm munge"),
 ]
 
@@ -49,7 +49,7 @@ def slurm() -> Iterator[Slurm]:
 @pytest.fixture
 def job(tmp_path: Path, slurm: Slurm) -> "Job":
     (tmp_path / "queued.yaml").write_text(STUDY)
-    return Job(slurm, Command(tmp_path / "home", tmp_path, patience=300))
+    return Job(slurm, Command(tmp_path / "home", tmp_path, patience=500))
 
 
 class Job:
@@ -73,7 +73,7 @@ class Job:
 
     def wait(self, number: str, condition: Callable[[dict[str, str]], object]) -> dict[str, str]:
         """Until a condition holds of the job."""
-        deadline = time.monotonic() + 400
+        deadline = time.monotonic() + 500
         while not condition(found := self.slurm.job(number)):
             assert time.monotonic() < deadline, f"{found}\n{self.log(number)}"
             time.sleep(0.5)
