@@ -20,9 +20,9 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
 
     Args:
         config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
-            complete sections as JSON), `model` (path of the weights to write or read, None for neither), `kept` (paths of
-            those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep) and `heard`
-            (epochs that the study knows of).
+            complete sections as JSON), `model` (path of the weights to write or read, None for neither), `kept` (paths
+            of those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep) and
+            `heard` (epochs that the study knows of).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
     """

@@ -19,7 +19,7 @@ from study.home import Home
 from study.ledger import read
 from study.record import StudyRecord
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 SMALL = ["--set", "search.trials=6", "--set", "train.epochs=6", "--set", "search.confirm={top: 1, seeds: 2}"]
 
