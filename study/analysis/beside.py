@@ -23,7 +23,8 @@ def beside(
     paper: Mapping[Labels, Entry],
     margin: float = MARGIN,
 ) -> Grid:
-    """Three lines per row: our numbers, the paper's, the verdicts. A row of which we have no cell is the paper's alone.
+    """Three lines per row: our numbers, the paper's, the verdicts. A row of which we have no cell is the paper's alone,
+    and one of which the paper prints nothing is ours.
 
     Args:
         rows, columns: labels, in the printed order.
@@ -40,12 +41,16 @@ def beside(
             lines.append(((row, f"{PAPER} (published only)"), printed))
             continue
         mine = [ours.get((row, column)) for column in columns]
+        own = ((row, OURS), [entry(cell, everyone, OURS) if cell else Entry() for cell in mine])
+        if all(one == Entry() for one in printed):
+            lines.append(own)
+            continue
         words_of = [
             verdict(cell.spread, theirs.spread, margin_of(cell.metric, theirs.spread, margin)).word if cell else ""
             for cell, theirs in zip(mine, printed, strict=True)
         ]
         lines += [
-            ((row, OURS), [entry(cell, everyone, OURS) if cell else Entry() for cell in mine]),
+            own,
             ((row, PAPER), printed),
             ((row, VERDICT), [Entry(remark=word) for word in words_of]),
         ]
