@@ -39,6 +39,7 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=2
 KillWait=20
+FirstJobId={first}
 GresTypes=gpu
 NodeName=one NodeHostname=localhost NodeAddr=127.0.0.1 Port={one} CPUs=2 RealMemory=4000 Gres=gpu:1 State=UNKNOWN
 NodeName=two NodeHostname=localhost NodeAddr=127.0.0.1 Port={two} CPUs=2 RealMemory=4000 Gres=gpu:1 State=UNKNOWN
@@ -93,7 +94,9 @@ class Slurm:
     def _begin(self) -> None:
         (self.folder / "state").mkdir()
         ports = {"controller": free_port(), "one": free_port(), "two": free_port()}
-        (self.folder / "slurm.conf").write_text(CONFIG.format(folder=self.folder, user=getpass.getuser(), **ports))
+        (self.folder / "slurm.conf").write_text(
+            CONFIG.format(folder=self.folder, user=getpass.getuser(), first=os.getpid(), **ports)
+        )
         (self.folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
         key = self.folder / "munge.key"

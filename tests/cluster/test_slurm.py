@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -53,9 +54,11 @@ def slurm() -> Iterator[Slurm]:
 
 
 @pytest.fixture
-def job(tmp_path: Path, slurm: Slurm) -> "Job":
+def job(tmp_path: Path, slurm: Slurm) -> "Iterator[Job]":
     (tmp_path / "queued.yaml").write_text(STUDY)
-    return Job(slurm, Command(tmp_path / "home", tmp_path, patience=500))
+    yield Job(slurm, Command(tmp_path / "home", tmp_path, patience=500))
+    for log in tmp_path.glob("study-*.log"):  # a job that was killed leaves its Ray's folder
+        shutil.rmtree(f"/tmp/ray-{log.stem.removeprefix('study-')}", ignore_errors=True)
 
 
 class Job:
