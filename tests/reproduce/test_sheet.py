@@ -62,6 +62,14 @@ def test_each_cell_has_ours_the_papers_and_a_verdict_or_says_why_not(begin: Begi
     assert len(sheet.last_grid.rows) == 3 + 3 + 1 + 1
 
 
+def test_a_row_of_which_the_paper_prints_nothing_is_ours(begin: Begin) -> None:
+    """As in a sweep of our own, which has the form of a table."""
+    study = begin("fairkl-epsilon", "search.replicates=2", "train.epochs=2", profile="cpu")
+    study.trial({"method.epsilon": 0.25, "method.name": "eps_sup_info_nce"}, 0, [0.3, 0.4])
+    sheet = tabulate(study.close("interrupted"), "fairkl-epsilon")
+    assert [who for _, who in sheet.last_grid.rows] == ["ours", "paper (not run)"]
+
+
 def test_the_epoch_that_is_best_on_the_test_split_is_shown_apart(begin: Begin) -> None:
     sheet = partly(begin)
     assert sheet.last[ROW, GOOD].values == (0.90, 0.80)
