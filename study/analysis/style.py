@@ -93,7 +93,7 @@ def new(
 ) -> tuple[Figure, Sequence[Axes]]:
     """A figure of this height (inches) with a title that says what one sees, and its axes, row by row."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    figure.suptitle(fill(plain(title), 74), x=0.01, ha="left")
+    figure.suptitle(fill(plain(title), 66), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
     return figure, list(axes.flat)
 

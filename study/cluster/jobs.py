@@ -214,11 +214,17 @@ class Jobs:
         return _document(log)
 
     def resources(self) -> dict[str, Any]:
-        """Nodes that are there, and what is in use: resource -> (used, there)."""
+        """How many nodes are there, and of each resource how much is in use and how much there is."""
         with _told(self.address):
-            answer = self._client._do_request("GET", "/api/cluster_status")
-        report = answer.json()["data"]["clusterStatus"]["loadMetricsReport"]
-        return {"nodes": report.get("nodeTypes", []), "usage": report.get("usage", {})}
+            nodes = self._client._do_request("GET", "/nodes?view=summary").json()["data"]["summary"]
+            status = self._client._do_request("GET", "/api/cluster_status").json()["data"]
+        usage = ((status.get("clusterStatus") or {}).get("loadMetricsReport") or {}).get("usage") or {}
+        return {
+            "nodes": sum(node["raylet"].get("state") == "ALIVE" for node in nodes),
+            "usage": {
+                name: {"used": usage[name][0], "there": usage[name][1]} for name in ("CPU", "GPU") if name in usage
+            },
+        }
 
     def _start(
         self,
