@@ -21,7 +21,7 @@ from study.ledger import read
 from study.record import StudyRecord
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(1200),
     pytest.mark.skipif(bool(missing()), reason="needs Slurm: apt-get install slurm-wlm munge"),
 ]
