@@ -152,6 +152,7 @@ class LocalCluster:
             _write_secret(file, secrets.token_hex(length))
         self.scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")  # short: sockets' paths must fit 107 bytes
         self.processes = []
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started until then is stopped
         try:
             self.mlflow = self._start_mlflow(home)
             self._start_head(home)
