@@ -68,4 +68,8 @@ def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
 
 
 def _short(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # a job's folder, which Ray has removed
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -6,6 +6,7 @@ the same study at the same moment is told by Ray that the job is there.
 
 import asyncio
 import json
+import logging
 import os
 import re
 import shlex
@@ -83,6 +84,7 @@ class Jobs:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
+        logging.getLogger("ray").setLevel(logging.ERROR)  # what it uploads where is for nobody to read
         self.address = address
         with _told(address):
             self._client = JobSubmissionClient(address)

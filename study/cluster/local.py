@@ -282,6 +282,7 @@ class LocalCluster:
 ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # whatever its name says: agents and jobs keep to 127.0.0.1 too
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_JOB_STOP_WAIT_TIME_S": "120",  # Ray kills a job's driver after 3 s, and MLflow may need more
 }
