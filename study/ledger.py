@@ -151,6 +151,7 @@ class Tail:
 
 
 def lease_file(path: Path) -> Path:
+    """Where the lease of whoever runs the study of this ledger is told."""
     return path.with_name("lease.json")
 
 

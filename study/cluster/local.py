@@ -7,14 +7,12 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,10 +20,10 @@ from typing import Any
 
 import psutil
 
+from study.cluster.process import LOOPBACK, Process, free_port, naming, read, write_secret
 from study.errors import UserError
 from study.home import Home
 
-LOOPBACK = "127.0.0.1"
 PACKAGE = Path(__file__).parents[2]
 PATIENCE = 180.0
 """Seconds that a part may take to answer; both cores of a small machine may be busy."""
@@ -33,33 +31,6 @@ PATIENCE = 180.0
 TRIES = 3
 
 MLFLOW_USER = "admin"
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process group that was started; `born`, in seconds since the epoch, tells it from a later one of its number."""
-
-    name: str
-    pid: int
-    born: float
-
-    @classmethod
-    def of(cls, name: str, pid: int) -> "Process":
-        return cls(name, pid, psutil.Process(pid).create_time())
-
-    @property
-    def is_alive(self) -> bool:
-        try:
-            found = psutil.Process(self.pid)
-            return found.create_time() == self.born and found.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
-
-    def kill(self, number: signal.Signals) -> None:
-        """Send a signal to the whole group."""
-        if self.is_alive:
-            with suppress(ProcessLookupError):
-                os.killpg(self.pid, number)
 
 
 @dataclass
@@ -149,7 +120,7 @@ class LocalCluster:
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
-            _write_secret(file, secrets.token_hex(length))
+            write_secret(file, secrets.token_hex(length))
         self.scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")  # short: sockets' paths must fit 107 bytes
         self.processes = []
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started until then is stopped
@@ -169,7 +140,7 @@ class LocalCluster:
 
     def _joined(self) -> int:
         """Nodes that are alive, by the head's dashboard."""
-        headers = {"Authorization": f"Bearer {_read(self.token_file)}"}
+        headers = {"Authorization": f"Bearer {read(self.token_file)}"}
         request = urllib.request.Request(f"{self.dashboard}/nodes?view=summary", headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
@@ -186,7 +157,7 @@ class LocalCluster:
             deadline = time.monotonic() + patience
             while self.alive() and time.monotonic() < deadline:
                 time.sleep(0.1)
-        for left in _of_session(self.scratch):  # what outlived its group's leader, as workers of a killed node
+        for left in naming(self.scratch):  # what outlived its group's leader, as workers of a killed node
             with suppress(psutil.NoSuchProcess):
                 left.kill()
         if self.scratch:
@@ -195,22 +166,22 @@ class LocalCluster:
         (self.path / "state.json").unlink(missing_ok=True)
 
     def _start_head(self, home: Home) -> None:
-        port, dashboard = _free_port(), _free_port()
+        port, dashboard = free_port(), free_port()
         self.address, self.dashboard = f"{LOOPBACK}:{port}", f"http://{LOOPBACK}:{dashboard}"
         options = ["--head", f"--port={port}", f"--dashboard-port={dashboard}", f"--dashboard-host={LOOPBACK}"]
-        options += [f"--ray-client-server-port={_free_port()}"]  # the usual one may be another cluster's
+        options += [f"--ray-client-server-port={free_port()}"]  # the usual one may be another cluster's
         options += ["--num-cpus=0", "--num-gpus=0", "--node-name=head", f"--temp-dir={self.scratch}"]
         self._start_ray(home, "head", options)
 
     def _start_ray(self, home: Home, name: str, options: list[str]) -> Process:
         """A node, once it has joined; Ray gives up after 30 seconds, which a busy machine may exceed."""
         ray = [sys.executable, "-m", "study.cluster.node", "start", "--block"]
-        ray += [f"--node-ip-address={LOOPBACK}", f"--dashboard-agent-listen-port={_free_port()}", *options]
+        ray += [f"--node-ip-address={LOOPBACK}", f"--dashboard-agent-listen-port={free_port()}", *options]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
             **ENVIRONMENT,
             **self.environment(),
-            "MLFLOW_TRACKING_PASSWORD": _read(self.password_file),
+            "MLFLOW_TRACKING_PASSWORD": read(self.password_file),
             "STUDY_HOME": str(home.path),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -224,17 +195,17 @@ class LocalCluster:
                 time.sleep(0.5)
             self.processes.remove(process)
             if not left:
-                raise UserError(f"{name} does not come up:\n{_read(self.path / f'{name}.log')[-2000:]}")
+                raise UserError(f"{name} does not come up:\n{read(self.path / f'{name}.log')[-2000:]}")
         raise AssertionError
 
     def _start_mlflow(self, home: Home) -> str:
-        port = _free_port()
+        port = free_port()
         users = self.path / "mlflow-auth.ini"
-        _write_secret(
+        write_secret(
             users,
             "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
             f"database_uri = sqlite:///{self.path}/mlflow-users.db\n"
-            f"admin_username = {MLFLOW_USER}\nadmin_password = {_read(self.password_file)}\n"
+            f"admin_username = {MLFLOW_USER}\nadmin_password = {read(self.password_file)}\n"
             "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
         )
         (self.path / "mlflow-users.db").unlink(missing_ok=True)  # of a cluster with another password
@@ -269,7 +240,7 @@ class LocalCluster:
             with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
                 return
             if not self.processes[-1].is_alive or time.monotonic() > deadline:
-                raise UserError(f"mlflow does not come up:\n{_read(self.path / 'mlflow.log')[-2000:]}")
+                raise UserError(f"mlflow does not come up:\n{read(self.path / 'mlflow.log')[-2000:]}")
             time.sleep(0.2)
 
     def _save(self) -> None:
@@ -286,27 +257,3 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_JOB_STOP_WAIT_TIME_S": "120",  # Ray kills a job's driver after 3 s, and MLflow may need more
 }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
-
-
-def _write_secret(path: Path, text: str) -> None:
-    """A file that nobody else can read at any moment."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _of_session(scratch: str) -> Iterator[psutil.Process]:
-    """Processes that name a cluster's own temporary folder on their command line."""
-    for one in psutil.process_iter(["cmdline"]):
-        if scratch and any(scratch in word for word in one.info["cmdline"] or ()):
-            yield one

@@ -67,7 +67,8 @@ def failure(error: BaseException) -> Failure:
         return Failure("OOM", reason)
     if any(sign in text for sign in GPU_BROKEN):
         return Failure("PREEMPTED", reason)
-    if isinstance(cause, exceptions.NodeDiedError) or NODE_DIED in text:
+    died = isinstance(cause, exceptions.RayActorError) and NODE_DIED in text
+    if died or isinstance(cause, exceptions.NodeDiedError):
         return Failure("PREEMPTED", "its node died", node_died=True)
     if isinstance(cause, exceptions.RayActorError) and not cause.actor_init_failed:
         return Failure("PREEMPTED", "its process died")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from study.cluster.local import LocalCluster, Process, _write_secret
+from study.cluster.local import LocalCluster
+from study.cluster.process import Process, write_secret
 from study.errors import UserError
 from study.home import Home
 
@@ -36,7 +37,7 @@ def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("old")
     path.chmod(0o644)
-    _write_secret(path, "new")
+    write_secret(path, "new")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text() == "new"
 

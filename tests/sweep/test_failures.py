@@ -32,6 +32,7 @@ CASES = {
     "process": (exceptions.ActorDiedError(), "PREEMPTED", False),
     "node": (exceptions.NodeDiedError("gone"), "PREEMPTED", False),
     "bug": (raised(ValueError("no\nsuch thing")), "BUG", False),
+    "bug that speaks of nodes": (raised(ValueError("lost because its node has died")), "BUG", False),
     "unknown": (RuntimeError("Failure # 1\nTraceback"), "BUG", False),
 }
 
