@@ -1,40 +1,29 @@
 """The commands about clusters: studies as jobs of one that is elsewhere, and one of this machine for trying things."""
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from study.cli.options import Json, Profile, Rename, Set, Spec, print_json
+
 if TYPE_CHECKING:
     from study.cluster.jobs import Jobs
-
-cluster_app = typer.Typer(help="A Ray cluster of this machine, for trying things.", no_args_is_help=True)
 
 Head = Annotated[str, typer.Option("--address", metavar="URL", help="The head's dashboard, as http://head:8265.")]
 Where = Annotated[str | None, typer.Option("--address", metavar="URL", help="The head's dashboard; this machine else.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Show its log until it ends; Ctrl-C only detaches.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Make these commands of `study`."""
-    app.add_typer(cluster_app, name="cluster")
-    for command in (submit, jobs, logs, stop):
-        app.command()(command)
-
-
 def submit(
-    spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")
-    ],
+    spec: Spec,
     address: Head,
     follow: Follow = False,
     join: Annotated[bool, typer.Option("--join", help="Where it was submitted already, that one will do.")] = False,
-    name: Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key.")] = None,
-    profile: Annotated[str | None, typer.Option("--profile", metavar="P", help="Apply a block of `profiles`.")] = None,
+    name: Rename = None,
+    assignments: Set = None,
+    profile: Profile = None,
     env: Annotated[
         list[str] | None,
         typer.Option("--env", metavar="KEY", help="Give this variable along; the cluster's users can read it."),
@@ -51,7 +40,7 @@ def submit(
     there = Jobs(address)
     done = there.submit(study, python, variables, join)
     if as_json:
-        _print({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
+        print_json({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
     taken = f"took {done.files} files along, {done.bytes / 1e6:.1f} MB" if done.files else "was there already"
     print(f"{study.name}: job {done.job} at {address}, {taken}")
@@ -68,7 +57,7 @@ def jobs(address: Head, as_json: Json = False) -> None:
     from study.cluster.jobs import Jobs
 
     found = Jobs(address).all()
-    _print(told.jobs_document(found)) if as_json else print(told.jobs_table(address, found))
+    print_json(told.jobs_document(found)) if as_json else print(told.jobs_table(address, found))
 
 
 def logs(
@@ -92,7 +81,7 @@ def logs(
         return
     else:
         document = Jobs(address).ask(name, "logs", name, "--trial", str(trial))
-    _print(document) if as_json else print(trial_log.text(document))
+    print_json(document) if as_json else print(trial_log.text(document))
 
 
 def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
@@ -103,7 +92,7 @@ def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
 
     told = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
     how = f"study resume {name}" + (f" --address {address}" if address else "")
-    _print({"name": name, "stopped": told}) if as_json else print(f"{name}: stopped, {told}. Go on with it: {how}")
+    print_json({"name": name, "stopped": told}) if as_json else print(f"{name}: stopped, {told}. Go on with it: {how}")
 
 
 def resume(name: str, trials: str | None, address: str) -> None:
@@ -120,10 +109,9 @@ def status(name: str, address: str, as_json: bool) -> None:
     from study.cluster.jobs import Jobs
 
     document = told.document(Jobs(address), name)
-    _print(document) if as_json else print(told.text(document))
+    print_json(document) if as_json else print(told.text(document))
 
 
-@cluster_app.command()
 def up(
     nodes: Annotated[int, typer.Option("--nodes", min=1, max=64, help="Beside the head, which runs no trials.")] = 2,
     cpus: Annotated[int, typer.Option("--cpus-per-node", min=1)] = 1,
@@ -137,10 +125,9 @@ def up(
     home = Home.locate()
     cluster = LocalCluster.of(home)
     cluster.start(home, nodes, cpus, gpus)
-    _print(cluster.document()) if as_json else print("\n".join(cluster.lines()))
+    print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))
 
 
-@cluster_app.command()
 def down() -> None:
     """Stop what study cluster up started. Example: study cluster down"""
     from study.cluster.local import LocalCluster
@@ -152,14 +139,13 @@ def down() -> None:
     print(f"stopped {count} processes" if count else "nothing to stop")
 
 
-@cluster_app.command("status")
 def cluster_status(as_json: Json = False) -> None:
     """Show what runs of it. Example: study cluster status"""
     from study.cluster.local import LocalCluster
     from study.home import Home
 
     cluster = LocalCluster.of(Home.locate())
-    _print(cluster.document()) if as_json else print("\n".join(cluster.lines()))
+    print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))
 
 
 def _follow(there: "Jobs", name: str, job: str) -> None:
@@ -179,7 +165,3 @@ def _follow(there: "Jobs", name: str, job: str) -> None:
     print(f"{name}: job {job} {ended.state}")
     if ended.state == "failed":
         raise typer.Exit(1)
-
-
-def _print(document: Any) -> None:
-    print(json.dumps(document, indent=2, allow_nan=False))

@@ -1,0 +1,28 @@
+"""The commands about data sets."""
+
+from typing import Annotated
+
+import typer
+
+from study.cli.options import Json, Set, print_json
+
+
+def list_data(as_json: Json = False) -> None:
+    """List the data sets and whether their files are there. Example: study data list --json"""
+    from study import data_commands
+
+    rows = data_commands.overview()
+    print_json(rows) if as_json else print(data_commands.table(rows))
+
+
+def prepare_data(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; see study data list.")],
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Download, check and build a data set. Example: study data prepare biased_mnist --set rho=0.997"""
+    from study import data_commands
+
+    with data_commands.download_bars() as progress:
+        document = data_commands.prepare(name, assignments or (), progress)
+    print_json(document) if as_json else print(data_commands.text(document))

@@ -1,0 +1,53 @@
+"""What several commands take and how they answer."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from study.outcome import Outcome
+    from study.progress import ProgressView
+
+Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")]
+Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="Apply a block of the file's `profiles`.")]
+Rename = Annotated[str | None, typer.Option("--name", metavar="N", help="Run under another name.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
+Address = Annotated[
+    str | None, typer.Option("--address", metavar="ADDR", help="Ray cluster, from within its network: auto, HOST:PORT.")
+]
+AnyAddress = Annotated[
+    str | None,
+    typer.Option("--address", metavar="ADDR", help="A cluster's: http://HEAD:8265 from outside."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(document, indent=2, allow_nan=False))
+
+
+def view(quiet: bool) -> "ProgressView":
+    """What shows a study while it runs."""
+    from rich.console import Console
+
+    from study.progress import ProgressView
+
+    return ProgressView(Console(), quiet)
+
+
+def show(outcome: "Outcome") -> None:
+    """The end of a run: what came out, where it is, what to type next.
+
+    Raises:
+        Exit: 1 if the study failed, 130 if it was stopped.
+    """
+    from study.outcome import farewell
+
+    print("\n".join(farewell(outcome)))
+    state = outcome.record.state
+    if state != "complete":
+        raise typer.Exit(1 if state == "failed" else 130)

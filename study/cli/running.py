@@ -1,0 +1,95 @@
+"""The commands that run trials."""
+
+from typing import Annotated
+
+import typer
+
+from study.cli import cluster
+from study.cli.options import Address, AnyAddress, Json, Name, Profile, Quiet, Rename, Set, Spec, print_json, show, view
+
+More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on: so many more trials.")]
+
+
+def run(
+    spec: Spec,
+    name: Rename = None,
+    assignments: Set = None,
+    profile: Profile = None,
+    address: Address = None,
+    or_resume: Annotated[bool, typer.Option("--or-resume", help="Go on with it where it is there already.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
+    from study import run as running
+    from study.home import Home
+    from study.spec import load_study
+
+    begin = running.start_or_resume if or_resume else running.start
+    show(begin(Home.locate(), load_study(spec, assignments or (), profile, name), view(quiet), address))
+
+
+def resume(name: Name, trials: More = None, address: AnyAddress = None, quiet: Quiet = False) -> None:
+    """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
+    from study import run as running
+    from study.home import Home
+
+    if address and address.startswith("http"):
+        cluster.resume(name, trials, address)
+        return
+
+    show(running.resume(Home.locate(), name, view(quiet), trials, address))
+
+
+def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
+    """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
+    from study import one_trial
+    from study.spec import load_study
+
+    study = load_study(spec, assignments or (), profile)
+    epochs = []
+    for metrics in one_trial.run(study):
+        epochs.append(metrics)
+        if not as_json:
+            print("  ".join(f"{name} {value:.6g}" for name, value in metrics.items()), flush=True)
+    if as_json:
+        print_json({"name": study.name, "config": study.trial_config({}).to_document(), "epochs": epochs})
+
+
+def train(
+    spec: Spec,
+    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S", help="Training seeds.")] = "0,1,2",
+    name: Rename = None,
+    assignments: Set = None,
+    address: Address = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
+    from study import final
+    from study import run as running
+    from study.home import Home
+    from study.spec import load_study
+
+    parsed = final.parse_seeds(seeds)
+    show(running.train(Home.locate(), load_study(spec, assignments or ()), parsed, name, view(quiet), address))
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A paper's table, as fairkl-table12.")],
+    name: Rename = None,
+    profile: Profile = None,
+    seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
+    assignments: Set = None,
+    only_report: Annotated[bool, typer.Option("--report", help="Run nothing: the table as far as it is.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
+    from study import reproduce as reproducing
+    from study.home import Home
+
+    home, given = Home.locate(), reproducing.Given(name, profile, tuple(assignments or ()), seeds)
+    outcome = None if only_report else reproducing.reproduce(home, table, given, view(quiet or as_json))
+    found = reproducing.look(home, table, given)
+    print_json(reproducing.document(found)) if as_json else print(reproducing.markdown(found))
+    if outcome is not None and not as_json:
+        show(outcome)

@@ -1,0 +1,116 @@
+"""The commands that look at studies, and at what they left."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from study.cli import cluster
+from study.cli.options import AnyAddress, Json, Name, Profile, Set, Spec, print_json
+
+
+def plan(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
+    """Show what a study would run; starts nothing. Example: study plan quickstart --set search.trials=50"""
+    from study import plan as planning
+    from study.spec import load_study
+
+    document = planning.plan(load_study(spec, assignments or (), profile))
+    print_json(document) if as_json else print(planning.text(document))
+
+
+def list_studies(as_json: Json = False) -> None:
+    """List the studies of this home. Example: study list --json"""
+    from study import status
+    from study.home import Home
+
+    home = Home.locate()
+    rows = status.overview(home)
+    print_json(rows) if as_json else print(status.table(home, rows))
+
+
+def show_status(name: Name, address: AnyAddress = None, as_json: Json = False) -> None:
+    """Show a study's state, trials and best so far. Example: study status quickstart"""
+    from study import status, summary
+    from study.home import Home
+    from study.record import StudyRecord
+
+    if address:
+        cluster.status(name, address, as_json)
+        return
+    folder = Home.locate().find(name)
+    if as_json:
+        print_json(status.document(folder))
+    else:
+        print("\n".join(summary.lines(folder.spec(), StudyRecord.load(folder.ledger_file))))
+
+
+def report(
+    name: Name,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where; the study's folder else.")
+    ] = None,
+    models: Annotated[bool, typer.Option("--models", help="Also what its models learned: takes its data.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
+    from study import run as running
+    from study.home import Home
+
+    page, untracked = running.report(Home.locate(), name, out, models)
+    print_json({"name": name, "page": str(page)}) if as_json else print(page)
+    if untracked:
+        print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)
+
+
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies of this home; see study list.")],
+    as_json: Json = False,
+) -> None:
+    """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
+    from study.analysis import studies
+    from study.analysis.page import markdown_table
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folders = [Home.locate().find(name) for name in names]
+    found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    print_json(found) if as_json else print(markdown_table(studies.printed(found)))
+
+
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="How many; above 1, FILE-1, FILE-2 ... are written.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
+    from study import export as exporting
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folder = Home.locate().find(name)
+    paths = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, top)
+    print_json({"name": name, "files": [str(path) for path in paths]}) if as_json else print(*paths, sep="\n")
+
+
+def delete(
+    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False, as_json: Json = False
+) -> None:
+    """Remove a study whole: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
+    from study import delete as deleting
+    from study.home import Home
+
+    home = Home.locate()
+    if not yes:
+        typer.confirm(f"{deleting.told(home, name)} Remove all of it?", abort=True, err=True)
+    deleting.delete(home, name)
+    print_json({"name": name, "deleted": True}) if as_json else print(f"{name}: removed")
+
+
+def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
+    """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
+    from study import mlflow_ui
+    from study.home import Home
+
+    mlflow_ui.serve(Home.locate(), port)
