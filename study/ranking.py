@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Any
 
 from study import objective
-from study.objective import Score
+from study.objective import Objective, Score
 from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 
@@ -133,17 +133,17 @@ def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     return [everyone[place] for place in objective.front([one.score for one in everyone])]
 
 
-def mean_score(spec: StudySpec, trials: Sequence[TrialRecord]) -> Score | None:
+def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
     """The score of the means over trials of each metric at the last epoch, None if a trial lacks one."""
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
-        return spec.objective.score(trials[0].reports[-1])
+        return goal.score(trials[0].reports[-1])
     means: dict[str, float | None] = {}
-    for name in spec.objective.needed:
+    for name in goal.needed:
         values = [value for trial in trials if (value := trial.last(name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
-    return spec.objective.score(means)
+    return goal.score(means)
 
 
 def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
@@ -178,12 +178,12 @@ def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
         return None
     seeds = [trial, *record.repeats_of(trial.number, "replicate")]
     wanted = 1 if trial.stage == "final" else len(spec.seeds)
-    score = mean_score(spec, seeds)
+    score = mean_score(spec.objective, seeds)
     if score is None or len(seeds) < wanted or any(one.state != "complete" for one in seeds):
         return None
     repeats = [one for one in record.repeats_of(trial.number) if one.state == "complete"]
     confirmed = spread(one.last(spec.metric) for one in repeats)
-    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec, repeats))
+    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec.objective, repeats))
 
 
 def _sorted(found: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:

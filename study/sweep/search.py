@@ -111,7 +111,7 @@ class Search:
             return
         state: State = next((one.state for one in seeds if one.state != "complete"), "complete")
         scored = [(int(report["epoch"]), self.spec.objective.score(report)) for report in leader.reports]
-        score = mean_score(self.spec, seeds) if state == "complete" else None
+        score = mean_score(self.spec.objective, seeds) if state == "complete" else None
         course = [(epoch, value) for epoch, value in scored if value]
         self._sampler.tell(Told(leader.number, state, course, score))
         self._budget.settled(score)
