@@ -12,11 +12,9 @@ from study.home import StudyFolder
 from study.ranking import Candidate
 from study.record import StudyRecord
 from study.spec import StudySpec
+from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import Search
 from study.tracking.progress import Progress
-
-FORMAT = 1
-"""Version of an exported file."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +90,11 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
         "chosen_by": f"{wanted.words(spec)}; {rule}",
         "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},
         "confirmed": _confirmed(one),
+        "test_readings": record.test_readings,
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec")},
     }
     base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
+    origin["digest"] = configuration_digest(base)
     search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 

@@ -62,6 +62,15 @@ class StudyFolder:
         behind = "" if epoch is None else f"-epoch-{epoch:05d}"
         return self.path / "models" / f"trial-{trial:05d}{behind}.safetensors"
 
+    def description_file(self, trial: int) -> Path:
+        """What rebuilds the networks of a final trial's weights."""
+        return self.model_file(trial).with_suffix(".json")
+
+    @property
+    def card_file(self) -> Path:
+        """The model card of a final training."""
+        return self.path / "model_card.md"
+
     @property
     def checkpoints(self) -> Path:
         """States that trials go on from after a stop; of those that run or are to run again, no others."""

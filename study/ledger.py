@@ -15,8 +15,10 @@ Events, each with `time` in seconds since the epoch:
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
 | ended | trial, state, kind, reason: kind of failure where it failed |
 | tested | trial, metrics: the test split was read |
+| evaluated | trial, split, by: a trained model was evaluated after the study |
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
+| confirming | top, seeds: how many of the best run again from now on, on how many fresh seeds |
 | closed | state, enough: the driver let go of the study; which limit ended the search |
 """
 

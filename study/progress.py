@@ -137,7 +137,11 @@ class Progress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        return self._configurations() * len(spec.seeds) + confirm_trials(spec, self._configurations())
+        return self._configurations() * len(spec.seeds) + self._confirming()
+
+    def _confirming(self) -> int:
+        wanted = ranking.confirm(self._record, self._spec)
+        return confirm_trials(self._spec, wanted, self._configurations())
 
     def _configurations(self) -> int:
         return self._record.limit(self._spec.trials)
@@ -153,7 +157,7 @@ class Progress:
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
         tries = self._configurations() * len(spec.seeds)
-        return tries * mean + confirm_trials(spec, self._configurations()) * spec.epochs
+        return tries * mean + self._confirming() * spec.epochs
 
 
 def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:

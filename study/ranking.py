@@ -18,6 +18,7 @@ from study import objective
 from study.objective import Objective, Score
 from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
+from study.spec.schema import Confirm
 
 
 @dataclass(frozen=True)
@@ -156,13 +157,27 @@ def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
     return next((_candidate(trial, record, spec) for trial in record.by_stage("baseline")), None)
 
 
+def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
+    """What the study file says of confirm trials, or what was asked for later."""
+    if record.confirming is None:
+        return spec.search.confirm
+    top, seeds = record.confirming
+    return Confirm(top=top, seeds=seeds)
+
+
+def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
+    """Training seeds of the confirm trials: none that the search saw."""
+    wanted, first = confirm(record, spec), max(spec.seeds) + 1
+    return range(first, first + (wanted.seeds if wanted.top else 0))
+
+
 def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
     """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best."""
-    confirm = spec.search.confirm
-    if confirm.top == 0:
+    wanted = confirm(record, spec).top
+    if wanted == 0:
         return []
     reference = baseline(record, spec)
-    best = searched(record, spec)[: confirm.top] if top else []
+    best = searched(record, spec)[:wanted] if top else []
     return [one.trial for one in ([reference] if reference else []) + best]
 
 
@@ -170,7 +185,8 @@ def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
     """Whether every configuration to confirm has run on all its seeds: before that, their means do not compare."""
     chosen = to_confirm(record, spec)
     ended = [trial.repeats for trial in record.by_stage("confirm") if trial.state in ENDED]
-    return bool(chosen) and all(ended.count(trial.number) >= spec.search.confirm.seeds for trial in chosen)
+    seeds = confirm(record, spec).seeds
+    return bool(chosen) and all(ended.count(trial.number) >= seeds for trial in chosen)
 
 
 def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:

@@ -84,6 +84,8 @@ class StudyRecord:
         story: (event, trial, epoch) of every trial decided on, report and end in the order of their coming, which
             early stopping and Optuna depend on.
         extended: the number of configurations that the search was extended to, None if it was not.
+        confirming: `top` and `seeds` of the confirm trials that were asked for later, None: those of the study file.
+        evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
         busy: seconds that trials ran, all together.
@@ -96,6 +98,8 @@ class StudyRecord:
     state: str = "new"
     story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
     extended: int | None = None
+    confirming: tuple[int, int] | None = None
+    evaluations: int = 0
     enough: str | None = None
     worked: float = 0.0
     busy: float = 0.0
@@ -146,6 +150,15 @@ class StudyRecord:
         states = [trial.state for trial in list(self.trials.values())]
         return {state: states.count(state) for state in STATES}
 
+    @property
+    def test_readings(self) -> int:
+        """How often the test split was read with a model: at its end, in each epoch where `train.report_test` asks for
+        it, and by evaluations afterwards."""
+        trials = list(self.trials.values())
+        at_end = sum(bool(trial.tested) for trial in trials)
+        epochs = (trial.epochs for trial in trials if trial.reports and _tests(trial.reports[0]))
+        return at_end + sum(epochs) + self.evaluations
+
     def _created(self, event: ledger.Event) -> None:
         self.id = event["id"]
 
@@ -154,7 +167,13 @@ class StudyRecord:
         self.state, self._last = "running", event["time"]
 
     def _extended(self, event: ledger.Event) -> None:
-        self.extended, self.enough = event["trials"], None
+        self.extended, self.enough, self.state = event["trials"], None, "interrupted"
+
+    def _confirming(self, event: ledger.Event) -> None:
+        self.confirming, self.state = (event["top"], event["seeds"]), "interrupted"
+
+    def _evaluated(self, event: ledger.Event) -> None:
+        self.evaluations += event["split"] == "test"
 
     def _trial(self, event: ledger.Event) -> None:
         self.trials[event["trial"]] = TrialRecord(
@@ -215,3 +234,7 @@ def _uncollected() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+def _tests(epoch: Epoch) -> bool:
+    return any(name.startswith("test/") for name in epoch)

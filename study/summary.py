@@ -21,6 +21,7 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "trials": record.counts(),
         "epochs": sum(trial.epochs for trial in record.trials.values()),
         "lost": sum(trial.attempt for trial in record.trials.values()),
+        "test_readings": record.test_readings,
         "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
     }
     if spec.final_seeds is not None:

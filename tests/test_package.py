@@ -21,7 +21,8 @@ ALLOWED = {
     "methods": {"catalogue", "data", "errors", "knobs", "losses", "models"},
     "training": {"catalogue", "data", "errors", "knobs", "methods", "models"},
     "objective": set(),
-    "spec": {"data", "errors", "knobs", "methods", "models", "objective", "training"},
+    "digest": set(),
+    "spec": {"data", "digest", "errors", "knobs", "methods", "models", "objective", "training"},
     "epochs": set(),
     "lease": set(),
     "ledger": {"errors", "lease"},
@@ -46,7 +47,8 @@ ALLOWED = {
         "training",
     },
     "summary": {"ranking", "record", "spec"},
-    "tracking": {"errors", "home", "ledger", "ranking", "record", "spec", "summary"},
+    "trained": {"data", "digest", "errors", "home", "methods", "ranking", "record", "spec", "training"},
+    "tracking": {"errors", "home", "ledger", "ranking", "record", "spec", "summary", "trained"},
     "analysis": {"data", "errors", "home", "objective", "ranking", "record", "spec", "summary", "training"},
 }
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""

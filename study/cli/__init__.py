@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from study import __version__
-from study.cli import cluster, data, running, studies
+from study.cli import cluster, data, models, running, studies
 from study.errors import Stopped, UserError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
     app: {
         "run": running.run,
         "resume": running.resume,
+        "confirm": running.confirm,
         "stop": cluster.stop,
         "delete": studies.delete,
         "plan": studies.plan,
@@ -40,7 +41,9 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "compare": studies.compare,
         "reproduce": running.reproduce,
         "export": studies.export,
-        "train": running.train,
+        "train": models.train,
+        "predict": models.predict,
+        "evaluate": models.evaluate,
         "ui": studies.ui,
         "submit": cluster.submit,
         "jobs": cluster.jobs,

@@ -126,12 +126,6 @@ class StudySpec:
         found = [self.trial_document(params)["data"] for params in only]
         return [one for place, one in enumerate(found) if one not in found[:place]]
 
-    @property
-    def confirm_seeds(self) -> range:
-        """Training seeds of the confirm trials: none that the search saw."""
-        first = max(self.seeds) + 1
-        return range(first, first + (self.search.confirm.seeds if self.search.confirm.top else 0))
-
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The complete sections of the trial with these parameters."""
         return self.sections.trial(params)

@@ -237,7 +237,7 @@ class Agenda:
             self.record, self.spec, top=not self._any_running("baseline", "search", "replicate")
         )
         have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("confirm")}
-        seeds = self.spec.confirm_seeds
+        seeds = ranking.confirm_seeds(self.record, self.spec)
         wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
         found = next(wanted, None)
         return Decision("confirm", found[0].params, found[1], repeats=found[0].number) if found else None

@@ -17,6 +17,8 @@ FOLDED = (
     "created",
     "opened",
     "extended",
+    "confirming",
+    "evaluated",
     "trial",
     "started",
     "report",
@@ -87,6 +89,12 @@ class Events:
 
     def _extended(self, event: Event) -> None:
         self._tag(STUDY, {"study.extended": event["trials"]})
+
+    def _confirming(self, event: Event) -> None:
+        self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds"})
+
+    def _evaluated(self, event: Event) -> None:
+        self._tag(STUDY, {"study.test_readings": self._record.test_readings})
 
     def _trial(self, event: Event) -> None:
         key, stage = str(event["trial"]), event["stage"]
