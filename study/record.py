@@ -85,6 +85,8 @@ class StudyRecord:
             early stopping and Optuna depend on.
         extended: the number of configurations that the search was extended to, None if it was not.
         confirming: `top` and `seeds` of the confirm trials that were asked for later, None: those of the study file.
+        lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
+        learned_from: name of that study, how many of its configurations are among these and how many are not.
         evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
@@ -99,6 +101,8 @@ class StudyRecord:
     story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
     extended: int | None = None
     confirming: tuple[int, int] | None = None
+    lessons: list[dict[str, Any]] | None = None
+    learned_from: tuple[str, int, int] | None = None
     evaluations: int = 0
     enough: str | None = None
     worked: float = 0.0
@@ -171,6 +175,10 @@ class StudyRecord:
 
     def _confirming(self, event: ledger.Event) -> None:
         self.confirming, self.state = (event["top"], event["seeds"]), "interrupted"
+
+    def _learned(self, event: ledger.Event) -> None:
+        self.lessons = event["trials"]
+        self.learned_from = event["source"], len(event["trials"]), event["left_out"]
 
     def _evaluated(self, event: ledger.Event) -> None:
         self.evaluations += event["split"] == "test"

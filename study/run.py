@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from study import data, final, further, ranking, trained
+from study import data, final, further, ranking, trained, warm_start
 from study.address import check_cluster
 from study.data import Dataset
 from study.errors import UserError
@@ -39,6 +39,8 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     """
     home.check_new(spec.name)
     _check_place(spec, address)
+    if spec.search.from_ is not None:
+        warm_start.lessons(home, spec)
     datasets = data.load_all(spec.data_sections)
     return _run(home, home.create(spec), datasets, view, address)
 
@@ -164,6 +166,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
     spec, ledger = folder.spec(), Ledger(folder.ledger_file)
     try:
         record = StudyRecord.fold(read(folder.ledger_file))
+        warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start()
         try:

@@ -30,8 +30,15 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "baseline": _candidate(spec, reference) if reference else None,
         "best": _candidate(spec, best) if best else None,
         "search_ended_by": record.enough,
+        "learned_from": _learned(record),
         **({"front": [_front(spec, one) for one in ranking.front(record, spec)]} if several else {}),
     }
+
+
+def _learned(record: StudyRecord) -> dict[str, Any] | None:
+    if record.learned_from is None:
+        return None
+    return dict(zip(("study", "configurations", "left_out"), record.learned_from, strict=True))
 
 
 def _front(spec: StudySpec, one: Candidate) -> dict[str, Any]:
@@ -79,6 +86,9 @@ def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     if not rows:
         return found
     found += _rows(rows, _shown(spec))
+    if record.learned_from:
+        source, count, left_out = record.learned_from
+        found.append(f"the search knew {count} configurations of {source} from the start; {left_out} were left out")
     best = document["best"]
     if missed := spec.search.constraints and best["violation"]:
         found.append(f"no configuration keeps {', '.join(spec.search.constraints)}; the best misses by {missed:.4g}")

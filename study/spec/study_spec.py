@@ -137,7 +137,9 @@ class StudySpec:
 
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
-        search = self.search.model_dump()
+        search = self.search.model_dump(by_alias=True)
+        if search["from"] is None:
+            del search["from"]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}

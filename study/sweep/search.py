@@ -123,6 +123,8 @@ class Search:
     def _replay(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""
         trials, full = self.record.trials, self.spec.epochs
+        scored = ((one["params"], self.spec.objective.score(one["values"])) for one in self.record.lessons or ())
+        self._sampler.learn([(params, score) for params, score in scored if score])
         for event, number, epoch in self.record.story:
             trial = trials[number]
             if event == "trial":

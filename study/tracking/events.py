@@ -19,6 +19,7 @@ FOLDED = (
     "extended",
     "confirming",
     "evaluated",
+    "learned",
     "trial",
     "started",
     "report",
@@ -92,6 +93,10 @@ class Events:
 
     def _confirming(self, event: Event) -> None:
         self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds"})
+
+    def _learned(self, event: Event) -> None:
+        told = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
+        self._tag(STUDY, {"study.learned_from": told})
 
     def _evaluated(self, event: Event) -> None:
         self._tag(STUDY, {"study.test_readings": self._record.test_readings})
