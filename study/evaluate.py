@@ -61,7 +61,8 @@ def _section(description: Description, study: str | None, assignments: list[str]
     if not assignments:
         return dict(description.config["data"])
     document = Document(
-        "the model", {"name": "evaluated", **{key: dict(one) for key, one in description.config.items()}}
+        "the model",
+        {"name": "evaluated", "search": {"trials": 1}, **{key: dict(one) for key, one in description.config.items()}},
     )
     override(document, assignments)
     return dict(resolve(document).base["data"])

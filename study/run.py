@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from study import data, final, further, ranking, trained, warm_start
+from study import data, final, further, ranking, warm_start
 from study.address import check_cluster
 from study.data import Dataset
 from study.errors import UserError
@@ -19,6 +19,8 @@ from study.spec import StudySpec
 from study.sweep.ray_session import check_machine
 from study.tracking import Tracker, refresh
 from study.tracking.registry import register
+from study.trained.write import chosen
+from study.trained.write import write as write_models
 
 
 class View(Protocol):
@@ -198,7 +200,7 @@ def _outputs(
     if spec.final_seeds is None and ranking.best(record, spec):
         export(folder, spec, record, folder.best_file)
     if spec.final_seeds is not None and datasets is not None:
-        trained.write(folder, spec, record, datasets)
+        write_models(folder, spec, record, datasets)
     write_report(spec, record, folder.report)
     made: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     for trial in record.by_stage("final"):
@@ -208,9 +210,9 @@ def _outputs(
 
 def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
     """Have MLflow register the model of a final training. Says what went wrong, if anything did."""
-    if spec.final_seeds is None or not (chosen := trained.chosen(folder, spec, record)):
+    if spec.final_seeds is None or not (model := chosen(folder, spec, record)):
         return None
-    return register(home, folder, spec.name, chosen)
+    return register(home, folder, spec.name, model)
 
 
 def _report_files(folder: StudyFolder) -> dict[Path, str | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from study.errors import UserError
 from study.home import Home
 from study.record import StudyRecord
-from study.trained import chosen
+from study.trained.write import chosen
 
 
 @contextmanager

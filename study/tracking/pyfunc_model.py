@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import numpy as np
 from mlflow.pyfunc import PythonModel, PythonModelContext
-from numpy.typing import NDArray
 
 from study.trained import Classifier
 
@@ -17,7 +17,7 @@ class StudyModel(PythonModel):
         """Build the networks and take the weights, both as artifacts of the model."""
         self.classifier = Classifier.load(Path(context.artifacts["description"]))
 
-    def predict(self, context: PythonModelContext, model_input: NDArray[Any], params: Any = None) -> NDArray[Any]:
+    def predict(self, context: PythonModelContext, model_input: np.ndarray, params: Any = None) -> np.ndarray:
         """The probabilities of the samples' classes."""
         return self.classifier.probabilities(model_input)
 

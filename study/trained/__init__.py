@@ -2,6 +2,5 @@
 
 from study.trained.classifier import Classifier
 from study.trained.description import Description
-from study.trained.write import Model, chosen, write
 
-__all__ = ["Classifier", "Description", "Model", "chosen", "write"]
+__all__ = ["Classifier", "Description"]

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from helpers import quickstart
 
-from study import data, trained
+from study import data
 from study.final import final_study
 from study.home import Home, StudyFolder
 from study.ledger import Ledger, read
 from study.record import StudyRecord
+from study.trained.write import write
 from study.training import Trial
 
 
@@ -33,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
     ledger.append("closed", state="complete")
     ledger.close()
     record = StudyRecord.fold(read(found.ledger_file))
-    trained.write(found, spec, record, {data.key(spec.data_sections[0]): dataset})
+    write(found, spec, record, {data.key(spec.data_sections[0]): dataset})
     return found
 
 
