@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from study.spec.document import Document, override
 from study.spec.load import resolve
 from study.trained import Description
 from study.trained.classifier import weights
+from study.trained.write import fingerprint_of_test
 from study.training import Trial, TrialConfig
 
 
@@ -23,7 +25,7 @@ def evaluate(
 ) -> dict[str, float]:
     """Every metric of a trained model on a split, `SPLIT/NAME`; on its own data those that its training recorded.
 
-    A reading of the test split of the model's own data is noted in the ledger of its study, if that is in this home.
+    A reading of the test split that is the model's own is noted in the ledger of its study, if that is in this home.
 
     Args:
         model: the description's file.
@@ -39,8 +41,12 @@ def evaluate(
     config = TrialConfig.from_document({**description.config, "data": section})
     dataset = data.load(section)
     _check(description.facts, dataset.facts, split)
+    if config.train.with_val:
+        if split == "val":
+            raise UserError("--split val: the model was trained on it, too")
+        config = replace(config, train=replace(config.train, with_val=False))
     weights(description, model.parent)  # refuses what was not written by study
-    counts = split == "test" and dataset.fingerprint == description.told["data_fingerprint"]
+    counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
     with _noted(home, description) if counts else nullcontext():
         trial = Trial(config, dataset)
         try:

@@ -1,7 +1,7 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -126,15 +126,15 @@ def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: st
     return _run(home, folder, datasets, view, address)
 
 
-def train(
-    home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, view: View, address: str | None = None
-) -> Outcome:
+def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
     """Train a configuration on several seeds; seeds that were trained before are kept.
+
+    Args:
+        spec: a final training, see `study.final.final_study`.
 
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
-    spec = final.final_study(spec, seeds, name)
     _check_place(spec, address)
     datasets = data.load_all(spec.data_sections)
     return _run(home, final.extend(home, spec), datasets, view, address)

@@ -1,7 +1,7 @@
 """The commands about trained models."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,20 +19,23 @@ def train(
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
     ] = None,
+    data: Annotated[
+        Literal["train", "train+val"], typer.Option("--data", help="With the validation split, nothing validates.")
+    ] = "train",
     name: Rename = None,
     assignments: Set = None,
     address: Address = None,
     quiet: Quiet = False,
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
-    from study import final
     from study import run as running
+    from study.final import final_study, parse_seeds
     from study.home import Home
     from study.spec import load_study
 
     given = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    parsed = final.parse_seeds(seeds)
-    show(running.train(Home.locate(), load_study(spec, given), parsed, name, view(quiet), address))
+    study = final_study(load_study(spec, given), parse_seeds(seeds), name, data == "train+val")
+    show(running.train(Home.locate(), study, view(quiet), address))
 
 
 def predict(

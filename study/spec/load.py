@@ -154,6 +154,10 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
         problems.add(("search", "replicates"), message)
+    if spec.base["train"]["with_val"] and spec.final_seeds is None:
+        problems.add(
+            ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
+        )
     stopping = spec.search.early_stopping
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")

@@ -190,7 +190,8 @@ class Agenda:
                 self._end(trial, "pruned", self._search.rule.name)
 
     def _complete(self, trial: TrialRecord) -> None:
-        if self.spec.objective.score(trial.reports[-1]) is None:
+        validated = not self.spec.base["train"]["with_val"]
+        if validated and self.spec.objective.score(trial.reports[-1]) is None:
             self._end(trial, "failed", f"{' or '.join(self.spec.objective.needed)} is not a number", "DIVERGED")
         else:
             self._end(trial, "complete")

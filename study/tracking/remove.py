@@ -52,7 +52,7 @@ def _remove(home: Home, name: str, study: str) -> int:
 def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: set[str]) -> list[str]:
     """Take the versions of registered models back that are of these runs, the name with its last one; then delete the
     study's logged models. Gives the ids of these."""
-    for run_id in sorted({one.source_run_id for one in _models(client, experiment_id, study)} & runs):
+    for run_id in {one.source_run_id for one in _models(client, experiment_id, study)} & runs:
         for version in client.search_model_versions(f"run_id = '{run_id}'"):
             client.delete_model_version(version.name, version.version)
             if not client.search_model_versions(f"name = '{version.name}'"):

@@ -36,7 +36,7 @@ def card(spec: StudySpec, record: StudyRecord, chosen: TrialRecord, dataset: Dat
     parts = [
         f"# {spec.name}",
         f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
-        f"{seeds}. The weights are those of seed {chosen.seed}, the best of them by {spec.metric}.",
+        f"{seeds}. The weights are those of seed {chosen.seed}, {_preferred(spec)}.",
         "## Data",
         *_data(spec, dataset, about),
         "## What it is worth",
@@ -50,6 +50,12 @@ def card(spec: StudySpec, record: StudyRecord, chosen: TrialRecord, dataset: Dat
         *_limits(spec, dataset),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _preferred(spec: StudySpec) -> str:
+    if spec.base["train"]["with_val"]:
+        return "the first of them: the validation split was trained on, too, and could prefer none"
+    return f"the best of them by {spec.metric}"
 
 
 def _data(spec: StudySpec, dataset: Dataset, about: str) -> Iterator[str]:

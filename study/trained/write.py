@@ -6,6 +6,7 @@ from pathlib import Path
 
 from study import data, digest
 from study.data import Dataset
+from study.data.dataset import fingerprint
 from study.home import StudyFolder
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
@@ -56,11 +57,18 @@ def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: M
     part.replace(folder.card_file)
 
 
+def fingerprint_of_test(dataset: Dataset) -> str | None:
+    """Of the test split alone, which other options may leave as it is; None where there is none."""
+    return fingerprint({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
+
+
 def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
-    """The trial whose validation metric is best, the first of equals; one that misses the study's limits comes last."""
+    """The trial whose validation metric is best, the first of equals; one that misses the study's limits comes last.
+    The first where nothing was validated."""
     scores = [(trial, spec.objective.score(trial.reports[-1])) for trial in trials]
     known = [(trial, score) for trial, score in scores if score is not None]
-    return min(known, key=lambda one: (one[1].violation, -one[1].gains[0], one[0].number))[0]
+    ordered = sorted(known, key=lambda one: (one[1].violation, -one[1].gains[0], one[0].number))
+    return ordered[0][0] if ordered else trials[0]
 
 
 def _described(
@@ -74,6 +82,7 @@ def _described(
         "seed": trial.seed,
         "metrics": {**trial.reports[-1], **trial.tested},
         "data_fingerprint": dataset.fingerprint,
+        "test_fingerprint": fingerprint_of_test(dataset),
         "code": session,
         "origin": dict(spec.origin or {}),
     }

@@ -21,7 +21,7 @@ from study.training.evaluation import Evaluation
 from study.training.networks import networks
 from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
-from study.training.share import with_share
+from study.training.share import with_share, with_val
 
 
 class Diverged(Exception):
@@ -46,7 +46,8 @@ class Trial:
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
         self.config, self.options = config, config.train
-        self.dataset = with_share(dataset, self.options.data_share)
+        shared = with_share(dataset, self.options.data_share)
+        self.dataset = with_val(shared) if self.options.with_val else shared
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
         facts = dataset.facts.on("train")
