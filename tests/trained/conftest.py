@@ -1,41 +1,17 @@
-"""A final training of two short seeds, made without Ray."""
+"""A trained model's files."""
 
 from pathlib import Path
 
 import pytest
-from helpers import quickstart
+from final_training import train
 
-from study import data
-from study.final import final_study
 from study.home import Home, StudyFolder
-from study.ledger import Ledger, read
-from study.record import StudyRecord
-from study.trained.write import write
-from study.training import Trial
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
-    """Trained for real, and written as `study train` does."""
-    spec = final_study(quickstart("train.epochs=2", "model.width=8", "search.early_stopping={}"), [3, 4], "small-final")
-    found = Home(tmp_path_factory.mktemp("home")).create(spec)
-    dataset = data.load(spec.data_sections[0])
-    ledger = Ledger(found.ledger_file)
-    ledger.append("opened", version="1", data=dataset.fingerprint, libraries={})
-    for number, seed in enumerate(spec.final_seeds or ()):
-        trial = Trial(spec.trial_config({}, seed), dataset, "cpu")
-        ledger.append("trial", trial=number, stage="final", params={}, seed=seed)
-        ledger.append("started", trial=number, node="here")
-        for epoch, metrics in enumerate(trial.run(), 1):
-            ledger.append("report", trial=number, epoch=epoch, metrics=metrics)
-        trial.save(found.model_file(number))
-        ledger.append("ended", trial=number, state="complete")
-        ledger.append("tested", trial=number, metrics=trial.evaluate("test", final=True))
-    ledger.append("closed", state="complete")
-    ledger.close()
-    record = StudyRecord.fold(read(found.ledger_file))
-    write(found, spec, record, {data.key(spec.data_sections[0]): dataset})
-    return found
+    """Of a final training."""
+    return train(Home(tmp_path_factory.mktemp("home")))
 
 
 @pytest.fixture
