@@ -25,6 +25,13 @@ def provenance() -> dict[str, Any]:
     }
 
 
+def version_line() -> str:
+    """Version of this package and, where it is a checkout, its commit: `0.1.0 (commit 0123456789ab, changed since)`."""
+    git = _git(Path(__file__).parent)
+    changed = ", changed since" if git.get("dirty") else ""
+    return f"{__version__} (commit {git['commit'][:12]}{changed})" if git else __version__
+
+
 def _gpus() -> dict[str, Any]:
     """Names of the machine's GPUs, nothing where there is none; asked of the driver, since CUDA would take memory."""
     names = _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")

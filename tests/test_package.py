@@ -108,6 +108,9 @@ def test_a_wheel_finds_its_study_files(tmp_path: Path) -> None:
     assert (site / "study" / "search_spaces" / "quickstart.yaml").is_file()
     assert (site / "study" / "analysis" / "templates" / "report.html.j2").is_file()
     assert (site / "study" / "published" / "fairkl-table12.yaml").is_file()
+    metadata = next(site.glob("*.dist-info"))
+    assert "License-Expression: Apache-2.0" in (metadata / "METADATA").read_text(encoding="utf-8")
+    assert "Apache License" in (metadata / "licenses" / "study" / "LICENSE").read_text(encoding="utf-8")
     done = subprocess.run(
         [
             sys.executable,

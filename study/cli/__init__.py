@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from study import __version__
 from study.cli import cluster, data, running, studies
 from study.errors import Stopped, UserError
 
@@ -73,7 +72,11 @@ def main() -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Show the version, and of a checkout the commit.")] = False,
+) -> None:
     if version:
-        print(__version__)
+        from study.provenance import version_line
+
+        print(version_line())
         raise typer.Exit()
