@@ -68,7 +68,7 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
         "chosen_by": f"{spec.metric}, {rule}",
         "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},
         "confirmed": _confirmed(one),
-        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec")},
+        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
     base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
     search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)

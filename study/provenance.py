@@ -1,5 +1,7 @@
-"""What a result was computed with: code, libraries, machine."""
+"""What a result was computed with, code, libraries, machine, and for whom."""
 
+import getpass
+import os
 import platform
 import subprocess
 from functools import cache
@@ -30,6 +32,16 @@ def version_line() -> str:
     git = _git(Path(__file__).parent)
     changed = ", changed since" if git.get("dirty") else ""
     return f"{__version__} (commit {git['commit'][:12]}{changed})" if git else __version__
+
+
+def owner() -> str:
+    """Whose study one that begins now is: `STUDY_OWNER`, else the login name, else the user's number."""
+    if given := os.environ.get("STUDY_OWNER", "").strip():
+        return given
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user without a name: one or the other, by Python's version
+        return f"uid {os.getuid()}"
 
 
 def _gpus() -> dict[str, Any]:

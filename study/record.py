@@ -129,6 +129,11 @@ class StudyRecord:
             self._last = event["time"]
         getattr(self, f"_{event['event']}")(event)
 
+    @property
+    def owner(self) -> str | None:
+        """Whose study it is, of whoever goes on with it; None where no driver said so, as before there were owners."""
+        return next((session["owner"] for session in self.sessions if "owner" in session), None)
+
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
         return (trial for trial in list(self.trials.values()) if trial.stage in stages)
