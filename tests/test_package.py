@@ -23,6 +23,7 @@ ALLOWED = {
     "objective": set(),
     "spec": {"data", "errors", "knobs", "methods", "models", "objective", "training"},
     "epochs": set(),
+    "logs": set(),
     "lease": set(),
     "ledger": {"errors", "lease"},
     "record": {"epochs", "ledger"},
@@ -31,13 +32,14 @@ ALLOWED = {
     "provenance": set(),
     "published": {"errors"},
     "address": {"errors"},
-    "cluster": {"address", "errors", "home", "spec"},
+    "cluster": {"address", "errors", "home", "logs", "spec"},
     "sweep": {
         "address",
         "data",
         "errors",
         "home",
         "ledger",
+        "logs",
         "objective",
         "provenance",
         "ranking",
@@ -46,7 +48,7 @@ ALLOWED = {
         "training",
     },
     "summary": {"ranking", "record", "spec"},
-    "tracking": {"errors", "home", "ledger", "ranking", "record", "spec", "summary"},
+    "tracking": {"errors", "home", "ledger", "logs", "ranking", "record", "spec", "summary"},
     "analysis": {"data", "errors", "home", "objective", "ranking", "record", "spec", "summary", "training"},
 }
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""

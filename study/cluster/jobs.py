@@ -6,7 +6,6 @@ the same study at the same moment is told by Ray that the job is there.
 
 import asyncio
 import json
-import logging
 import os
 import re
 import shlex
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from study import logs
 from study.address import check_jobs
 from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
@@ -84,7 +84,7 @@ class Jobs:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        logging.getLogger("ray").setLevel(logging.ERROR)  # what it uploads where is for nobody to read
+        logs.hush("ray")  # what it uploads where is for nobody to read
         self.address = address
         with _told(address):
             self._client = JobSubmissionClient(address)

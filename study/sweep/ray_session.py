@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from study import logs
 from study.address import check_token, give_token, is_loopback, stay_on_loopback
 from study.errors import UserError
 from study.spec.schema import Resources
@@ -61,8 +62,7 @@ def ray_session(address: str | None, home: Path) -> Iterator[None]:
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
     import ray
 
-    for name in ("ray", "ray.tune"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logs.hush("ray", "ray.tune", level=logging.CRITICAL)
     try:
         if address is None:
             _start()
@@ -86,7 +86,7 @@ def _join(address: str) -> None:
     if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
         stay_on_loopback()
     try:
-        ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="study")
+        ray.init(address=address, log_to_driver=logs.is_verbose(), configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
         told = str(error).strip().splitlines()
         raise UserError(f"--address {address}: no Ray cluster answers: {told[0] if told else error!r}") from None
@@ -183,7 +183,7 @@ def _start() -> None:
             ray.init(
                 address="local",
                 include_dashboard=False,
-                log_to_driver=False,
+                log_to_driver=logs.is_verbose(),
                 configure_logging=False,
                 namespace="study",
             )
