@@ -46,20 +46,21 @@ def owner() -> str:
 
 def _gpus() -> dict[str, Any]:
     """Names of the machine's GPUs, nothing where there is none; asked of the driver, since CUDA would take memory."""
-    names = _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+    names = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
     return {"gpus": names.splitlines()} if names else {}
 
 
 def _git(folder: Path) -> dict[str, Any]:
     """The commit of the checkout that holds the package; nothing for an installed one."""
-    commit = _output("git", "-C", str(folder), "rev-parse", "HEAD")
-    tracked = _output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
+    commit = output("git", "-C", str(folder), "rev-parse", "HEAD")
+    tracked = output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
     if not commit or not tracked:
         return {}
-    return {"commit": commit, "dirty": bool(_output("git", "-C", str(folder), "status", "--porcelain"))}
+    return {"commit": commit, "dirty": bool(output("git", "-C", str(folder), "status", "--porcelain"))}
 
 
-def _output(*command: str) -> str | None:
+def output(*command: str) -> str | None:
+    """What a command prints, None if it fails or takes more than 10 s."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

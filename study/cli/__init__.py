@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from study import logs
-from study.cli import cluster, data, running, studies
+from study.cli import cluster, data, doctor, running, studies
 from study.errors import Stopped, UserError
 
 app = typer.Typer(
@@ -46,6 +46,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "ui": studies.ui,
         "submit": cluster.submit,
         "jobs": cluster.jobs,
+        "doctor": doctor.doctor,
     },
     data_app: {"list": data.list_data, "prepare": data.prepare_data},
     cluster_app: {"up": cluster.up, "down": cluster.down, "status": cluster.cluster_status},

@@ -272,13 +272,15 @@ def _job(details: Any) -> Job:
 @contextmanager
 def _told(address: str) -> Iterator[None]:
     """Tell what Ray's client raises as what the user can mend."""
+    from ray.exceptions import RayError
+
     try:
         yield
     except UserError:
         raise
     except ConnectionError:
         raise UserError(f"--address {address}: no Ray dashboard answers there") from None
-    except (RuntimeError, OSError, ValueError) as error:
+    except (RayError, RuntimeError, OSError, ValueError) as error:
         text = str(error)
         if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
             how = "in a file of mode 0600, then RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"

@@ -49,12 +49,12 @@ def check_machine(resources: Resources) -> None:
 
 
 @contextmanager
-def ray_session(address: str | None, home: Path) -> Iterator[None]:
+def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
     """Ray, until the block is left: that of the cluster at an address, else one of its own.
 
     Args:
         address: `auto` or HOST:PORT, for a driver within the cluster's network.
-        home: the folder that every node must see.
+        home: the folder that every node of a cluster must see; None: there is none.
 
     Raises:
         UserError: it cannot start, or be reached; or a node of it does not see the home.
@@ -68,7 +68,8 @@ def ray_session(address: str | None, home: Path) -> Iterator[None]:
             _start()
         else:
             _join(address)
-            check_nodes(home)
+            if home is not None:
+                check_nodes(home)
         yield
     finally:
         ray.shutdown()
