@@ -38,6 +38,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "list": studies.list_studies,
         "status": studies.show_status,
         "logs": cluster.logs,
+        "cost": studies.cost,
         "report": studies.report,
         "compare": studies.compare,
         "reproduce": running.reproduce,

@@ -41,11 +41,23 @@ def check_machine(resources: Resources) -> None:
     Raises:
         UserError: says what a trial takes and what there is.
     """
-    there = {"cpu": float(os.cpu_count() or 1), "gpu": float(torch.cuda.device_count())}
-    for name, amount in (("cpu", resources.cpu), ("gpu", resources.gpu)):
+    there = _machine()
+    for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
         if amount > there[name]:
-            key = f"resources.{name}"
+            key = f"resources.{name.lower()}"
             raise UserError(f"{key}: {amount:g} given, this machine has {there[name]:g}. Fewer: --set {key}=...")
+
+
+def fitting(resources: Resources, concurrency: int | None) -> int:
+    """How many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
+    there = _machine()
+    if resources.cpu > there["CPU"] or resources.gpu > there["GPU"]:
+        return 0
+    return Slots(lambda: there, resources, concurrency, grows=False)()
+
+
+def _machine() -> dict[str, float]:
+    return {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
 
 
 @contextmanager
