@@ -15,9 +15,8 @@ Address = Annotated[
 def doctor(address: Address = None, as_json: Json = False) -> None:
     """Say what a bug report needs and what is wrong, with the remedy. Example: study doctor --json"""
     from study import doctor as doctors
-    from study.home import Home
 
-    told = doctors.document(doctors.diagnose(Home.locate(), address))
+    told = doctors.document(doctors.diagnose(address))
     print_json(told) if as_json else print(doctors.text(told))
     if told["state"] == "problem":
         raise typer.Exit(1)

@@ -1,18 +1,22 @@
-"""`study doctor`: what a bug report needs, and what usually goes wrong, each with its remedy."""
+"""`study doctor`: what a bug report needs, and what usually goes wrong, each with its remedy.
+
+Nothing that may be broken is imported before the look at it: not torch, nor what imports it.
+"""
 
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from study import provenance
 from study.doctor import gpus, machine, software, state
 from study.doctor.finding import STATES, Finding, isolated
-from study.home import Home
+
+if TYPE_CHECKING:
+    from study.home import Home
 
 __all__ = ["diagnose", "document", "text"]
 
 
-def diagnose(home: Home, address: str | None = None) -> list[Finding]:
+def diagnose(address: str | None = None) -> list[Finding]:
     """Look at everything; a look that fails or hangs is a problem of its own, and the others go on.
 
     Args:
@@ -27,13 +31,19 @@ def diagnose(home: Home, address: str | None = None) -> list[Finding]:
         "CPUs": machine.cpus,
         "memory": machine.memory,
         "shared memory": machine.shared_memory,
-        "home": partial(state.home, home),
-        "disk": partial(machine.disks, home),
+        "home": lambda: state.home(_home()),
+        "disk": lambda: machine.disks(_home().path),
         "data sets": state.data_sets,
-        "MLflow": partial(state.mlflow, home),
-        "Ray": partial(state.ray, home, address),
+        "MLflow": lambda: state.mlflow(_home()),
+        "Ray": lambda: state.ray(_home(), address),
     }
     return [finding for name, look in looks.items() for finding in isolated(name, look)]
+
+
+def _home() -> "Home":
+    from study.home import Home
+
+    return Home.locate()
 
 
 def document(findings: list[Finding]) -> dict[str, Any]:
@@ -50,6 +60,6 @@ def text(told: dict[str, Any]) -> str:
         lines.append(f"{one['state']:<8} {one['name']:<16} {one['told']}")
         if one["remedy"]:
             lines.append(f"{'':<25} -> {one['remedy']}")
-    counts = {state: sum(one["state"] == state for one in told["checks"]) for state in STATES}
-    ended = ", ".join(f"{count} {state}{'s' if count > 1 else ''}" for state, count in counts.items() if state != "ok")
-    return "\n".join([*lines, "", ended if told["state"] != "ok" else "all is well"])
+    counts = {state: sum(one["state"] == state for one in told["checks"]) for state in STATES if state != "ok"}
+    ended = ", ".join(f"{count} {state}{'s' if count > 1 else ''}" for state, count in counts.items() if count)
+    return "\n".join([*lines, "", ended or "all is well"])

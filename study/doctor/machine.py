@@ -10,7 +10,6 @@ import psutil
 
 from study import data
 from study.doctor.finding import Finding
-from study.home import Home
 
 GIB = 2**30
 LITTLE_MEMORY = 4 * GIB
@@ -74,10 +73,10 @@ def shared_memory() -> Iterator[Finding]:
         yield Finding("shared memory", "ok", told)
 
 
-def disks(home: Home) -> Iterator[Finding]:
+def disks(home: Path) -> Iterator[Finding]:
     """Room for studies, data sets and Ray's temporary files."""
     places = {
-        "home": (home.path, "another home: STUDY_HOME=..., or study delete NAME"),
+        "home": (home, "another home: STUDY_HOME=..., or study delete NAME"),
         "data": (data.root(), "another folder: STUDY_DATA=..."),
         "temporary": (Path(tempfile.gettempdir()), "another folder: TMPDIR=... RAY_TMPDIR=..., or remove what is old"),
     }

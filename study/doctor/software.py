@@ -37,8 +37,12 @@ def libraries() -> Iterator[Finding]:
 
 def torch() -> Iterator[Finding]:
     """What torch was built for; whether that fits the GPU is another finding."""
-    import torch
-
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        told = f"cannot be imported: {' '.join(str(error).split())[:300]}"
+        yield Finding("torch", "problem", told, f"nothing runs without it: {INSTALL}")
+        return
     built = f"CUDA {torch.version.cuda}" if torch.version.cuda else f"ROCm {torch.version.hip}"
     nothing = not torch.version.cuda and not torch.version.hip
     yield Finding("torch", "ok", f"{torch.__version__}, built for {'the CPU alone' if nothing else built}")

@@ -4,20 +4,24 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from study import address as addresses
 from study import data, data_commands, home_format
 from study.doctor.finding import Finding
 from study.doctor.machine import existing
 from study.errors import UserError
-from study.home import Home
-from study.record import StudyRecord
+
+if TYPE_CHECKING:
+    from study.home import Home
 
 ANOTHER_HOME = "another home: STUDY_HOME=..."
 
 
-def home(home: Home) -> Iterator[Finding]:
+def home(home: "Home") -> Iterator[Finding]:
     """Whether studies can be written there, its form, and those that are there."""
+    from study.record import StudyRecord
+
     if home.path.exists() and not home.path.is_dir():
         yield Finding("home", "problem", f"{home.path}: is no folder", ANOTHER_HOME)
         return
@@ -50,7 +54,7 @@ def data_sets() -> Iterator[Finding]:
     yield Finding("data sets", "ok", f"{there} of {len(rows)} in {data.root()}; which ones: study data list")
 
 
-def mlflow(home: Home) -> Iterator[Finding]:
+def mlflow(home: "Home") -> Iterator[Finding]:
     """Whether it answers, and which version; no password is told."""
     from study.tracking.look import look
 
@@ -71,7 +75,7 @@ def mlflow(home: Home) -> Iterator[Finding]:
         yield Finding("MLflow", "ok", f"{uri}: answers{f', version {version}' if version else ''}")
 
 
-def ray(home: Home, address: str | None) -> Iterator[Finding]:
+def ray(home: "Home", address: str | None) -> Iterator[Finding]:
     """The token's file, and the cluster at an address, if one is given."""
     try:
         addresses.give_token()
@@ -98,7 +102,7 @@ def _jobs(address: str) -> Finding:
     return Finding("Ray", "ok", told) if found["nodes"] else Finding("Ray", "problem", told, "it has to have nodes")
 
 
-def _cluster(address: str, home: Home) -> Finding:
+def _cluster(address: str, home: "Home") -> Finding:
     """A cluster that a driver is within the network of."""
     from study.sweep.look import cluster
 
@@ -107,7 +111,7 @@ def _cluster(address: str, home: Home) -> Finding:
     return Finding("Ray", "ok", f"{told}; all of them see {home.path}" if home.path.exists() else told)
 
 
-def _try_out(home: Home) -> None:
+def _try_out(home: "Home") -> None:
     """Write, lock and remove a file in a home, or where it would be.
 
     Raises:

@@ -1,12 +1,15 @@
 """`study doctor` on this machine, and on one thing after the other gone wrong."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import ROOT, Told, quickstart, write_ledger
 from servers import answering, free_port
 from typer.testing import CliRunner
 
@@ -29,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def test_all_of_this_machine(home: Home) -> None:
     """It makes nothing, answers as one document, and its exit status is what the findings say."""
-    told = doctor.document(doctor.diagnose(home))
+    told = doctor.document(doctor.diagnose())
     names = [one["name"] for one in told["checks"]]
     for name in ("python", "libraries", "torch", "torchvision", "GPUs", "CPUs", "memory", "home", "MLflow", "Ray"):
         assert name in names
@@ -41,6 +44,20 @@ def test_all_of_this_machine(home: Home) -> None:
         assert f"{one['state']:<8} {one['name']}" in shown
         assert (one["remedy"] or "") in shown
         assert one["state"] != "problem", one
+
+
+def test_a_broken_torch_is_told_of_not_stumbled_over(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so.1: cannot open shared object file')\n")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    command = [sys.executable, "-m", "study", "doctor", "--json"]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    checks = json.loads(done.stdout)["checks"]
+    (found,) = (one for one in checks if one["name"] == "torch")
+    assert "libcudart.so.1" in found["told"]
+    assert "pip install" in found["remedy"]
+    assert {one["name"]: one["state"] for one in checks}["python"] == "ok"
+    assert done.stderr == ""
 
 
 def test_a_problem_is_exit_status_1(home: Home) -> None:
