@@ -57,8 +57,8 @@ def text(told: dict[str, Any]) -> str:
         f"early stopping: {saved['stopped']} of {saved['trials']} trials of the search ended early, "
         f"{saved['epochs']} of {saved['full_epochs']} epochs were run",
         f"  run in full they would have taken about {_duration(saved['full_trial_hours'])} instead of "
-        f"{_duration(saved['trial_hours'])}: saved {_duration(saved['saved_trial_hours'])} of trials, "
-        f"{_duration(saved['saved_gpu_hours'])} of GPU",
+        f"{_duration(saved['trial_hours'])}: saved {_duration(saved['saved_trial_hours'])} of trials"
+        + (f", {_duration(saved['saved_gpu_hours'])} of GPU" if saved["saved_gpu_hours"] else ""),
         "  (an epoch that was not run is taken to cost what the trial's own did; failed trials are left out)",
     ]
     return "\n".join(lines)

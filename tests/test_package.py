@@ -26,7 +26,7 @@ ALLOWED = {
     "logs": set(),
     "lease": set(),
     "ledger": {"errors", "lease"},
-    "record": {"epochs", "ledger"},
+    "record": {"epochs", "errors", "ledger"},
     "ranking": {"objective", "record", "spec"},
     "home_format": {"errors"},
     "home": {"errors", "home_format", "ledger", "spec"},

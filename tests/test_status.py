@@ -1,11 +1,13 @@
 """The studies of a home at a glance."""
 
+import re
 from pathlib import Path
 
 import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study import status, summary
+from study.errors import UserError
 from study.home import Home
 from study.ledger import Ledger
 from study.record import StudyRecord
@@ -33,6 +35,18 @@ def test_whose_study_it_is_is_shown(home: Home) -> None:
     assert status.document(hers)["owner"] == "ada"
     told = summary.lines(hers.spec(), StudyRecord.load(hers.ledger_file))
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
+
+
+def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: Home) -> None:
+    ledger = Ledger(home.find("hers").ledger_file)
+    ledger.append("weather", sky="blue")
+    ledger.close()
+    rows = {row["name"]: row for row in status.overview(home)}
+    assert {name: row["state"] for name, row in rows.items()} == {"old": "interrupted", "hers": "unreadable"}
+    told = r"ledger\.jsonl: has an event 'weather', which study .* does not know\. Use what wrote it: study 1"
+    assert re.search(told, rows["hers"]["reason"])
+    with pytest.raises(UserError, match=told):
+        status.document(home.find("hers"))
 
 
 def test_a_study_that_cannot_be_read_is_named(home: Home) -> None:

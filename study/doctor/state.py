@@ -44,7 +44,8 @@ def home(home: "Home") -> Iterator[Finding]:
             folder.spec()
             StudyRecord.load(folder.ledger_file)
         except UserError as error:
-            yield Finding("study", "problem", f"{folder.name}: {error}", f"study delete {folder.name}, or a backup")
+            remedy = f"a backup of it, or study delete {folder.name} --yes" if "damaged" in str(error) else None
+            yield Finding("study", "problem", f"{folder.name}: {error}", remedy)
 
 
 def data_sets() -> Iterator[Finding]:

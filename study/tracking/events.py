@@ -5,28 +5,13 @@ from typing import Any
 
 from study import ranking
 from study.ledger import Event
-from study.record import ENDED, StudyRecord
+from study.record import ENDED, EVENTS, StudyRecord
 from study.spec import StudySpec
 from study.summary import PARTS, result_metrics
 from study.tracking.change import Change, Point
 from study.tracking.progress import STUDY, Progress
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
-
-FOLDED = (
-    "created",
-    "opened",
-    "extended",
-    "trial",
-    "started",
-    "report",
-    "lost",
-    "ended",
-    "tested",
-    "untested",
-    "closed",
-)
-"""Events that results depend on."""
 
 OF_AN_END = ("stopped_by", "failure", "failure_kind")
 """Tags that a trial which runs again does not keep."""
@@ -53,7 +38,7 @@ class Events:
         self._changes = {}
         for event in events:
             name = event["event"]
-            if name in FOLDED:
+            if name in EVENTS:
                 self._record.apply(event)
             if handler := getattr(self, f"_{name}", None):
                 handler(event)

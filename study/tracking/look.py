@@ -15,18 +15,24 @@ TIMEOUT = 5
 
 
 def look(home: Home) -> tuple[str, str | None, str]:
-    """Address without a password, version of a server (None for a database, or where it does not say) and our own.
+    """Whether an MLflow answers.
+
+    Returns:
+        Its address without a password (of a home's own the file); the version of a server, None where it is a database
+        or does not say; and the version here.
 
     Raises:
         UserError: it does not answer, or refuses the user name and password.
     """
+    uri = str(home.database) if home.owns_tracking else public(home.tracking_uri)
     try:
         client = connect(home.tracking_uri, TIMEOUT)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        raise UserError(f"{public(home.tracking_uri)}: {told(error, home.tracking_uri)}") from None
+        message = told(error, home.tracking_uri)
+        raise UserError(message if uri in message else f"{uri}: {message}") from None
     from mlflow import __version__
 
-    return public(home.tracking_uri), _served(home.tracking_uri, client), __version__
+    return uri, _served(home.tracking_uri, client), __version__
 
 
 def _served(uri: str, client: "MlflowClient") -> str | None:

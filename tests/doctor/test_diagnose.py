@@ -18,7 +18,7 @@ from study.cli import app
 from study.doctor import state
 from study.doctor.finding import Finding, isolated
 from study.home import Home
-from study.tracking.connection import public
+from study.tracking.connection import connect, public
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_home_and_its_studies(home: Home) -> None:
     assert "writable, form 1, 2 studies" in whole.told
     assert damaged.state == "problem"
     assert damaged.told.startswith("two: ")
-    assert "study delete two" in (damaged.remedy or "")
+    assert "study delete two --yes" in (damaged.remedy or "")
     home.path.rename(home.path.with_name("elsewhere"))
     home.path.write_text("a file")
     (found,) = state.home(home)
@@ -118,6 +118,16 @@ def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
     (found,) = state.mlflow(home)
     assert (found.state, "not there yet" in found.told) == ("ok", True)
     assert not home.path.exists()
+
+
+def test_the_homes_own_database(home: Home) -> None:
+    home.path.mkdir()
+    connect(home.tracking_uri)
+    (found,) = state.mlflow(home)
+    assert (found.state, found.told) == ("ok", f"{home.database}: answers")
+    home.database.write_bytes(b"no database" * 100)
+    (found,) = state.mlflow(home)
+    assert (found.state, str(home.database) in found.told) == ("problem", True)
 
 
 def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
