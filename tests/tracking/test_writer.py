@@ -126,6 +126,7 @@ def test_two_studies_of_one_name_in_one_mlflow_do_not_mix(
     home: Home, folder: StudyFolder, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two people, each with a home, share an MLflow; each lost the note of what is there, and one removes hers."""
+    monkeypatch.chdir(tmp_path)  # an MLflow that is nobody's home keeps artifacts in the working folder
     monkeypatch.setenv("MLFLOW_TRACKING_URI", home.tracking_uri)
     (tmp_path / "other").mkdir()
     other = Home(tmp_path / "other")
