@@ -91,7 +91,7 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
         "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},
         "confirmed": _confirmed(one),
         "test_readings": record.test_readings,
-        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec")},
+        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
     base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
     origin["digest"] = configuration_digest(base)

@@ -31,7 +31,8 @@ class ProgressView:
     """Shows a study's progress on a console until the block is left.
 
     Args:
-        console: a terminal gets a live table, anything else plain lines.
+        console: a terminal gets a live table, without colours where `NO_COLOR` is set; anything else, and a terminal
+            that cannot move its cursor, plain lines.
         quiet: show nothing.
     """
 
@@ -44,7 +45,7 @@ class ProgressView:
             yield
             return
         progress = Progress(spec, record)
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(get_renderable=progress.table, console=self._console, refresh_per_second=4)
             with live:
                 yield

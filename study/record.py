@@ -7,14 +7,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from study import ledger
+from study import __version__, ledger
 from study.epochs import Epoch
+from study.errors import UserError
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
 Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
+
+EVENTS = frozenset(
+    {
+        "created",
+        "opened",
+        "extended",
+        "confirming",
+        "learned",
+        "evaluated",
+        "trial",
+        "started",
+        "report",
+        "lost",
+        "ended",
+        "tested",
+        "untested",
+        "closed",
+    }
+)
+"""Events that a record is folded from: all that this version writes."""
+
+
+class Newer(UserError):
+    """A ledger has an event that this version does not know."""
 
 
 @dataclass
@@ -116,9 +141,15 @@ class StudyRecord:
         """Read a ledger.
 
         A study whose driver died without a word reads as interrupted, and so do its running trials.
+
+        Raises:
+            UserError: it is damaged, or a newer version of this package wrote it.
         """
-        with _uncollected():
-            record = cls.fold(ledger.Tail(path).new())
+        try:
+            with _uncollected():
+                record = cls.fold(ledger.Tail(path).new())
+        except Newer as error:
+            raise UserError(f"{path}: {error}") from None
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
         return record
@@ -131,11 +162,25 @@ class StudyRecord:
         return record
 
     def apply(self, event: ledger.Event) -> None:
-        """Take one event in."""
+        """Take one event in.
+
+        Raises:
+            Newer: it is none that this version knows.
+        """
+        if event["event"] not in EVENTS:
+            wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
+            raise Newer(
+                f"has an event {event['event']!r}, which study {__version__} does not know. Use what wrote it: {wrote}"
+            )
         if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
             self.worked += max(0.0, event["time"] - self._last)
             self._last = event["time"]
         getattr(self, f"_{event['event']}")(event)
+
+    @property
+    def owner(self) -> str | None:
+        """Whose study it is, of whoever goes on with it; None where no driver said so, as before there were owners."""
+        return next((session["owner"] for session in self.sessions if "owner" in session), None)
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""

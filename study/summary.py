@@ -15,6 +15,7 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     document: dict[str, Any] = {
         "name": spec.name,
         "state": record.state,
+        "owner": record.owner,
         "metric": spec.metric,
         "metrics": list(spec.objective.metrics),
         "constraints": spec.search.constraints,
@@ -79,7 +80,8 @@ def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
     document = summary(spec, record)
     counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
-    found = [f"study {spec.name}: {record.state} ({counts or 'no trial yet'})"]
+    whose = f", of {record.owner}" if record.owner else ""
+    found = [f"study {spec.name}{whose}: {record.state} ({counts or 'no trial yet'})"]
     if spec.final_seeds is not None:
         return found + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]

@@ -10,13 +10,34 @@ from study.cli import cluster
 from study.cli.options import AnyAddress, Json, Name, Profile, Set, Spec, print_json
 
 
-def plan(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
-    """Show what a study would run; starts nothing. Example: study plan quickstart --set search.trials=50"""
-    from study import plan as planning
+def plan(
+    spec: Spec,
+    assignments: Set = None,
+    profile: Profile = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Run one epoch here; tell what all would cost.")] = False,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="NAME", help="Tell what all would cost at an earlier study's pace.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
+    from study import estimate
+    from study.home import Home
     from study.spec import load_study
 
-    document = planning.plan(load_study(spec, assignments or (), profile))
-    print_json(document) if as_json else print(planning.text(document))
+    document = estimate.planned(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
+    print_json(document) if as_json else print(estimate.text(document))
+
+
+def cost(name: Name, as_json: Json = False) -> None:
+    """Show the hours that a study took, and those that early stopping saved. Example: study cost quickstart"""
+    from study import cost as costs
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folder = Home.locate().find(name)
+    document = costs.document(folder.spec(), StudyRecord.load(folder.ledger_file))
+    print_json(document) if as_json else print(costs.text(document))
 
 
 def list_studies(as_json: Json = False) -> None:
