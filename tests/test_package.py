@@ -50,7 +50,7 @@ ALLOWED = {
         "training",
     },
     "summary": {"ranking", "record", "spec"},
-    "trained": {"data", "digest", "errors", "home", "methods", "ranking", "record", "spec", "training"},
+    "trained": {"data", "digest", "errors", "home", "ledger", "methods", "ranking", "record", "spec", "training"},
     "tracking": {"errors", "home", "ledger", "logs", "ranking", "record", "spec", "summary", "trained"},
     "analysis": {"data", "errors", "home", "objective", "ranking", "record", "spec", "summary", "training"},
 }

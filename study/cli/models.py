@@ -49,9 +49,9 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv"""
-    from study import predict as predicting
     from study.home import Home
     from study.trained import Classifier
+    from study.trained import predict as predicting
     from study.which_model import which
 
     with which(Home.locate(), model, seed) as description:
@@ -76,8 +76,8 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
-    from study import evaluate as evaluating
     from study.home import Home
+    from study.trained import evaluate as evaluating
     from study.which_model import which
 
     home = Home.locate()
