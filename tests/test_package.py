@@ -14,7 +14,7 @@ from helpers import ROOT
 ALLOWED = {
     "errors": set(),
     "knobs": set(),
-    "catalogue": set(),
+    "catalogue": {"errors"},
     "losses": {"knobs"},
     "data": {"catalogue", "errors", "knobs"},
     "models": {"catalogue", "data", "errors", "knobs"},
@@ -28,7 +28,7 @@ ALLOWED = {
     "record": {"epochs", "ledger"},
     "ranking": {"objective", "record", "spec"},
     "home": {"errors", "ledger", "spec"},
-    "provenance": set(),
+    "provenance": {"catalogue"},
     "published": {"errors"},
     "address": {"errors"},
     "cluster": {"address", "errors", "home", "spec"},

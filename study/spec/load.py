@@ -77,9 +77,10 @@ def resolve(document: Document) -> StudySpec:
     if not NAME_RULE.fullmatch(layout["name"]):
         problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
     given = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
-    check_names(given, problems)
+    search = Search.model_validate(layout["search"])
+    check_names(given, search.space, problems)
     problems.raise_any()
-    search, sections = _search(Search.model_validate(layout["search"]), given, wants_papers, problems)
+    search, sections = _search(search, given, wants_papers, problems)
     spec = StudySpec(
         layout["name"],
         sections.own,
