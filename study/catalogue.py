@@ -74,6 +74,10 @@ class Catalogue:
             )
         return _load(entries[0], self.having)
 
+    def about(self, name: str) -> str:
+        """What it is, of the first line of its docstring, `NAME: what it is`; raises as `find`."""
+        return (self.find(name).__doc__ or "").partition("\n")[0].removeprefix(f"{name}: ").rstrip(".")
+
     def problem(self, name: str) -> str | None:
         """Why a name cannot be used, None if it can."""
         try:

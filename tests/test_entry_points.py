@@ -99,6 +99,21 @@ def test_data_list_shows_where_they_are_from(installed: Installed) -> None:
     assert "a name can have one meaning" in rows["biased_digits"]["problem"]
 
 
+def test_spaces_shows_where_they_are_from(installed: Installed) -> None:
+    document = json.loads(installed("-m", "study", "spaces", "--json"))
+    (spread,) = (row for row in document["method"] if row["name"] == "spread")
+    told = {"about": "Spread: all rows away from each other", "origin": "stripes-and-more 0.3", "problem": None}
+    assert spread == {"name": "spread", **told}
+    assert "average" in [row["name"] for row in document["model"]]
+
+
+def test_the_schema_has_them_and_leaves_out_what_cannot_be_used(installed: Installed) -> None:
+    definitions = json.loads(installed("-m", "study", "schema"))["$defs"]
+    assert "spread" in definitions["method"]["properties"]["name"]["enum"]
+    assert "half" not in definitions["method"]["properties"]["name"]["enum"]
+    assert definitions["data.size:any"]["anyOf"]
+
+
 def test_what_a_study_ran_with_names_the_distribution(installed: Installed) -> None:
     code = "from study.provenance import provenance; print(provenance()['libraries']['stripes-and-more'])"
     assert installed("-c", code) == "0.3\n"

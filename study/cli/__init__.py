@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from study import __version__
-from study.cli import cluster, data, running, studies
+from study.cli import cluster, data, files, running, studies
 from study.errors import Stopped, UserError
 
 app = typer.Typer(
@@ -31,6 +31,8 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "resume": running.resume,
         "stop": cluster.stop,
         "delete": studies.delete,
+        "spaces": files.spaces,
+        "schema": files.schema,
         "plan": studies.plan,
         "trial": running.trial,
         "list": studies.list_studies,

@@ -12,6 +12,7 @@ from typing import Any
 from study.catalogue import Catalogue, modules
 from study.data.dataset import Facts
 from study.knobs import Knob
+from study.losses.catalogue import classification_losses, losses
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
@@ -23,6 +24,7 @@ __all__ = [
     "Labels",
     "Method",
     "Needs",
+    "about",
     "build",
     "lacking",
     "method_knobs",
@@ -48,6 +50,12 @@ def names() -> list[str]:
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
     return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
+
+
+def about(name: str) -> str:
+    """What a method is, in a line: as the loss of its name says, else as its module."""
+    function = {**losses(), **classification_losses()}.get(name)
+    return CATALOGUE.about(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
