@@ -18,8 +18,8 @@ LONGEST = 150
 
 def document() -> dict[str, Any]:
     """The study files, and for each of `data.name`, `model.name` and `method.name` what it can be."""
-    papers = {published.load(name).paper.key: published.load(name).paper for name in published.names()}
-    titles = {key: f"{paper.title} ({paper.authors}, {paper.year})" for key, paper in papers.items()}
+    papers = [published.load(name).paper for name in published.names()]
+    titles: dict[str, str] = {one.key: f"{one.title} ({one.authors}, {one.year})" for one in papers}
     named = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
     return {
         "files": [_file(name, path, titles) for name, path in shipped().items()],
@@ -45,7 +45,7 @@ def text(found: Mapping[str, Any]) -> str:
 def _file(name: str, path: Path, titles: Mapping[str, str]) -> dict[str, Any]:
     """A study file: the first sentence of the comment at its head, the paper, the data sets that its trials have."""
     words = " ".join(_head(path.read_text(encoding="utf-8")))
-    key = published.load(name).paper.key if name in published.names() else None
+    key: str | None = published.load(name).paper.key if name in published.names() else None
     if key is None and (quoted := PAPER.search(words)):
         key = quoted[1].replace("-", "").lower()
     about = re.split(r"(?<=\.)\s", words, maxsplit=1)[0].rstrip(".")

@@ -31,6 +31,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "resume": running.resume,
         "stop": cluster.stop,
         "delete": studies.delete,
+        "init": files.init,
         "spaces": files.spaces,
         "schema": files.schema,
         "plan": studies.plan,

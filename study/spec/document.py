@@ -73,15 +73,29 @@ def read(path: Path) -> Document:
         UserError: not readable, not YAML, or not a mapping.
     """
     try:
-        tree, values = _parse(path.read_text(encoding="utf-8"))
-    except _NotYaml as error:
-        place = path if error.line is None else f"{path}:{error.line}"
-        raise UserError(f"{place}: not valid YAML: {error}") from None
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Document:
+    """The document of a study file's text.
+
+    Args:
+        source: what messages call it.
+
+    Raises:
+        UserError: not YAML, or not a mapping.
+    """
+    try:
+        tree, values = _parse(text)
+    except _NotYaml as error:
+        place = source if error.line is None else f"{source}:{error.line}"
+        raise UserError(f"{place}: not valid YAML: {error}") from None
     if not isinstance(tree, CommentedMap):
-        raise UserError(f"{path}: a study file is a mapping of sections, this is {type(tree).__name__}")
-    return Document(str(path), values, {key: f"{path}:{line}" for key, line in _lines(tree, ())})
+        raise UserError(f"{source}: a study file is a mapping of sections, this is {type(tree).__name__}")
+    return Document(source, values, {key: f"{source}:{line}" for key, line in _lines(tree, ())})
 
 
 def override(document: Document, assignments: Iterable[str]) -> None:

@@ -175,7 +175,7 @@ def _plain(given: Any) -> Any:
         return [_plain(one) for one in given]
     if not isinstance(given, dict):
         return given
-    found = {
+    found: dict[str, Any] = {
         key: {name: _plain(one) for name, one in value.items()} if key in ("properties", "$defs") else _plain(value)
         for key, value in given.items()
         if key != "title"
