@@ -9,7 +9,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import Node
+from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError
@@ -154,17 +157,36 @@ class _NotYaml(Exception):
         self.line = line
 
 
+class _Constructor(RoundTripConstructor):
+    """Says in which line a value is that is none of its kind: a date in month 13, a number without digits."""
+
+    def construct_object(self, node: Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (_NotYaml, YAMLError, RecursionError):
+            raise
+        except Exception as error:  # whatever the reading of a date or number stumbles over
+            raise _NotYaml(f"a value that cannot be read: {error}", node.start_mark.line + 1) from None
+
+
 def _parse(text: str) -> tuple[Any, Any]:
     """The tree of a YAML text, with lines and comments, and its plain values."""
     try:
-        tree = YAML(typ="rt", pure=True).load(text)
+        yaml = YAML(typ="rt", pure=True)
+        yaml.Constructor = _Constructor
+        tree = yaml.load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         raise _NotYaml(str(error.problem), mark.line + 1 if mark else 1) from None
-    except (YAMLError, ValueError) as error:  # ValueError: a date or number that is none
-        raise _NotYaml(str(error)) from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _NotYaml(f"the character U+{ord(text[error.position]):04X} is not allowed", line) from None
     except RecursionError:
         raise _NotYaml("nested too deeply") from None
+    except (_NotYaml, YAMLError) as error:
+        raise error if isinstance(error, _NotYaml) else _NotYaml(str(error)) from None
+    except Exception as error:  # of the parser itself, as where a key is a list of lists
+        raise _NotYaml(f"a key or value that cannot be read: {error}") from None
     return tree, _plain(tree, itertools.count(1))
 
 

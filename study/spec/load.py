@@ -89,6 +89,7 @@ def resolve(document: Document) -> StudySpec:
         None if layout["final_seeds"] is None else tuple(layout["final_seeds"]),
         layout["origin"],
     )
+    _check_data(spec, problems)
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
@@ -160,6 +161,16 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     elif stopping.brackets > (fit := most_brackets(stopping, spec.epochs)):
         message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
         problems.add(("search", "early_stopping", "brackets"), message)
+
+
+def _check_data(spec: StudySpec, problems: Problems) -> None:
+    """Every data set can say what it has, the user's own after a look at their tables."""
+    for section in spec.data_sections:
+        try:
+            spec.describe(section)
+        except UserError as error:
+            problems.add(("data",), str(error))
+    problems.raise_any()
 
 
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:

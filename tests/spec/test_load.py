@@ -194,6 +194,16 @@ def test_a_given_name_wins_over_the_files() -> None:
     assert load_study("quickstart", name="mine").name == "mine"
 
 
+@pytest.mark.parametrize(("key", "shown"), [('"a\\nb"', r"'a\nb'"), ('"a\\u2028b"', r"'a\u2028b'"), ("''", "''")])
+def test_a_key_is_shown_in_one_line(tmp_path: Path, key: str, shown: str) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text(f"{QUICKSTART}{key}: 3\n")
+    with pytest.raises(UserError) as caught:
+        load_study(str(path))
+    assert str(caught.value).startswith(f"{path}:{len(QUICKSTART.splitlines()) + 1}: {shown}: unknown key. ")
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_a_profile_applies_before_the_overrides() -> None:
     assert load_study("quickstart", profile="gpu").resources.gpu == 0.25
     assert load_study("quickstart", ["resources.gpu=0.5"], profile="gpu").resources.gpu == 0.5
