@@ -56,7 +56,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
-    if path.suffix not in (".yaml", ".yml") or not path.absolute().parent.is_dir() or not str(path).isprintable():
+    in_a_folder = path.absolute().parent.is_dir() and not path.is_dir()
+    if path.suffix not in (".yaml", ".yml") or not in_a_folder or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its folder must be there, and its name end in .yaml")
     section = data_section(flags, asker)
     given = ",".join(flags.methods) if flags.methods else None

@@ -25,7 +25,7 @@ def schema(
     """Give the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
     from study.spec import json_schema
 
-    print(json_schema.text(), end="") if out is None else out.write_text(json_schema.text(), encoding="utf-8")
+    print(json_schema.text(), end="") if out is None else json_schema.write(out)
 
 
 def init(

@@ -7,8 +7,10 @@ once (a method that the data do not suit, a metric that they cannot have) only `
 import json
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from study.errors import UserError
 from study.spec.json_keys import Keys, Schema, is_scalar
 from study.spec.load import NAME_RULE
 from study.spec.schema import Layout, Resources, Search
@@ -59,6 +61,17 @@ def text() -> str:
     lines = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in definitions.items()]
     body = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in document.items()]
     return "\n".join(["{", *body, ' "$defs": {', ",\n".join(lines), " }", "}", ""])
+
+
+def write(path: Path) -> None:
+    """Write the text to a file.
+
+    Raises:
+        UserError: its folder is not there, or it is a folder itself.
+    """
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UserError(f"{path}: cannot be written: it must be a file in a folder that is there")
+    path.write_text(text(), encoding="utf-8")
 
 
 def _section(keys: Keys) -> dict[str, Schema]:

@@ -165,7 +165,7 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
 
 def _check_data(spec: StudySpec, problems: Problems) -> None:
     """Every data set can say what it has, the user's own after a look at their tables."""
-    for section in spec.data_sections:
+    for section in (spec.trial_document({})["data"], *spec.data_sections):
         try:
             spec.describe(section)
         except UserError as error:

@@ -2,12 +2,15 @@
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import quickstart
 from jsonschema import Draft202012Validator
 
+from study import cli
+from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.document import read
 from study.spec.find import shipped, shipped_folder
@@ -37,6 +40,13 @@ def test_it_is_a_schema_and_the_shipped_file_is_it() -> None:
     """After a change of keys: study schema -o search_spaces/study.schema.json"""
     Draft202012Validator.check_schema(SCHEMA)
     assert (shipped_folder() / json_schema.FILE).read_text(encoding="utf-8") == TEXT
+
+
+def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
+    cli.app(["schema", "-o", str(tmp_path / "own.json")], standalone_mode=False)
+    assert (tmp_path / "own.json").read_text(encoding="utf-8") == TEXT
+    with pytest.raises(UserError, match=r"nowhere/own\.json: cannot be written"):
+        cli.app(["schema", "-o", str(tmp_path / "nowhere" / "own.json")], standalone_mode=False)
 
 
 @pytest.mark.parametrize("name", shipped())

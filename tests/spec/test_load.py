@@ -204,6 +204,27 @@ def test_a_key_is_shown_in_one_line(tmp_path: Path, key: str, shown: str) -> Non
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_a_message_stays_one_line_whatever_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "odd.yaml"
+    labels = 'search:\n  alternatives: {method: {"a\\u2028b": {name: wcl}, "c\\nd": {name: wcl}}}\n'
+    path.write_text(QUICKSTART.replace("search:\n", labels, 1))
+    with pytest.raises(UserError, match=r"Allowed: a\\u2028b, c d, bias_balanced_cross_entropy, ") as caught:
+        load_study(str(path), ["search.space.method.name={choices: [e]}"])
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("own", ["data", "search.alternatives.data.mine"])
+def test_data_that_cannot_be_described_are_told_with_the_file(own: str) -> None:
+    search = ["search.space.data.name={choices: [biased_digits, mine]}", "search.alternatives={data: {mine: {}}}"]
+    given = [
+        *search,
+        "search.alternatives.data.mine={name: biased_digits}",
+        f"{own}={{name: table, path: no.csv, target: x}}",
+    ]
+    with pytest.raises(UserError, match=r"data: no\.csv: not found\. Looked for "):
+        quickstart(*given)
+
+
 def test_a_profile_applies_before_the_overrides() -> None:
     assert load_study("quickstart", profile="gpu").resources.gpu == 0.25
     assert load_study("quickstart", ["resources.gpu=0.5"], profile="gpu").resources.gpu == 0.5
