@@ -106,6 +106,7 @@ def test_a_wheel_finds_its_study_files(tmp_path: Path) -> None:
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         wheel.extractall(site)
     assert (site / "study" / "search_spaces" / "quickstart.yaml").is_file()
+    assert (site / "study" / "search_spaces" / "study.schema.json").is_file()
     assert (site / "study" / "analysis" / "templates" / "report.html.j2").is_file()
     assert (site / "study" / "published" / "fairkl-table12.yaml").is_file()
     done = subprocess.run(

@@ -1,7 +1,7 @@
 """From a file, overrides and a profile to a StudySpec, or one message that says what is wrong."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from graphlib import CycleError
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from study.spec.find import find
 from study.spec.forms import forms
 from study.spec.paper import configurations, written_out
 from study.spec.rungs import most_brackets
-from study.spec.schema import Layout, Search
+from study.spec.schema import Domain, Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
 from study.spec.sections import Sections
 from study.spec.space import space
@@ -117,7 +117,10 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     domains = written_out(search.space, found, problems)
     check_space(domains, given, found, problems)
     sound = check_points(points(search), given, problems)
-    complete(given, found, sound, problems)
+    unused = _unused(given, search.space)
+    every = forms(given, {**search.space, **unused}) if unused else found
+    more = [{key: label} for key in unused for label in given.alternatives[key.removesuffix(".name")]]
+    complete(given, every, [*sound, *more], problems)  # for its messages, also about alternatives that no trial has
     problems.raise_any()
     try:
         searched = space(domains, given, found)
@@ -140,6 +143,17 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     sections = complete(given, found, [*cases, *points(search).values()], problems)
     problems.raise_any()
     return search, sections
+
+
+def _unused(given: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
+    """For each name that has alternatives which are not searched, the domain that has them, too."""
+    found = {}
+    for section, labelled in given.alternatives.items():
+        key = f"{section}.name"
+        chosen = (domains[key].choices if key in domains else None) or []
+        if labels := [label for label in labelled if label not in chosen]:
+            found[key] = Domain(choices=[*chosen, *labels])
+    return found
 
 
 def _check_budget(spec: StudySpec, problems: Problems) -> None:
