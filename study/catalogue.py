@@ -1,10 +1,22 @@
-"""Things found by name: each is one module of a package, called as the module, that has the asked attribute."""
+"""Things found by name: each is one module, of this package or of another distribution that is installed beside it.
+
+A distribution declares its own as entry points: the group is the package that they belong to (`study.data`,
+`study.models`, `study.methods`), the entry's name what a study file calls it, its value a module of the form that the
+package asks for. Code is never named in a study file.
+"""
 
 import importlib
 import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
+
+from study.errors import UserError
+
+GROUPS = ("study.data", "study.models", "study.methods")
 
 
 @cache
@@ -19,3 +31,88 @@ def modules(package: str, having: str) -> dict[str, Any]:
         for entry in pkgutil.iter_modules(parent.__path__)
     }
     return {name: module for name, module in sorted(found.items()) if hasattr(module, having)}
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The things of one kind, this package's and those of other distributions.
+
+    Attributes:
+        group: of the entry points.
+        having: what the module of an entry must define.
+        own: gives the modules of this package by the names that a study file has for them.
+    """
+
+    group: str
+    having: tuple[str, ...]
+    own: Callable[[], Mapping[str, Any]]
+
+    def names(self) -> list[str]:
+        """All of them; no entry is loaded for it."""
+        return sorted({*self.own(), *_entries(self.group)})
+
+    def origin(self, name: str) -> str | None:
+        """The distributions that declare it, with versions; None: this package alone."""
+        return " and ".join(map(_told, _entries(self.group).get(name, ()))) or None
+
+    def find(self, name: str) -> Any:
+        """The module of this name.
+
+        Raises:
+            UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
+        """
+        own, entries = self.own(), _entries(self.group).get(name, ())
+        if not entries:
+            if name in own:
+                return own[name]
+            raise UserError(f"{name!r}: not found. If a distribution has it, it must be installed on this machine, too")
+        if name in own or len(entries) > 1:
+            others = " and this package" if name in own else ""
+            raise UserError(
+                f"{name!r} is declared by {self.origin(name)}{others} (entry point {self.group}): a name can have one "
+                "meaning. Give the entry another name, or uninstall it"
+            )
+        return _load(entries[0], self.having)
+
+    def about(self, name: str) -> str:
+        """What it is, of the first line of its docstring, `NAME: what it is`; raises as `find`."""
+        return (self.find(name).__doc__ or "").partition("\n")[0].removeprefix(f"{name}: ").rstrip(".")
+
+    def problem(self, name: str) -> str | None:
+        """Why a name cannot be used, None if it can."""
+        try:
+            self.find(name)
+        except UserError as error:
+            return str(error)
+        return None
+
+
+def distributions() -> dict[str, str]:
+    """Name and version of the other distributions that declare something."""
+    found = [entry.dist for group in GROUPS for entries in _entries(group).values() for entry in entries]
+    return {dist.name: dist.version for dist in found if dist is not None}
+
+
+@cache
+def _entries(group: str) -> dict[str, tuple[EntryPoint, ...]]:
+    found = sorted(entry_points(group=group), key=_told)
+    return {name: tuple(one for one in found if one.name == name) for name in sorted({one.name for one in found})}
+
+
+def _told(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+
+
+@cache
+def _load(entry: EntryPoint, having: tuple[str, ...]) -> Any:
+    place = f"{entry.name!r}: the entry point {entry.value} of {_told(entry)}"
+    try:
+        module = entry.load()
+    except Exception as error:  # whatever the code of others does when it is imported
+        raise UserError(f"{place} cannot be loaded: {type(error).__name__}: {error}") from error
+    missing = [name for name in having if not hasattr(module, name)]
+    if missing:
+        raise UserError(f"{place} has no {', '.join(missing)}; a module of {entry.group} has {', '.join(having)}")
+    if entry.name not in getattr(module, "NAMES", (entry.name,)):
+        raise UserError(f"{place} has NAMES {', '.join(module.NAMES)}; {entry.name!r} must be one of them")
+    return module

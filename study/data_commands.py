@@ -21,7 +21,10 @@ WIDEST = 20
 
 
 def overview() -> list[dict[str, Any]]:
-    """One row per data set: name, what it is, its keys, what it has, and whether its files are there."""
+    """One row per data set: name, what it is, its keys, what it has, and whether its files are there.
+
+    `origin` is the distribution that brings it, null for this package; `problem` says why it cannot be used.
+    """
     return [_row(name) for name in data.names()]
 
 
@@ -34,6 +37,8 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
         bias = facts.get("bias_classes") or "-"
         there = {True: "there", False: "missing", None: "-"}[row["there"]]
         about = row["about"].removeprefix(f"{row['name']}: ")
+        about += f" (of {row['origin']})" if row["origin"] else ""
+        about = f"cannot be used: {row['problem']}" if row["problem"] else about
         lines.append(f"{row['name']:<18} {facts.get('classes', '-'):>7} {bias:>5}  {shape:<12} {there:<8} {about}")
     return "\n".join([*lines, f"files are looked for in {data.root()}; get one: study data prepare NAME"])
 
@@ -107,11 +112,16 @@ def download_bars(quiet: bool = False) -> Iterator[Progress]:
 
 
 def _row(name: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": name, "about": "", "origin": data.CATALOGUE.origin(name)}
+    row |= {"problem": data.CATALOGUE.problem(name), "keys": [], "required": []}
+    row |= {"facts": None, "files": [], "there": None}
+    if row["problem"]:
+        return row
     module = data.module(name)
-    row: dict[str, Any] = {"name": name, "about": (module.__doc__ or "").partition("\n")[0].rstrip(".")}
     keys = list(knobs(module.Options))
     required = [knob.key for knob in keys if knob.required]
-    row |= {"keys": [knob.key for knob in keys], "required": required, "facts": None, "files": [], "there": None}
+    row |= {"about": (module.__doc__ or "").partition("\n")[0].rstrip(".")}
+    row |= {"keys": [knob.key for knob in keys], "required": required}
     if required:  # which files, only the user knows
         return row
     section = {"name": name}

@@ -5,8 +5,9 @@ that has PyTorch and nothing else. `study.spec` turns them into checks of a stud
 """
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -50,12 +51,13 @@ class Searched:
 
 @dataclass(frozen=True)
 class Knob:
-    """One hyperparameter: its key, its annotated type and its default (`required` if it has none)."""
+    """One hyperparameter: its key, its annotated type, its default (`required` if it has none), what its owner says."""
 
     key: str
     type: Any
     default: Any
     required: bool
+    about: str = field(default="", compare=False)
 
     @property
     def kinds(self) -> tuple[Any, ...]:
@@ -86,6 +88,7 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
     found = []
+    told = descriptions(owner.__doc__ or "", [name.rstrip("_") for name in inspect.signature(owner).parameters])
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
@@ -94,8 +97,39 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
         if "Tensor" in str(hint):
             continue
         required = parameter.default is parameter.empty
-        found.append(Knob(parameter.name.rstrip("_"), hint, None if required else parameter.default, required))
+        key, default = parameter.name.rstrip("_"), None if required else parameter.default
+        found.append(Knob(key, hint, default, required, told.get(key, "")))
     return tuple(found)
+
+
+def descriptions(docstring: str, names: Sequence[str]) -> dict[str, str]:
+    """What a docstring says of each of these names.
+
+    It has entries `name: text` or `name, other: text`, one after the other with `;` between them, or a line or more
+    each, under `Attributes:` or `Args:` or alone. Of a name without an entry the first one counts that quotes it.
+
+    >>> descriptions("rho: share of samples; seed: of the split.", ["rho", "seed"])
+    {'rho': 'share of samples', 'seed': 'of the split'}
+    """
+    one = "|".join(map(re.escape, names)) or r"\b\B"
+    entry = re.compile(rf"(?:^|(?<=; ))((?:`?\w+`?, )*`?(?:{one})`?(?:, `?\w+`?)*): ")
+    found: dict[str, str] = {}
+    for item in _items(inspect.cleandoc(docstring)):
+        _, *parts = entry.split(item)
+        for several, text in zip(parts[::2], parts[1::2], strict=True):
+            found |= dict.fromkeys(re.findall(r"\w+", several), text.rstrip("; ."))
+    texts = {
+        name: found.get(name) or next((text for text in found.values() if f"`{name}`" in text), "") for name in names
+    }
+    return {name: text for name, text in texts.items() if text}
+
+
+def _items(text: str) -> list[str]:
+    """The paragraphs of a docstring, and its entries with their further lines, each as one line."""
+    starts = re.sub(r"\n(?=\n| {0,4}\S)", "\0", text).split("\0")
+    joined = [" ".join(line.split()) for line in starts]
+    whole = " ".join(text.split()) if "\n\n" not in text else ""
+    return [whole] if whole else joined
 
 
 def options(kind: type[Options], section: Mapping[str, Any]) -> Options:

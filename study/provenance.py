@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from study import __version__
+from study.catalogue import distributions
 
 LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn")
 
 
 @cache
 def provenance() -> dict[str, Any]:
-    """Version and git commit of this package (`dirty` if changed since), library versions, Python, machine."""
+    """Version and git commit of this package (`dirty` if changed since), Python, machine; versions of libraries, and of
+    the distributions that bring data sets, networks or methods of their own."""
     return {
         "version": __version__,
         **_git(Path(__file__).parent),
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in LIBRARIES},
+        "libraries": {name: version(name) for name in LIBRARIES} | distributions(),
         "node": platform.node(),
         **_gpus(),
     }

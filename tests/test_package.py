@@ -14,7 +14,7 @@ from helpers import ROOT
 ALLOWED = {
     "errors": set(),
     "knobs": set(),
-    "catalogue": set(),
+    "catalogue": {"errors"},
     "losses": {"knobs"},
     "data": {"catalogue", "errors", "knobs"},
     "models": {"catalogue", "data", "errors", "knobs"},
@@ -31,7 +31,7 @@ ALLOWED = {
     "ranking": {"objective", "record", "spec"},
     "home_format": {"errors"},
     "home": {"errors", "home_format", "ledger", "spec"},
-    "provenance": set(),
+    "provenance": {"catalogue"},
     "published": {"errors"},
     "address": {"errors"},
     "cluster": {"address", "errors", "home", "logs", "spec"},
@@ -111,6 +111,7 @@ def test_a_wheel_finds_its_study_files(tmp_path: Path) -> None:
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         wheel.extractall(site)
     assert (site / "study" / "search_spaces" / "quickstart.yaml").is_file()
+    assert (site / "study" / "search_spaces" / "study.schema.json").is_file()
     assert (site / "study" / "analysis" / "templates" / "report.html.j2").is_file()
     assert (site / "study" / "published" / "fairkl-table12.yaml").is_file()
     metadata = next(site.glob("*.dist-info"))

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from study import logs
-from study.cli import cluster, data, doctor, models, running, studies
+from study.cli import cluster, data, doctor, files, models, running, studies
 from study.errors import Stopped, UserError
 
 app = typer.Typer(
@@ -34,6 +34,9 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "confirm": running.confirm,
         "stop": cluster.stop,
         "delete": studies.delete,
+        "init": files.init,
+        "spaces": files.spaces,
+        "schema": files.schema,
         "plan": studies.plan,
         "trial": running.trial,
         "list": studies.list_studies,

@@ -2,19 +2,20 @@
 
 `describe` says what the data set has without reading it; `load` gives it as arrays, from `cache.cached` where reading
 takes time. `sources(options)`, or a tuple `SOURCES`, says which files it needs. The first line of its docstring,
-`NAME: what it is`, is what `study data list` prints.
+`NAME: what it is`, is what `study data list` prints. Other distributions can bring more: see `study.catalogue`.
 """
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from study import catalogue
+from study.catalogue import Catalogue, modules
 from study.data.dataset import Dataset, Facts, Split, joint_fingerprint
 from study.data.source import Source, root
 from study.knobs import Knob, knobs
 
 __all__ = [
+    "CATALOGUE",
     "Dataset",
     "Facts",
     "Source",
@@ -32,19 +33,26 @@ __all__ = [
 ]
 
 
+def _own() -> Mapping[str, Any]:
+    return modules("study.data", "Options")
+
+
+CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), _own)
+
+
 def names() -> list[str]:
     """Every data set that `data.name` may name."""
-    return list(catalogue.modules("study.data", "Options"))
+    return CATALOGUE.names()
 
 
 def data_knobs(name: str) -> list[Knob]:
     """The keys of a `data` section with this name, besides it."""
-    return list(knobs(catalogue.modules("study.data", "Options")[name].Options))
+    return list(knobs(module(name).Options))
 
 
 def module(name: str) -> Any:
     """The module of a data set."""
-    return catalogue.modules("study.data", "Options")[name]
+    return CATALOGUE.find(name)
 
 
 def key(data: Mapping[str, Any]) -> str:

@@ -1,42 +1,66 @@
 """Methods by name: what a study file's `method` section trains.
 
 Each kind is one module with `NAMES`, `keys(method)`, `needs(method)` and `build(method, facts, new_network)`. The keys
-of a method are those that its kind gives for its section, and no others: a key that has no effect is an error.
+of a method are those that its kind gives for its section, and no others: a key that has no effect is an error. Other
+distributions can bring more, an entry point for each name: see `study.catalogue`.
 """
 
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from study import catalogue
+from study.catalogue import Catalogue, modules
 from study.data.dataset import Facts
 from study.knobs import Knob
+from study.losses.catalogue import classification_losses, losses
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
 
-__all__ = ["UNKNOWN", "Batch", "Labels", "Method", "Needs", "build", "lacking", "method_knobs", "names", "needs"]
+__all__ = [
+    "CATALOGUE",
+    "UNKNOWN",
+    "Batch",
+    "Labels",
+    "Method",
+    "Needs",
+    "about",
+    "build",
+    "lacking",
+    "method_knobs",
+    "names",
+    "needs",
+]
 
 
 @cache
 def _kinds() -> dict[str, Any]:
-    modules = catalogue.modules("study.methods", "NAMES").values()
-    return dict(sorted((name, module) for module in modules for name in module.NAMES))
+    found = modules("study.methods", "NAMES").values()
+    return dict(sorted((name, module) for module in found for name in module.NAMES))
+
+
+CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), _kinds)
 
 
 def names() -> list[str]:
     """Everything that `method.name` may name."""
-    return list(_kinds())
+    return CATALOGUE.names()
 
 
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
-    return {knob.key: knob for knob in _kinds()[method["name"]].keys(method)}
+    return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
+
+
+def about(name: str) -> str:
+    """What a method is, in a line: as the loss of its name says, else as its module."""
+    function = {**losses(), **classification_losses()}.get(name)
+    return CATALOGUE.about(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
     """What the method of a complete section needs of the data."""
-    found: Needs = _kinds()[method["name"]].needs(method)
+    found: Needs = CATALOGUE.find(method["name"]).needs(method)
     return found
 
 
@@ -47,5 +71,5 @@ def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
     """The method of a complete, checked section, freshly initialised from torch's generator."""
-    found: Method = _kinds()[method["name"]].build(method, facts, new_network)
+    found: Method = CATALOGUE.find(method["name"]).build(method, facts, new_network)
     return found

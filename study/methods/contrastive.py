@@ -24,7 +24,9 @@ from study.models import Network
 
 __all__ = ["NAMES", "Contrastive", "build", "keys", "needs"]
 
-NAMES = [name for name in losses() if required(name) <= GIVEN and name not in HALF_A_METHOD]
+OWN = (name for name, function in losses().items() if function.__module__.startswith("study.losses."))
+NAMES = [name for name in OWN if required(name) <= GIVEN and name not in HALF_A_METHOD]
+"""A loss of another distribution is named by its own module, which may take `keys`, `needs` and `build` from here."""
 
 
 class Contrastive(Method):

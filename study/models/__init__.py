@@ -1,14 +1,14 @@
 """Networks by name: each is one module with a dataclass `Options` and two functions of `(options, facts)`.
 
 `unsuited` says what is wrong with a data set for the network, or None; `build` gives an `Encoder`. Here, `network` puts
-the projection head of the same section on it.
+the projection head of the same section on it. Other distributions can bring more: see `study.catalogue`.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from study import catalogue
+from study.catalogue import Catalogue, modules
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, knobs
@@ -17,19 +17,26 @@ from study.models.head import HeadOptions, Network
 
 HEAD = {field.name for field in fields(HeadOptions)}
 
-__all__ = ["Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited"]
+__all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited"]
+
+
+def _own() -> Mapping[str, Any]:
+    return modules("study.models", "Options")
+
+
+CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), _own)
 
 
 def names() -> list[str]:
     """Every network that `model.name` may name."""
-    return list(catalogue.modules("study.models", "Options"))
+    return CATALOGUE.names()
 
 
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
-    own = knobs(catalogue.modules("study.models", "Options")[model["name"]].Options)
+    own = knobs(CATALOGUE.find(model["name"]).Options)
     return {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
 
 
@@ -38,7 +45,7 @@ def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     problem = _problem(model, facts)
     if problem is None:
         return None
-    others = [name for name in names() if _problem({"name": name}, facts) is None]
+    others = [name for name in _own() if _problem({"name": name}, facts) is None]  # no code of others for a message
     return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"
 
 
@@ -62,7 +69,7 @@ def network(model: Mapping[str, Any], facts: Facts) -> Network:
 
 def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
     """The module of a `model` section and its options, those of the head left out."""
-    module = catalogue.modules("study.models", "Options")[model["name"]]
+    module = CATALOGUE.find(model["name"])
     return module, module.Options(**{key: value for key, value in model.items() if key not in {"name", *HEAD}})
 
 

@@ -27,7 +27,8 @@ class Problems:
         self._found: list[str] = []
 
     def add(self, key: Key, message: str) -> None:
-        line = f"{self._document.place(key)}: {'.'.join(key)}: {message}"
+        shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message.replace("\n", " "))
+        line = f"{self._document.place(key)}: {'.'.join(map(_shown, key))}: {shown}"
         if line not in self._found:
             self._found.append(line)
 
@@ -45,6 +46,11 @@ class Noted(Problems):
 
     def add(self, key: Key, message: str) -> None:
         self._problems.add(key, f"{self._note}{message}")
+
+
+def _shown(part: str) -> str:
+    """A part of a key, in a message of one line."""
+    return part if part and part.isprintable() else repr(part)
 
 
 def told(params: Mapping[str, Any]) -> str:

@@ -6,21 +6,25 @@ from typing import Any
 from study.knobs import Knob
 from study.spec.checks import Noted, Problems, check, one_of, section_model
 from study.spec.document import Key
-from study.spec.forms import Forms, names
+from study.spec.forms import CATALOGUES, Domains, Forms, labels, names
 from study.spec.sections import Params, Section, Sections, named, section_knobs
 from study.training.config import SECTIONS
 
 
-def check_names(sections: Sections, problems: Problems) -> None:
-    """Every section but `train` says in `name` what it is about, and that is there."""
-    for section in sections.own:
+def check_names(sections: Sections, domains: Domains, problems: Problems) -> None:
+    """Every section but `train` says in `name` what it is about; that is there and can be used, as what is searched."""
+    for section, catalogue in CATALOGUES.items():
         labelled = sections.alternatives.get(section, {}).items()
         everyone: dict[Key, Section] = {(section,): sections.own[section]}
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
         for at, values in everyone.items():
-            if listed := names(section):
-                model = section_model(section, (), name=(one_of(listed), ...))
-                check(model, {key: value for key, value in values.items() if key == "name"}, at, problems)
+            model = section_model(section, (), name=(one_of(catalogue.names()), ...))
+            name = {key: value for key, value in values.items() if key == "name"}
+            if check(model, name, at, problems) and (why := catalogue.problem(name["name"])):
+                problems.add((*at, "name"), why)
+        for label in labels(sections, section, domains.get(f"{section}.name")):
+            if label not in sections.alternatives.get(section, {}) and (why := catalogue.problem(label)):
+                problems.add(("search", "space", f"{section}.name"), why)
 
 
 def complete(sections: Sections, found: Forms, trials: Iterable[Params], problems: Problems) -> Sections:

@@ -9,7 +9,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import Node
+from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError
@@ -73,15 +76,29 @@ def read(path: Path) -> Document:
         UserError: not readable, not YAML, or not a mapping.
     """
     try:
-        tree, values = _parse(path.read_text(encoding="utf-8"))
-    except _NotYaml as error:
-        place = path if error.line is None else f"{path}:{error.line}"
-        raise UserError(f"{place}: not valid YAML: {error}") from None
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Document:
+    """The document of a study file's text.
+
+    Args:
+        source: what messages call it.
+
+    Raises:
+        UserError: not YAML, or not a mapping.
+    """
+    try:
+        tree, values = _parse(text)
+    except _NotYaml as error:
+        place = source if error.line is None else f"{source}:{error.line}"
+        raise UserError(f"{place}: not valid YAML: {error}") from None
     if not isinstance(tree, CommentedMap):
-        raise UserError(f"{path}: a study file is a mapping of sections, this is {type(tree).__name__}")
-    return Document(str(path), values, {key: f"{path}:{line}" for key, line in _lines(tree, ())})
+        raise UserError(f"{source}: a study file is a mapping of sections, this is {type(tree).__name__}")
+    return Document(source, values, {key: f"{source}:{line}" for key, line in _lines(tree, ())})
 
 
 def override(document: Document, assignments: Iterable[str]) -> None:
@@ -140,17 +157,36 @@ class _NotYaml(Exception):
         self.line = line
 
 
+class _Constructor(RoundTripConstructor):
+    """Says in which line a value is that is none of its kind: a date in month 13, a number without digits."""
+
+    def construct_object(self, node: Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (_NotYaml, YAMLError, RecursionError):
+            raise
+        except Exception as error:  # whatever the reading of a date or number stumbles over
+            raise _NotYaml(f"a value that cannot be read: {error}", node.start_mark.line + 1) from None
+
+
 def _parse(text: str) -> tuple[Any, Any]:
     """The tree of a YAML text, with lines and comments, and its plain values."""
     try:
-        tree = YAML(typ="rt", pure=True).load(text)
+        yaml = YAML(typ="rt", pure=True)
+        yaml.Constructor = _Constructor
+        tree = yaml.load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         raise _NotYaml(str(error.problem), mark.line + 1 if mark else 1) from None
-    except (YAMLError, ValueError) as error:  # ValueError: a date or number that is none
-        raise _NotYaml(str(error)) from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _NotYaml(f"the character U+{ord(text[error.position]):04X} is not allowed", line) from None
     except RecursionError:
         raise _NotYaml("nested too deeply") from None
+    except (_NotYaml, YAMLError) as error:
+        raise error if isinstance(error, _NotYaml) else _NotYaml(str(error)) from None
+    except Exception as error:  # of the parser itself, as where a key is a list of lists
+        raise _NotYaml(f"a key or value that cannot be read: {error}") from None
     return tree, _plain(tree, itertools.count(1))
 
 

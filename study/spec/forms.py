@@ -12,6 +12,9 @@ from study.spec.sections import Params, Section, Sections, named, section_knobs
 
 Domains = Mapping[str, Domain]
 
+CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
+"""What the `name` of a section can be."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -83,8 +86,7 @@ def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]
 
 def names(section: str) -> list[str]:
     """Everything that `SECTION.name` can name without a label; nothing for `train`, which has no name."""
-    listed = {"data": data.names, "model": models.names, "method": methods.names}
-    return listed[section]() if section in listed else []
+    return CATALOGUES[section].names() if section in CATALOGUES else []
 
 
 def _explore(found: Forms, section: str, given: Section, first: dict[str, Any], domains: Domains) -> None:

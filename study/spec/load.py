@@ -1,7 +1,7 @@
 """From a file, overrides and a profile to a StudySpec, or one message that says what is wrong."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from graphlib import CycleError
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from study.spec.forms import forms
 from study.spec.origin import check_origin
 from study.spec.paper import configurations, written_out
 from study.spec.rungs import most_brackets
-from study.spec.schema import Layout, Search
+from study.spec.schema import Domain, Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
 from study.spec.sections import Sections
 from study.spec.space import space
@@ -79,9 +79,10 @@ def resolve(document: Document) -> StudySpec:
     if not NAME_RULE.fullmatch(layout["name"]):
         problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
     given = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
-    check_names(given, problems)
+    search = Search.model_validate(layout["search"])
+    check_names(given, search.space, problems)
     problems.raise_any()
-    search, sections = _search(Search.model_validate(layout["search"]), given, wants_papers, problems)
+    search, sections = _search(search, given, wants_papers, problems)
     spec = StudySpec(
         layout["name"],
         sections.own,
@@ -90,6 +91,7 @@ def resolve(document: Document) -> StudySpec:
         None if layout["final_seeds"] is None else tuple(layout["final_seeds"]),
         layout["origin"],
     )
+    _check_data(spec, problems)
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
@@ -117,7 +119,10 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     domains = written_out(search.space, found, problems)
     check_space(domains, given, found, problems)
     sound = check_points(points(search), given, problems)
-    complete(given, found, sound, problems)
+    unused = _unused(given, search.space)
+    every = forms(given, {**search.space, **unused}) if unused else found
+    more = [{key: label} for key in unused for label in given.alternatives[key.removesuffix(".name")]]
+    complete(given, every, [*sound, *more], problems)  # for its messages, also about alternatives that no trial has
     problems.raise_any()
     try:
         searched = space(domains, given, found)
@@ -140,6 +145,17 @@ def _search(search: Search, given: Sections, wants_papers: bool, problems: Probl
     sections = complete(given, found, [*cases, *points(search).values()], problems)
     problems.raise_any()
     return search, sections
+
+
+def _unused(given: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
+    """For each name that has alternatives which are not searched, the domain that has them, too."""
+    found = {}
+    for section, labelled in given.alternatives.items():
+        key = f"{section}.name"
+        chosen = (domains[key].choices if key in domains else None) or []
+        if labels := [label for label in labelled if label not in chosen]:
+            found[key] = Domain(choices=[*chosen, *labels])
+    return found
 
 
 def _check_budget(spec: StudySpec, problems: Problems) -> None:
@@ -165,6 +181,16 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     elif stopping.brackets > (fit := most_brackets(stopping, spec.epochs)):
         message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
         problems.add(("search", "early_stopping", "brackets"), message)
+
+
+def _check_data(spec: StudySpec, problems: Problems) -> None:
+    """Every data set can say what it has, the user's own after a look at their tables."""
+    for section in (spec.trial_document({})["data"], *spec.data_sections):
+        try:
+            spec.describe(section)
+        except UserError as error:
+            problems.add(("data",), str(error))
+    problems.raise_any()
 
 
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:

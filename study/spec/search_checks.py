@@ -1,6 +1,6 @@
 """Checks of what a search asks for: its keys exist, its values are valid, and all that it can give is a valid trial."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -8,7 +8,7 @@ from study.errors import nearest
 from study.knobs import Knob
 from study.spec.checks import Noted, Problems, fault
 from study.spec.document import Key
-from study.spec.forms import Domains, Forms, names
+from study.spec.forms import CATALOGUES, Domains, Forms, names
 from study.spec.schema import Domain, Search
 from study.spec.sections import Params, Sections
 from study.spec.space import Space
@@ -103,13 +103,17 @@ def _is_key(key: str, known: list[str], at: Key, problems: Problems) -> bool:
     return False
 
 
-def _check_names(key: str, given: Iterable[Any], sections: Sections, at: Key, problems: Problems) -> bool:
+def _check_names(key: str, given: Sequence[Any], sections: Sections, at: Key, problems: Problems) -> bool:
     section = key.removesuffix(".name")
     known = list(dict.fromkeys([*sections.alternatives.get(section, {}), *names(section)]))
     wrong = [one for one in given if one not in known]
     for one in wrong:
         problems.add(at, f"{one!r} given. {nearest(str(one), known)}Allowed: {', '.join(known)}")
-    return not wrong
+    named = [one for one in given if one not in wrong and one not in sections.alternatives.get(section, {})]
+    unusable = [why for one in named if (why := CATALOGUES[section].problem(one))]
+    for why in unusable:
+        problems.add(at, why)
+    return not wrong and not unusable
 
 
 def _check_when(when: Mapping[str, list[Any]], domains: Domains, at: Key, problems: Problems) -> None:

@@ -14,7 +14,7 @@ class TrainOptions:
     """The `train` section of a study file.
 
     Attributes:
-        epochs, batch_size: passes over the training split; samples per step, the last partial batch kept.
+        epochs: passes over the training split; batch_size: samples per step, the last partial batch kept.
         optimizer: adam, sgd or lars (both with `momentum`), of the encoder; `weight_decay` is its L2 penalty.
         learning_rate: its largest value; `schedule` says what becomes of it, epoch by epoch: `constant`; `steps`:
             multiplied by `lr_decay` after each of `lr_milestones` (shares of the epochs; none: constant); `cosine`:

@@ -47,7 +47,8 @@ def test_without_a_bias_column_what_needs_one_is_refused(folder):
 
 
 def test_a_wrong_column_is_told_before_anything_starts(folder):
-    with pytest.raises(UserError, match=r"labels\.csv: no column 'plaice'\. Did you mean 'place'\?"):
+    told = r"^mine\.yaml:3: data: .*labels\.csv: no column 'plaice'\. Did you mean 'place'\?"
+    with pytest.raises(UserError, match=told):
         load_study("mine.yaml", ["data.bias=plaice"])
     with pytest.raises(UserError, match=r"data\.frame: 'stretch' given\. Allowed: 'crop' or 'squash'"):
         load_study("mine.yaml", ["data.frame=stretch"])

@@ -15,6 +15,17 @@ from study.spec.sections import Sections
 BARE = ("search.baseline=null", "search.trials=4")
 
 
+@pytest.mark.parametrize("space", ["{}", "{method.name: {choices: [sup_con, other]}}"])
+def test_an_alternative_that_no_trial_has_is_checked_too(space: str) -> None:
+    """A profile may leave some out; a slip in one must not wait until it is used."""
+    alternatives = "search.alternatives={method: {other: {name: sup_con}, mine: {name: wcl, betta: 1}}}"
+    with pytest.raises(UserError, match=r"search\.alternatives\.method\.mine\.betta: unknown key\. "):
+        quickstart("search.baseline=null", "search.trials=1", alternatives, f"search.space={space}")
+    right = alternatives.replace("betta", "tau_plus").replace(": 1}", ": 0.2}")
+    spec = quickstart("search.baseline=null", "search.trials=1", right, f"search.space={space}")
+    assert "mine" not in spec.search.alternatives.get("method", {})
+
+
 def searching(space: str, *others: str) -> StudySpec:
     """The quickstart with this space and nothing enqueued."""
     return quickstart(*BARE, f"search.space={space}", *others)

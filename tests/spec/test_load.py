@@ -54,59 +54,59 @@ def test_every_default_is_filled_in() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ("epochs:", "epoch:", 8, "train.epoch: unknown key. Did you mean 'epochs'? Allowed here: epochs, batch_size"),
-        ("method:", "methods:", 7, "methods: unknown key. Did you mean 'method'? Allowed here: name, data, model"),
-        ("rho:", "roh:", 5, "data.roh: unknown key. Did you mean 'rho'? Allowed here: name, rho, seed"),
-        ("low: 0.001", "lo: 0.001", 11, "search.space.method.alpha.lo: unknown key. Did you mean 'low'?"),
-        ("grace:", "grase:", 18, "search.early_stopping.grase: unknown key. Did you mean 'grace'?"),
-        ("trials: 24", "trails: 24", 16, "search.trails: unknown key. Did you mean 'trials'?"),
-        ("top:", "tops:", 19, "search.confirm.tops: unknown key. Did you mean 'top'? Allowed here: top, seeds"),
-        ("cpu:", "cpus:", 20, "resources.cpus: unknown key. Did you mean 'cpu'? Allowed here: cpu, gpu"),
+        ("epochs:", "epoch:", 9, "train.epoch: unknown key. Did you mean 'epochs'? Allowed here: epochs, batch_size"),
+        ("method:", "methods:", 8, "methods: unknown key. Did you mean 'method'? Allowed here: name, data, model"),
+        ("rho:", "roh:", 6, "data.roh: unknown key. Did you mean 'rho'? Allowed here: name, rho, seed"),
+        ("low: 0.001", "lo: 0.001", 12, "search.space.method.alpha.lo: unknown key. Did you mean 'low'?"),
+        ("grace:", "grase:", 19, "search.early_stopping.grase: unknown key. Did you mean 'grace'?"),
+        ("trials: 24", "trails: 24", 17, "search.trails: unknown key. Did you mean 'trials'?"),
+        ("top:", "tops:", 20, "search.confirm.tops: unknown key. Did you mean 'top'? Allowed here: top, seeds"),
+        ("cpu:", "cpus:", 21, "resources.cpus: unknown key. Did you mean 'cpu'? Allowed here: cpu, gpu"),
         (
             "    method.lambda:",
             "    method.lamda:",
-            12,
+            13,
             "search.space.method.lamda: unknown key. Did you mean 'method.",
         ),
         (
             "method.epsilon: 0.0}",
             "method.eps: 0.0}",
-            14,
+            15,
             "search.baseline.method.eps: unknown key. Did you mean 'method.epsilon'?",
         ),
-        ("biased_digits", "biased_digit", 5, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
-        ("small_conv_net", "resnet", 6, "model.name: 'resnet' given. Did you mean 'resnet"),
-        ("fair_kl", "fairkl", 7, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
-        ("sampler: tpe", "sampler: tpee", 15, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'tpe', 'gp'"),
-        ("epochs: 20", "epochs: 2.5", 8, "train.epochs: 2.5 given, allowed is a valid integer"),
-        ("epochs: 20", "epochs: many", 8, "train.epochs: 'many' given, allowed is a valid integer"),
-        ("epochs: 20", "epochs: '20'", 8, "train.epochs: '20' given, allowed is a valid integer"),
-        ("epochs: 20", "epochs: true", 8, "train.epochs: True given, allowed is a valid integer"),
-        ("epochs: 20", "epochs: 0", 8, "train.epochs: 0 given, allowed is greater than or equal to 1"),
-        ("epochs: 20", "epochs: null", 8, "train.epochs: None given, allowed is a valid integer"),
-        ("0.95", "1.5", 5, "data.rho: 1.5 given, allowed is less than or equal to 1"),
-        ("0.95", ".nan", 5, "data.rho: nan given, allowed is"),
-        ("learning_rate: 0.001", "learning_rate: 0", 8, "train.learning_rate: 0 given, allowed is greater than 0"),
-        ("learning_rate: 0.001", "learning_rate: .inf", 8, "train.learning_rate: inf given, allowed is a finite"),
-        ("temperature: 0.1", "temperature: -1", 7, "method.temperature: -1 given, allowed is greater than 0"),
-        ("trials: 24", "trials: 0", 16, "search.trials: 0 given, allowed is greater than or equal to 1"),
-        ("reduction: 3", "reduction: 1", 18, "search.early_stopping.reduction: 1 given, allowed is greater than or"),
-        ("grace: 4", "grace: 21", 18, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
-        ("cpu: 1", "cpu: 0", 20, "resources.cpu: 0 given, allowed is greater than 0"),
-        ("cpu: 1", "cpu: .inf", 20, "resources.cpu: inf given, allowed is"),
-        ("low: 0.001", "low: 2.0", 11, "search.space.method.alpha: low 2.0 is above high 1.0"),
-        ("low: 0.001", "low: 0.0", 11, "search.space.method.alpha: a log range needs low above 0, low is 0"),
-        ("low: 0.001, ", "", 11, "search.space.method.alpha: give low and high, or choices"),
-        ("low: 0.001", "choices: [1.0]", 11, "search.space.method.alpha: give either choices, or low and high, not"),
-        ("low: 0.0,", "low: -1.0,", 12, "search.space.method.lambda: -1.0 given, allowed is greater than or equal to"),
-        ("choices: [0.0", "choices: [30.0", 13, "search.space.method.epsilon: 30.0 given, allowed is at most 2/temp"),
-        ("choices: [0.0, 0.1", "choices: [0.1, 0.1", 13, "search.space.method.epsilon: a choice is repeated"),
-        ("choices: [0.0, 0.1, 0.25, 0.5]", "choices: []", 13, "search.space.method.epsilon.choices: "),
-        ("method.alpha: 1.0,", "method.alpha: -1.0,", 14, "search.baseline.method.alpha: -1.0 given, allowed is"),
-        ("name: quickstart", "name: a/b", 4, "name: 'a/b' given. A name has letters, digits"),
-        ("name: quickstart", "name: ..", 4, "name: '..' given. A name has letters, digits"),
-        ("name: quickstart", "name: 3", 4, "name: 3 given, allowed is a valid string"),
-        ("model:  {", "model:  [", 6, "not valid YAML"),
+        ("biased_digits", "biased_digit", 6, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
+        ("small_conv_net", "resnet", 7, "model.name: 'resnet' given. Did you mean 'resnet"),
+        ("fair_kl", "fairkl", 8, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
+        ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'tpe', 'gp'"),
+        ("epochs: 20", "epochs: 2.5", 9, "train.epochs: 2.5 given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: many", 9, "train.epochs: 'many' given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: '20'", 9, "train.epochs: '20' given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: true", 9, "train.epochs: True given, allowed is a valid integer"),
+        ("epochs: 20", "epochs: 0", 9, "train.epochs: 0 given, allowed is greater than or equal to 1"),
+        ("epochs: 20", "epochs: null", 9, "train.epochs: None given, allowed is a valid integer"),
+        ("0.95", "1.5", 6, "data.rho: 1.5 given, allowed is less than or equal to 1"),
+        ("0.95", ".nan", 6, "data.rho: nan given, allowed is"),
+        ("learning_rate: 0.001", "learning_rate: 0", 9, "train.learning_rate: 0 given, allowed is greater than 0"),
+        ("learning_rate: 0.001", "learning_rate: .inf", 9, "train.learning_rate: inf given, allowed is a finite"),
+        ("temperature: 0.1", "temperature: -1", 8, "method.temperature: -1 given, allowed is greater than 0"),
+        ("trials: 24", "trials: 0", 17, "search.trials: 0 given, allowed is greater than or equal to 1"),
+        ("reduction: 3", "reduction: 1", 19, "search.early_stopping.reduction: 1 given, allowed is greater than or"),
+        ("grace: 4", "grace: 21", 19, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
+        ("cpu: 1", "cpu: 0", 21, "resources.cpu: 0 given, allowed is greater than 0"),
+        ("cpu: 1", "cpu: .inf", 21, "resources.cpu: inf given, allowed is"),
+        ("low: 0.001", "low: 2.0", 12, "search.space.method.alpha: low 2.0 is above high 1.0"),
+        ("low: 0.001", "low: 0.0", 12, "search.space.method.alpha: a log range needs low above 0, low is 0"),
+        ("low: 0.001, ", "", 12, "search.space.method.alpha: give low and high, or choices"),
+        ("low: 0.001", "choices: [1.0]", 12, "search.space.method.alpha: give either choices, or low and high, not"),
+        ("low: 0.0,", "low: -1.0,", 13, "search.space.method.lambda: -1.0 given, allowed is greater than or equal to"),
+        ("choices: [0.0", "choices: [30.0", 14, "search.space.method.epsilon: 30.0 given, allowed is at most 2/temp"),
+        ("choices: [0.0, 0.1", "choices: [0.1, 0.1", 14, "search.space.method.epsilon: a choice is repeated"),
+        ("choices: [0.0, 0.1, 0.25, 0.5]", "choices: []", 14, "search.space.method.epsilon.choices: "),
+        ("method.alpha: 1.0,", "method.alpha: -1.0,", 15, "search.baseline.method.alpha: -1.0 given, allowed is"),
+        ("name: quickstart", "name: a/b", 5, "name: 'a/b' given. A name has letters, digits"),
+        ("name: quickstart", "name: ..", 5, "name: '..' given. A name has letters, digits"),
+        ("name: quickstart", "name: 3", 5, "name: 3 given, allowed is a valid string"),
+        ("model:  {", "model:  [", 7, "not valid YAML"),
     ],
 )
 def test_a_bad_line_is_told_with_its_place_and_what_is_allowed(
@@ -192,6 +192,37 @@ def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
 
 def test_a_given_name_wins_over_the_files() -> None:
     assert load_study("quickstart", name="mine").name == "mine"
+
+
+@pytest.mark.parametrize(("key", "shown"), [('"a\\nb"', r"'a\nb'"), ('"a\\u2028b"', r"'a\u2028b'"), ("''", "''")])
+def test_a_key_is_shown_in_one_line(tmp_path: Path, key: str, shown: str) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text(f"{QUICKSTART}{key}: 3\n")
+    with pytest.raises(UserError) as caught:
+        load_study(str(path))
+    assert str(caught.value).startswith(f"{path}:{len(QUICKSTART.splitlines()) + 1}: {shown}: unknown key. ")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_message_stays_one_line_whatever_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "odd.yaml"
+    labels = 'search:\n  alternatives: {method: {"a\\u2028b": {name: wcl}, "c\\nd": {name: wcl}}}\n'
+    path.write_text(QUICKSTART.replace("search:\n", labels, 1))
+    with pytest.raises(UserError, match=r"Allowed: a\\u2028b, c d, bias_balanced_cross_entropy, ") as caught:
+        load_study(str(path), ["search.space.method.name={choices: [e]}"])
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("own", ["data", "search.alternatives.data.mine"])
+def test_data_that_cannot_be_described_are_told_with_the_file(own: str) -> None:
+    search = ["search.space.data.name={choices: [biased_digits, mine]}", "search.alternatives={data: {mine: {}}}"]
+    given = [
+        *search,
+        "search.alternatives.data.mine={name: biased_digits}",
+        f"{own}={{name: table, path: no.csv, target: x}}",
+    ]
+    with pytest.raises(UserError, match=r"data: no\.csv: not found\. Looked for "):
+        quickstart(*given)
 
 
 def test_a_profile_applies_before_the_overrides() -> None:

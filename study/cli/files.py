@@ -1,0 +1,64 @@
+"""The commands about study files."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from study.cli.options import Json, print_json
+
+
+def spaces(as_json: Json = False) -> None:
+    """List the shipped study files, and what files can name. Example: study spaces --json"""
+    from study import spaces as shipped
+
+    document = shipped.document()
+    print_json(document) if as_json else print(shipped.text(document))
+
+
+def schema(
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write; else it is printed.")
+    ] = None,
+) -> None:
+    """Give the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
+    from study.spec import json_schema
+
+    print(json_schema.text(), end="") if out is None else json_schema.write(out)
+
+
+def init(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of the study.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DATA", help="A data set's name, a folder of images, or a .csv or .parquet."),
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The class.")] = None,
+    bias: Annotated[
+        str | None, typer.Option("--bias", metavar="COLUMN", help="The bias or sensitive attribute; none.")
+    ] = None,
+    labels: Annotated[str | None, typer.Option("--labels", metavar="FILE", help="Table in a folder of images.")] = None,
+    file: Annotated[str | None, typer.Option("--file", metavar="COLUMN", help="Its column with the files.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", metavar="METHOD", help="A loss or method; may be repeated.")
+    ] = None,
+    gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="How many configurations are tried.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file; NAME.yaml else.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
+    from study import init as beginning
+
+    def ask(question: str, default: str | None) -> str:
+        return str(typer.prompt(question, default=default, err=True))
+
+    def tell(problem: str) -> None:
+        typer.echo(problem, err=True)
+
+    flags = beginning.Flags(name, data, labels, file, target, bias, method, gpu, trials)
+    asker = beginning.Asker(ask if sys.stdin.isatty() and not as_json else None, tell)
+    path = beginning.write(flags, out, force, asker)
+    print_json({"file": str(path)}) if as_json else print(f"{path}: what would run: study plan {path}")

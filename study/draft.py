@@ -1,0 +1,199 @@
+"""A study file of one's own to begin with: from a few answers to a commented text that `study plan` accepts."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from study import data, methods
+from study.data import Facts
+from study.spec.document import apply_profile, parse
+from study.spec.load import resolve
+from study.training import augment
+from study.training.metrics import available
+
+PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "tau_plus": 0.0, "beta": 0.0}
+"""Values at which a method is the loss that it is an improvement of: the baseline."""
+
+LEFT_ALONE = ("temperature", "base_temperature", "kernel")
+"""Keys that are not searched at first, though the papers have ranges for them."""
+
+SMALL = 64
+"""Pixels of a side up to which a network keeps the image's size in its first layer."""
+
+TEXT = """\
+{schema}# {about}
+# study plan {file} shows what would run, study trial {file} runs one trial, study run {file} all.
+name: {name}
+
+# The data set and its keys: study data list prints what there is.
+data:   {data}
+# The network; head: mlp puts a projection head between its features and the loss.
+model:  {model}
+# The loss{added}. study spaces prints what there is.
+method: {method}
+train:  {train}
+
+search:
+  # paper: the range that the papers' tables span. Others: {{low: 0.1, high: 1.0, log: true}}, {{choices: [0.1, 0.5]}}
+  space:
+{space}
+{baseline}  sampler: tpe
+  trials: {trials}
+  # {metric_words}
+  metric: {metric}
+  # After {grace} epochs, and then each time 3 times as many, only the best third goes on.
+  early_stopping: {{name: asha, grace: {grace}, reduction: 3}}
+  # The best configurations and the baseline run again on fresh seeds: that is the result.
+  confirm: {{top: 2, seeds: 3}}
+
+# What one trial takes; as many run at once as fit.
+resources: {resources}
+profiles:
+  # With --profile {profile}:
+  {profile}: {overrides}
+"""
+
+OVERRIDES = {
+    "cpu": {"train.epochs": 20, "train.precision": "float32", "resources.gpu": 0},
+    "gpu": {"train.precision": "bfloat16", "resources.gpu": 0.25},
+}
+"""The profile of a study on the other kind of machine."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a study should be about.
+
+    Attributes:
+        data: its section.
+        methods: one or several, which are then searched over.
+        gpu: whether its trials have a GPU each, or a share of one.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+    methods: tuple[str, ...]
+    gpu: bool
+    trials: int
+
+
+def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
+    """The text of a study file, which was loaded as one, with its profile and without.
+
+    Args:
+        file: what it will be called, in comments and messages.
+        schema: where its editor finds the JSON Schema.
+
+    Raises:
+        UserError: what is wished does not go together.
+    """
+    facts = data.describe(dict(wishes.data))
+    wanted = sorted(wishes.methods, key=lambda name: "regulariser" not in methods.method_knobs({"name": name}))
+    sections = [_method(name, facts) for name in wanted]
+    needs_views = any(methods.needs(_complete(one)).views for one in sections)
+    epochs = 60 if wishes.gpu else 20
+    train: dict[str, Any] = {"epochs": epochs, "batch_size": 128, "learning_rate": 0.001}
+    train |= {"augmentation": _augmentation(facts)} if needs_views else {}
+    train |= {"precision": "bfloat16"} if wishes.gpu else {}
+    space = _space(sections)
+    metric = "worst_group_accuracy"
+    if metric not in available(facts.on("val")):
+        metric = "accuracy"
+    biased = "the worst group of class and bias" if metric != "accuracy" else "all samples of the validation split"
+    profile = "cpu" if wishes.gpu else "gpu"
+    text = TEXT.format(
+        schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
+        about=f"{wishes.name}: {', '.join(wanted)} on {facts.title or wishes.data['name']}.",
+        file=file,
+        name=wishes.name,
+        data=_flow(wishes.data),
+        model=_flow(_model(facts, wishes.gpu, needs_views)),
+        added=", with a regulariser against the bias" if "regulariser" in sections[0] else "",
+        method=_flow(sections[0]),
+        train=_flow(train),
+        space="\n".join(f"    {key}: {_value(domain)}" for key, domain in space.items()),
+        baseline=_baseline(sections[0], space),
+        trials=wishes.trials,
+        metric_words=f"The accuracy on {biased}. With a name that there is not, study plan lists all there are.",
+        metric=f"val/{metric}",
+        grace=max(1, epochs // 5),
+        resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
+        profile=profile,
+        overrides=_flow(OVERRIDES[profile]),
+    )
+    for chosen in (None, profile):
+        document = parse(text, file)
+        apply_profile(document, chosen)
+        resolve(document)
+    return text
+
+
+def _method(name: str, facts: Facts) -> dict[str, Any]:
+    """The section of a method, with FairKL where the data have bias labels and the method takes a regulariser."""
+    regulariser = methods.method_knobs({"name": name}).get("regulariser")
+    fair = regulariser is not None and "fair_kl" in regulariser.names and facts.on("train").bias_classes
+    return {"name": name, "regulariser": "fair_kl"} if fair else {"name": name}
+
+
+def _complete(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: knob.default for key, knob in methods.method_knobs(section).items()} | dict(section)
+
+
+def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
+    on_top = {"head": "mlp"} if head else {}
+    if facts.is_table:
+        return {"name": "mlp", **on_top}
+    if not gpu:
+        return {"name": "small_conv_net", **on_top}
+    return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar", **on_top}
+
+
+def _augmentation(facts: Facts) -> str:
+    """One whose views of a sample differ."""
+    wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
+    return next((name for name in wishes if augment.suits(name, facts) is None), wishes[-1])
+
+
+def _space(sections: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is searched: the methods, and their keys for which the papers have ranges; else the learning rate."""
+    names = [one["name"] for one in sections]
+    found: dict[str, Any] = {"method.name": {"choices": names}} if len(names) > 1 else {}
+    for section in sections:
+        for key, knob in methods.method_knobs(section).items():
+            weighs = key != "alpha" or "lambda" in methods.method_knobs(section)
+            if knob.searched and key not in LEFT_ALONE and weighs:
+                found[f"method.{key}"] = "paper"
+    if found.keys() <= {"method.name"}:
+        found["train.learning_rate"] = {"low": 0.0001, "high": 0.01, "log": True}
+    return found
+
+
+def _baseline(section: Mapping[str, Any], space: Mapping[str, Any]) -> str:
+    """The line of the baseline; nothing for a method that is none's improvement."""
+    keys = methods.method_knobs(section)
+    plain = {f"method.{key}": value for key, value in PLAIN.items() if key in keys and f"method.{key}" in space}
+    named = {"method.name": section["name"]} if "method.name" in space else {}
+    if not plain:
+        return ""
+    return f"  # What the result is compared with: the plain loss.\n  baseline: {_flow(named | plain)}\n"
+
+
+def _flow(values: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f"{key}: {_value(value)}" for key, value in values.items()) + "}"
+
+
+def _value(value: Any) -> str:
+    """A value as it stands in a study file."""
+    if isinstance(value, Mapping):
+        return _flow(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z][\w/-]*(\.\w+)*", value) and value.lower() not in WORDS:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+"""What YAML, of one version or another, does not take for text."""

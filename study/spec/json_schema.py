@@ -1,0 +1,233 @@
+"""The JSON Schema of study files, by which editors complete and check them.
+
+It is made from what checks a study file (`study.spec.schema`) and from the catalogues. What depends on several keys at
+once (a method that the data do not suit, a metric that they cannot have) only `study plan` can tell.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from study.errors import UserError
+from study.spec.json_keys import Keys, Schema, is_scalar
+from study.spec.load import NAME_RULE
+from study.spec.schema import Layout, Resources, Search
+from study.training.config import SECTIONS
+from study.training.metrics import METRICS
+
+FILE = "study.schema.json"
+"""Its name beside the shipped study files."""
+
+DURATION: Schema = {"type": "string", "pattern": r"^(\d+(\.\d+)?[smhd])+$", "examples": ["90m", "1h30m"]}
+NEVER_SEARCHED = ("train.epochs", "train.seed")
+
+WORDS = {
+    "data": "The data set; study data list prints what there is.",
+    "model": "The network, and the projection head on it.",
+    "method": "The loss or method, and what is added to it.",
+    "train": "How each trial is trained and evaluated.",
+    "name": "Of the study, and of its folder.",
+    "final_seeds": "Of a final training: a trial for each of these training seeds, and no search.",
+    "origin": "Where an exported configuration comes from.",
+    "profiles": "Blocks of overrides, by name, for --profile: dotted keys and their values.",
+}
+
+
+def schema() -> Schema:
+    """The schema, draft 2020-12, of the study files that this installation can read."""
+    keys = {section: Keys(section) for section in SECTIONS}
+    whole = _plain(Layout.model_json_schema())
+    definitions = whole.pop("$defs")
+    for section in keys.values():
+        definitions |= _section(section)
+        definitions |= {_any(f"{section.section}.{key}"): one for key, one in section.everything().items()}
+    definitions |= _search_definitions(keys)
+    properties = {key: one for key, one in whole["properties"].items() if key not in SECTIONS}
+    properties["name"] |= {"pattern": f"^{NAME_RULE.pattern}$"}
+    properties |= {section: _ref(section) for section in SECTIONS}
+    properties["profiles"] = _profiles(keys, definitions)
+    for key, words in WORDS.items():
+        properties[key] = {"description": words, **properties[key]}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file"}
+    return head | {**whole, "properties": properties, "$defs": _shared(definitions)}
+
+
+def text() -> str:
+    """The same as text, a line per definition."""
+    document = schema()
+    definitions = document.pop("$defs")
+    lines = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in definitions.items()]
+    body = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in document.items()]
+    return "\n".join(["{", *body, ' "$defs": {', ",\n".join(lines), " }", "}", ""])
+
+
+def write(path: Path) -> None:
+    """Write the text to a file.
+
+    Raises:
+        UserError: its folder is not there, or it is a folder itself.
+    """
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UserError(f"{path}: cannot be written: it must be a file in a folder that is there")
+    path.write_text(text(), encoding="utf-8")
+
+
+def _section(keys: Keys) -> dict[str, Schema]:
+    """The definition of a section, and one for each name that it can have."""
+    if not keys.names:
+        return {keys.section: _mapping(keys.of[""])}
+    label = keys.section
+    found: dict[str, Schema] = {
+        label: {
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"type": "string", "enum": keys.names}},
+            "allOf": [_where(name, f"{label}:{name}") for name in keys.names],
+        }
+    }
+    for name in keys.names:
+        properties = {"name": {"const": name}, **keys.of[name]}
+        found[f"{label}:{name}"] = _mapping(properties) | {"required": ["name", *keys.required[name]]}
+    return found
+
+
+def _where(name: str, definition: str) -> Schema:
+    condition = {"properties": {"name": {"const": name}}, "required": ["name"]}
+    return {"if": condition, "then": _ref(definition)}
+
+
+def _search_definitions(keys: dict[str, Keys]) -> dict[str, Schema]:
+    """Definitions of `search` and what is in it, with the keys and values that a search can give trials."""
+    search = _plain(Search.model_json_schema())
+    found: dict[str, Schema] = search.pop("$defs")
+    everything = {f"{one.section}.{key}": own for one in keys.values() for key, own in one.everything().items()}
+    values = {key: _ref(_any(key)) for key, own in everything.items() if key not in NEVER_SEARCHED and is_scalar(own)}
+    for section in (one for one in keys.values() if one.names):
+        names = {"type": "string", "enum": section.names}
+        values[f"{section.section}.name"] = {
+            "anyOf": [names, {"type": "string", "description": "A label of search.alternatives."}]
+        }
+    found["Domain"]["properties"]["when"]["propertyNames"] = {"enum": list(values)}
+    found["Domain"] |= _one_form()
+    space = {key: _domain(one) for key, one in values.items()}
+    found["point"] = _mapping(values) | {"description": "A configuration: dotted keys and their values."}
+    given = search["properties"]
+    given["space"] |= _mapping(space)
+    given["baseline"] |= {"anyOf": [_ref("point"), {"type": "null"}]}
+    several = {"type": "array", "items": _ref("point")}
+    given["enqueue"] = {key: one for key, one in given["enqueue"].items() if key not in ("type", "items")}
+    given["enqueue"] |= {"anyOf": [several, {"const": "papers"}]}
+    labelled = {one.section: _ref(one.section) for one in keys.values() if one.names}
+    given["alternatives"] |= _mapping(
+        {section: {"type": "object", "additionalProperties": one} for section, one in labelled.items()}
+    )
+    del given["alternatives"]["propertyNames"]
+    metric = {"type": "string", "enum": [f"val/{name}" for name in METRICS]}
+    given["metric"]["anyOf"] = [metric, {"type": "array", "minItems": 1, "items": metric}]
+    given["time"]["anyOf"] = [DURATION, *given["time"]["anyOf"]]
+    resources = _plain(Resources.model_json_schema())
+    resources["properties"]["hang"]["anyOf"] = [DURATION, *resources["properties"]["hang"]["anyOf"]]
+    return found | {"Search": search, "Resources": resources}
+
+
+def _domain(values: Schema) -> Schema:
+    """What `search.space` says of a key that can have these values."""
+    choices = {"properties": {"choices": {"items": values}}}
+    return {"anyOf": [values, {"const": "paper"}, {"allOf": [_ref("Domain"), choices]}]}
+
+
+def _one_form() -> Schema:
+    """A domain has choices, or a range."""
+    numbers = [_given(key, {"type": "number"}) for key in ("low", "high", "step")]
+    parts = [*numbers, _given("log", {"const": True}), _given("range", {"const": "paper"})]
+    choices = _given("choices", {"type": "array"})
+    ends = {"allOf": [_given("low", {"type": "number"}), _given("high", {"type": "number"})]}
+    ranges = {"not": choices, "anyOf": [ends, _given("range", {"const": "paper"})]}
+    return {"anyOf": [{"allOf": [choices, {"not": {"anyOf": parts}}]}, ranges]}
+
+
+def _given(key: str, value: Schema) -> Schema:
+    return {"required": [key], "properties": {key: value}}
+
+
+def _profiles(keys: dict[str, Keys], definitions: dict[str, Schema]) -> Schema:
+    """Blocks of overrides: every key of every section, and those of the search as deep as they go."""
+    blocks = {section: _ref(section) for section in keys}
+    blocks |= {f"{one.section}.{key}": _ref(_any(f"{one.section}.{key}")) for one in keys.values() for key in one.keys}
+    blocks |= {f"{one.section}.name": {"enum": one.names} for one in keys.values() if one.names}
+    blocks |= {"name": {"type": "string"}, "search": _ref("Search"), "resources": _ref("Resources")}
+    for section, model in (("search", "Search"), ("resources", "Resources")):
+        for key, one in definitions[model]["properties"].items():
+            blocks[f"{section}.{key}"] = _ref(f"{model}/properties/{key}")
+            below = one.get("$ref", "").removeprefix("#/$defs/")
+            inner = definitions.get(below, {}).get("properties", {})
+            blocks |= {f"{section}.{key}.{name}": _ref(f"{below}/properties/{name}") for name in inner}
+    deeper = {r"^search\.(space|baseline|alternatives|plateau)\.": True}
+    block = _mapping(blocks) | {"patternProperties": deeper}
+    return {"type": ["object", "null"], "additionalProperties": block}
+
+
+def _ref(definition: str) -> Schema:
+    return {"$ref": f"#/$defs/{definition}"}
+
+
+def _any(key: str) -> str:
+    """The definition of all that a dotted key can be, whatever the name of its section."""
+    return f"{key}:any"
+
+
+def _mapping(properties: dict[str, Schema]) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _plain(given: Any) -> Any:
+    """A schema of pydantic without its titles; with the words that a model's docstring has for its keys."""
+    if isinstance(given, list):
+        return [_plain(one) for one in given]
+    if not isinstance(given, dict):
+        return given
+    found: dict[str, Any] = {
+        key: {name: _plain(one) for name, one in value.items()} if key in ("properties", "$defs") else _plain(value)
+        for key, value in given.items()
+        if key != "title"
+    }
+    if "description" in found:
+        found["description"] = " ".join(found["description"].split())
+        for key, one in found.get("properties", {}).items():
+            if words := _said(found["description"], key):
+                one.setdefault("description", words)
+    return found
+
+
+def _said(docstring: str, key: str) -> str | None:
+    """The sentence that quotes a key."""
+    sentences = re.split(r"(?<=[.;:]) (?=`|[A-Z])", docstring)
+    return next((one.rstrip(";:") for one in sentences if f"`{key}`" in one), None)
+
+
+def _shared(definitions: dict[str, Schema]) -> dict[str, Schema]:
+    """The definitions, where what several names' sections say of a key stands once."""
+    found: dict[str, Schema] = {}
+    for label, definition in definitions.items():
+        section, _, name = label.partition(":")
+        if not name or name == "any":
+            found[label] = definition
+            continue
+        refs = {}
+        for key, one in definition["properties"].items():
+            if key == "name":
+                refs[key] = one
+                continue
+            known = (at for at in _places(f"{section}.{key}") if found.get(at, one) == one)
+            place = next(known)
+            found[place] = one
+            refs[key] = _ref(place)
+        found[label] = {**definition, "properties": refs}
+    return found
+
+
+def _places(key: str) -> Iterable[str]:
+    yield key
+    yield from (f"{key}.{number}" for number in range(2, 1000))

@@ -1,0 +1,170 @@
+"""Changes of a study file's text, as hands, editors, merges and broken disks make them."""
+
+import re
+from collections.abc import Callable
+from random import Random
+
+Mutation = Callable[[Random, str], str]
+
+ODD = r"""
+null ~ true no 0 -1 1e999 .inf -.inf .nan 0x1F 0o17 1_000 10000000000000000000000000000000 1e-400 12:30:45
+2001-01-01 2001-13-45 '' "" [] {} [[]] [{}] {a:1} word paper papers val/accuracy test/accuracy ../x "\0"
+"\ud800" "a\nb" ä 😀 <<: *x &x !!python/object:os.system !!binary !!set !!omap !!float x !!int "1" !!null !!str
+|- >+ ? - , : # % @ ` ' " [1,2 {a {x:{}} [null] [nan] {low:0,high:1} {choices:[x]} {choices:[]} {low:1,high:0}
+{when:{}} {range:paper} {method.alpha:0.5} [{method.alpha:0.5}] 99999999999999999999 0.1e 1.0e+400 -0 -0.0
+4294967296 1d 90m 1h30m {1:2} {null:1} {"low":0,"high":1} {"choices":["x"]} {"low":1,"high":0} {"a":1}
+{"name":"sup_con"} [0.1,0.2] ["a"] [0] [{"method.alpha":0.5}] {[1]:2} {true:false} eps_sup_info_nce sup_con
+wcl none fair_kl resnet18 mlp adult cifar10 image_folder table
+"""
+VALUES = ODD.split()
+"""What a word or number of a file can become."""
+
+LINES = [
+    "<<: {name: other}",
+    "<<: [{name: other}, {train: {epochs: 1}}]",
+    "x: &a [*a]",
+    "x: &a {b: *a}",
+    "--- \n",
+    "...",
+    "%YAML 1.1",
+    "%TAG ! tag:x,2000:",
+    "\tname: tab",
+    "? [complex, key]\n: value",
+    "? {a: b}\n: value",
+    "!!set {a, b}: c",
+    "name: !!python/name:os.system",
+    "data: !ruby/object:Gem {}",
+    "train: {epochs: &e 3, batch_size: *e}",
+    "profiles: {cpu: {train.epochs: 1}, gpu: 3}",
+    "profiles: [a]",
+    "profiles: {cpu: {a.b.c.d: 1, '': 2, '.': 3, train: 4, train.epochs: 5}}",
+    "profiles: {cpu: {search.space: [], search.space.method.alpha.low.x: 1}}",
+    "final_seeds: [0, 0, -1]",
+    "final_seeds: 3",
+    "origin: {study: x}",
+    "1: 2",
+    "null: 3",
+    "true: 4",
+    "? \n",
+    "'': 5",
+    "a.b: 6",
+    "name:",
+    "  name: deeper",
+    "data: {name: image_folder, path: nowhere}",
+    "data: {name: table, path: nowhere.csv, target: x}",
+    "data: {name: image_folder, path: ., labels: .}",
+    "data: {name: image_folder, path: '', labels: '/'}",
+    "data: {name: table, path: ., target: x}",
+    'data: {name: table, path: "\\0", target: x}',
+    "data: {name: imagenet100, class_file: ., condition_file: x}",
+    "data: {name: corrupted_cifar10, source: folder, rho: 0.97}",
+    "data: {name: celeba, target: x+y+z, sensitive: +}",
+    "data: {name: fairface, target: race, sensitive: race}",
+    "data: {name: utkface, severity: 99, train_samples: 4}",
+    "data: {name: imagenet9, clustering: 3, size: 1}",
+    "data: {name: [biased_digits]}",
+    "data: {name: {a: b}}",
+    "model: {name: null}",
+    "method: {name: 3}",
+    "search: {enqueue: papers}",
+    "search: {enqueue: [papers]}",
+    "search: {alternatives: {method: {x: {}}}}",
+    "search: {alternatives: {method: {x: 3}}}",
+    "search: {alternatives: {train: {x: {name: y}}}}",
+    "search: {space: {method.name: {choices: [sup_con, sup_con, 3, null]}}}",
+    "search: {space: {method.name: {low: 0, high: 1}}}",
+    "search: {space: {method.alpha: {low: 0, high: 1, when: {method.alpha: [0]}}}}",
+    "search: {space: {name: 3, a.b.c: 4, method: 5, .x: 6, x.: 7}}",
+    "search: {space: {data.name: {choices: [biased_digits, adult]}}}",
+    "search: {baseline: {method.name: [x], data.name: {}, a: 1, b.c.d: 2}}",
+    "search: {enqueue: [{method.name: [x]}, 3, {data.name: {}}]}",
+    "search: {metric: []}",
+    "search: {constraints: [x, 'val/accuracy >= 1e999', 'val/accuracy <= .']}",
+    "search: {replicates: [0, 1], sampler: grid, time: 0s, plateau: {trials: 1}}",
+]
+
+
+LETTERS = ["", "x", " ", "\n", ".", "_", "\u00e9", "\u2028", "\x85", "\ufeff", "\x00", "\x1b", "\ud800"]
+
+
+def mutate(random: Random, text: str) -> str:
+    """The text with one change."""
+    return random.choice(MUTATIONS)(random, text)
+
+
+def _line(random: Random, lines: list[str]) -> int:
+    return random.randrange(max(1, len(lines)))
+
+
+def delete_line(random: Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    del lines[_line(random, lines) : _line(random, lines) + 1 + random.randrange(2)]
+    return "".join(lines)
+
+
+def duplicate_line(random: Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    place = _line(random, lines)
+    return "".join([*lines[: place + 1], *lines[place : place + 1], *lines[place + 1 :]])
+
+
+def insert_line(random: Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    place = _line(random, lines)
+    return "".join([*lines[:place], " " * random.choice([0, 0, 2, 4]), random.choice(LINES), "\n", *lines[place:]])
+
+
+def move_line(random: Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    moved = lines.pop(_line(random, lines)) if lines else ""
+    lines.insert(_line(random, lines), moved)
+    return "".join(lines)
+
+
+def indent_line(random: Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    place = _line(random, lines)
+    return "".join([*lines[:place], random.choice(["  ", "\t", " "]), *lines[place:]])
+
+
+def truncate(random: Random, text: str) -> str:
+    return text[: random.randrange(len(text) + 1)]
+
+
+def _tokens(text: str) -> list[tuple[int, int]]:
+    """Where words, numbers and bits of punctuation begin and end, comments left out."""
+    found = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        body = line.split("#")[0]
+        found += [(at + one.start(), at + one.end()) for one in re.finditer(r"[\w./-]+|[{}\[\]:,]", body)]
+        at += len(line)
+    return found or [(0, 0)]
+
+
+def replace_token(random: Random, text: str) -> str:
+    start, end = random.choice(_tokens(text))
+    return text[:start] + random.choice(VALUES) + text[end:]
+
+
+def swap_tokens(random: Random, text: str) -> str:
+    (a, b), (c, d) = sorted(random.choices(_tokens(text), k=2))
+    return text if b > c else text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
+
+
+def change_letter(random: Random, text: str) -> str:
+    start, end = random.choice(_tokens(text))
+    place = random.randrange(start, max(end, start + 1))
+    letter = random.choice(LETTERS)
+    return text[:place] + letter + text[place + random.randrange(2) :]
+
+
+def delete_token(random: Random, text: str) -> str:
+    start, end = random.choice(_tokens(text))
+    return text[:start] + text[end:]
+
+
+MUTATIONS: list[Mutation] = [
+    *(delete_line, duplicate_line, insert_line, move_line, indent_line, truncate),
+    *(replace_token, replace_token, replace_token, swap_tokens, change_letter, delete_token),
+]

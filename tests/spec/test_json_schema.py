@@ -1,0 +1,151 @@
+"""The JSON Schema of study files: it takes what `study plan` takes, and refuses the usual mistakes."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import quickstart
+from jsonschema import Draft202012Validator
+
+from study import cli
+from study.errors import UserError
+from study.spec import json_schema, load_study
+from study.spec.document import read
+from study.spec.find import shipped, shipped_folder
+from study.spec.sections import TRAIN, section_knobs
+
+TEXT = json_schema.text()
+SCHEMA = json.loads(TEXT)
+VALIDATOR = Draft202012Validator(SCHEMA)
+QUICKSTART = read(shipped()["quickstart"]).values
+
+
+def problems(values: Any) -> list[str]:
+    return [f"{'.'.join(map(str, error.absolute_path))}: {error.message}" for error in VALIDATOR.iter_errors(values)]
+
+
+def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """The quickstart with another value in one place."""
+    found = copy.deepcopy(QUICKSTART)
+    at = found
+    for key in path[:-1]:
+        at = at.setdefault(key, {})
+    at[path[-1]] = value
+    return found
+
+
+def test_it_is_a_schema_and_the_shipped_file_is_it() -> None:
+    """After a change of keys: study schema -o search_spaces/study.schema.json"""
+    Draft202012Validator.check_schema(SCHEMA)
+    assert (shipped_folder() / json_schema.FILE).read_text(encoding="utf-8") == TEXT
+
+
+def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
+    cli.app(["schema", "-o", str(tmp_path / "own.json")], standalone_mode=False)
+    assert (tmp_path / "own.json").read_text(encoding="utf-8") == TEXT
+    with pytest.raises(UserError, match=r"nowhere/own\.json: cannot be written"):
+        cli.app(["schema", "-o", str(tmp_path / "nowhere" / "own.json")], standalone_mode=False)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_file_names_it_and_is_valid(name: str) -> None:
+    first = shipped()[name].read_text(encoding="utf-8").splitlines()[0]
+    assert first == f"# yaml-language-server: $schema={json_schema.FILE}"
+    assert problems(read(shipped()[name]).values) == []
+
+
+@pytest.mark.parametrize("name", ["quickstart", "debias_all"])
+def test_a_resolved_file_is_valid(name: str) -> None:
+    assert problems(load_study(name).to_document()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("search", "space", "method.alpha"), "paper"),
+        (("search", "space", "method.alpha"), 0.5),
+        (("search", "space", "method.alpha"), {"range": "paper", "high": 2.0}),
+        (("search", "space", "method.alpha"), {"choices": [0.5], "low": None}),
+        (("search", "space", "method.name"), {"choices": ["a label of my own", "sup_con"]}),
+        (("search", "space", "train.batch_size"), {"low": 32, "high": 64, "when": {"method.name": ["sup_con"]}}),
+        (("search", "enqueue"), "papers"),
+        (("search", "enqueue"), [{"method.alpha": 0.5}]),
+        (("search", "baseline"), None),
+        (("search", "metric"), ["val/accuracy", "val/equalized_odds"]),
+        (("search", "time"), "1h30m"),
+        (("search", "time"), 90),
+        (("search", "plateau"), {"trials": 3}),
+        (("search", "replicates"), [0, 1]),
+        (("resources", "hang"), "15m"),
+        (("train", "clip_norm"), None),
+        (("profiles", "fast"), {"train.epochs": 1, "search.space.method.alpha.low": 0.1, "data": {"name": "adult"}}),
+        (("profiles", "fast"), {"search.early_stopping.grace": 1, "search.space": {}, "method.beta": 1.0}),
+        (("profiles",), None),
+    ],
+)
+def test_what_is_allowed_is(path: tuple[str, ...], value: Any) -> None:
+    assert problems(changed(path, value)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("trian",), {}),
+        (("name",), "a/b"),
+        (("data",), {"rho": 0.5}),
+        (("data", "roh"), 0.1),
+        (("data", "rho"), 1.5),
+        (("data", "name"), "biased_digit"),
+        (("model", "stem"), "cifar"),
+        (("method", "sigma2"), 1),
+        (("method", "regulariser"), "fairkl"),
+        (("train", "epochs"), "ten"),
+        (("train", "epochs"), 0),
+        (("train", "epochs"), 1.5),
+        (("train", "final"), ["forest"]),
+        (("search", "sampler"), "tpee"),
+        (("search", "trails"), 3),
+        (("search", "trials"), 0),
+        (("search", "metric"), "val/acc"),
+        (("search", "metric"), "test/accuracy"),
+        (("search", "time"), "90 minutes"),
+        (("search", "enqueue"), "paper"),
+        (("search", "enqueue"), [{"method.epsilonn": 0.1}]),
+        (("search", "baseline", "method.eps"), 1),
+        (("search", "space", "method.lamda"), {"low": 0, "high": 1}),
+        (("search", "space", "method.alpha"), {"low": 0}),
+        (("search", "space", "method.alpha"), {"low": 0, "high": 1, "choices": [1]}),
+        (("search", "space", "method.alpha"), {"choices": ["large"]}),
+        (("search", "space", "method.alpha"), {"choices": []}),
+        (("search", "space", "method.alpha"), {"low": 0, "hihg": 1}),
+        (("search", "space", "train.epochs"), {"low": 1, "high": 2}),
+        (("search", "space", "train.augmentation"), {"choices": ["flip"]}),
+        (("search", "alternatives"), {"method": {"mine": {"name": "wcl", "beta": 1}}}),
+        (("search", "early_stopping", "grase"), 1),
+        (("resources", "gpu"), -1),
+        (("profiles", "gpu", "resources.gpus"), 1),
+        (("profiles", "gpu", "train.epoch"), 1),
+    ],
+)
+def test_usual_mistakes_are_refused(path: tuple[str, ...], value: Any) -> None:
+    assert problems(changed(path, value)) != []
+
+
+def test_every_key_says_what_it_may_be_and_most_what_they_are_about() -> None:
+    train = SCHEMA["$defs"]["train"]["properties"]
+    assert train.keys() == TRAIN.keys()
+    assert all("description" in one for one in train.values())
+    assert train["batch_size"]["description"] == "samples per step, the last partial batch kept"
+    assert train["momentum"].items() >= {"minimum": 0.0, "exclusiveMaximum": 1.0, "default": 0.9}.items()
+    alpha = SCHEMA["$defs"]["method.alpha"]
+    assert alpha["description"] == "of the contrastive (or classification) term"
+
+
+def test_a_section_has_all_keys_that_its_names_can_have() -> None:
+    """Also those that only come with another key's value."""
+    method = SCHEMA["$defs"]["method:eps_sup_info_nce"]["properties"]
+    assert method.keys() >= section_knobs("method", dict(quickstart().base["method"])).keys()
+    assert {"ce_weight", "adversary_weight", "known_bias", "bias_field"} <= method.keys()
+    assert {"head_hidden", "stem"} <= SCHEMA["$defs"]["model:resnet18"]["properties"].keys()
