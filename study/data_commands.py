@@ -94,8 +94,11 @@ def text(document: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def download_bars() -> Iterator[Progress]:
-    """What `prepare` tells of its downloads, shown as bars on standard error."""
+def download_bars(quiet: bool = False) -> Iterator[Progress]:
+    """What `prepare` tells of its downloads, shown as bars on standard error, or not at all."""
+    if quiet:
+        yield silent
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
         tasks: dict[str, TaskID] = {}

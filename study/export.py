@@ -1,40 +1,61 @@
 """The best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from study import ranking
+from study import choice, ranking
+from study.choice import Choice, choose
 from study.errors import UserError
 from study.home import StudyFolder
 from study.ranking import Candidate
 from study.record import StudyRecord
 from study.spec import StudySpec
+from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import Search
 from study.tracking.progress import Progress
 
-FORMAT = 1
-"""Version of an exported file."""
+
+@dataclass(frozen=True)
+class Exported:
+    """A file that was written, and the configuration in it."""
+
+    path: Path
+    one: Candidate
+
+    @property
+    def rests_on_one_seed(self) -> bool:
+        """Whether its values are those of one trial."""
+        return len(choice.trials_of(self.one)) == 1
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values: the file, the trial, and mean, sd and n of its metrics."""
+        trials = choice.trials_of(self.one)
+        metrics = {name: value.to_document() for name, value in ranking.spreads(trials).items()}
+        return {"file": str(self.path), "trial": self.one.trial.number, "metrics": metrics}
 
 
-def export(folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path, top: int = 1) -> list[Path]:
-    """Write the best configuration, or the `top` best as OUT-1, OUT-2 ...
+def export(
+    folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path, wanted: Choice | None = None
+) -> list[Exported]:
+    """Write the best configuration, or those that are wanted: of several, or of a front, as OUT-1, OUT-2 ...
 
     Returns:
         The files, the best first.
 
     Raises:
-        UserError: no trial is complete, or fewer than `top` are, or a file cannot be written.
+        UserError: nothing is as wanted, see `study.choice.choose`, or a file cannot be written.
     """
-    everyone = ranking.ranked(record, spec)
-    if len(everyone) < top:
-        raise UserError(f"{spec.name}: {len(everyone)} complete trials, --top {top} asked for")
+    wanted = wanted or Choice()
+    chosen = choose(spec, record, wanted)
     if not out.name or out.is_dir():
         raise UserError(f"{out}: cannot be written: it is a folder, a file's path is needed")
-    paths = [out] if top == 1 else [out.with_stem(f"{out.stem}-{place}") for place in range(1, top + 1)]
-    for path, one in zip(paths, everyone, strict=False):
-        text = HEADER.format(study=spec.name, path=path.name) + exported(folder, spec, record, one).to_yaml()
+    several = (wanted.top or 1) > 1 or wanted.pareto
+    paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(chosen) + 1)]
+    for path, one in zip(paths, chosen, strict=True):
+        study = exported(folder, spec, record, one, wanted)
+        text = HEADER.format(study=spec.name, path=path.name) + study.to_yaml()
         part = path.with_name(f".{path.name}.part")
         try:
             part.write_text(text, encoding="utf-8")
@@ -43,7 +64,7 @@ def export(folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path,
             with suppress(OSError):
                 part.unlink()
             raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-    return paths
+    return [Exported(path, one) for path, one in zip(paths, chosen, strict=True)]
 
 
 HEADER = """\
@@ -52,11 +73,12 @@ HEADER = """\
 """
 
 
-def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Candidate) -> StudySpec:
+def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Candidate, wanted: Choice) -> StudySpec:
     """A configuration as a study file of one trial."""
     began = one.trial.started or 0.0
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
-    rule = "mean over the confirm seeds" if ranking.is_confirmed(record, spec) else "one seed"
+    seeds = len(choice.trials_of(one))
+    rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if one.repeats else 'searched'} seeds"
     origin: dict[str, Any] = {
         "format": FORMAT,
         "study": spec.name,
@@ -65,12 +87,14 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
         "trial": one.trial.number,
         "mlflow_run": Progress.load(folder.tracking_file, folder.tracking_uri).runs.get(str(one.trial.number)),
         "trials": len(list(record.by_stage("baseline", "search"))),
-        "chosen_by": f"{spec.metric}, {rule}",
+        "chosen_by": f"{wanted.words(spec)}; {rule}",
         "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},
         "confirmed": _confirmed(one),
-        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec")},
+        "test_readings": record.test_readings,
+        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
     base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
+    origin["digest"] = configuration_digest(base)
     search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 

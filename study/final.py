@@ -25,8 +25,11 @@ def parse_seeds(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None) -> StudySpec:
+def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False) -> StudySpec:
     """The final training of a file's configuration: one trial per seed at full budget, the test split read for each.
+
+    Args:
+        with_val: train on the validation split, too.
 
     Raises:
         UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
@@ -38,7 +41,11 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None) 
     name = name or f"{str(origin)[:94]}-final"
     check_name(name)
     search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
-    return replace(spec, name=name, search=search, final_seeds=tuple(seeds))
+    base, origin = {**spec.base, "train": {**spec.base["train"], "with_val": with_val}}, spec.origin
+    if with_val and origin is not None:  # it is another configuration than the one that was exported
+        kept = {key: value for key, value in origin.items() if key != "digest"}
+        origin = {**kept, "changed": [*origin.get("changed", []), "--data train+val"]}
+    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin)
 
 
 def extend(home: Home, spec: StudySpec) -> StudyFolder:

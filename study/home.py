@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from study import home_format
 from study.errors import UserError, nearest
 from study.ledger import Ledger
 from study.spec import StudySpec, load_resolved
@@ -61,6 +62,15 @@ class StudyFolder:
         """Weights that a confirm or final trial ended with, or that it had after an epoch of `train.keep_epochs`."""
         behind = "" if epoch is None else f"-epoch-{epoch:05d}"
         return self.path / "models" / f"trial-{trial:05d}{behind}.safetensors"
+
+    def description_file(self, trial: int) -> Path:
+        """What rebuilds the networks of a final trial's weights."""
+        return self.model_file(trial).with_suffix(".json")
+
+    @property
+    def card_file(self) -> Path:
+        """The model card of a final training."""
+        return self.path / "model_card.md"
 
     @property
     def checkpoints(self) -> Path:
@@ -123,9 +133,14 @@ class Home:
         return self.path / "artifacts"
 
     def studies(self) -> list[StudyFolder]:
-        """Every study of this home, the newest last."""
+        """Every study of this home, the newest last.
+
+        Raises:
+            UserError: a newer version of this package made the home.
+        """
         if not self.path.is_dir():
             return []
+        home_format.check(self.path)
         found = (StudyFolder(path) for path in self.path.iterdir() if not path.name.startswith("."))  # drafts do
         folders = [folder for folder in found if folder.ledger_file.is_file() and folder.spec_file.is_file()]
         return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
@@ -134,7 +149,7 @@ class Home:
         """The folder of an existing study.
 
         Raises:
-            UserError: there is none; says which there are.
+            UserError: there is none; says which there are. Or a newer version made the home.
         """
         check_name(name)
         names = [folder.name for folder in self.studies()]
@@ -147,8 +162,10 @@ class Home:
         """Refuse a name that is taken.
 
         Raises:
-            UserError: says how to go on with that study, or to run another one beside it.
+            UserError: says how to go on with that study, or to run another one beside it; or a newer version of this
+                package made the home.
         """
+        home_format.check(self.path)
         if (self.path / name).exists():
             raise UserError(
                 f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
@@ -165,6 +182,7 @@ class Home:
         folder = StudyFolder(self.path / spec.name)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            home_format.write(self.path)
             draft = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=self.path))
             try:
                 StudyFolder(draft).write_spec(spec)

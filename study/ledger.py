@@ -8,15 +8,18 @@ Events, each with `time` in seconds since the epoch:
 | event | fields |
 |---|---|
 | created | id: the study exists |
-| opened | versions, machine, data fingerprint: a driver took the study up |
+| opened | versions, machine, data fingerprint, owner: a driver took the study up; whose study it is |
+| learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
 | trial | trial, stage, params, seed, repeats: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
 | ended | trial, state, kind, reason: kind of failure where it failed |
 | tested | trial, metrics: the test split was read |
+| evaluated | trial, split, by: a trained model was evaluated after the study |
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
+| confirming | top, seeds: how many of the best run again from now on, on how many fresh seeds |
 | closed | state, enough: the driver let go of the study; which limit ended the search |
 """
 

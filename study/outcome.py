@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from study import summary
+from study import ranking, summary
 from study.home import StudyFolder
 from study.record import StudyRecord
 from study.spec import StudySpec
@@ -33,10 +33,10 @@ def farewell(outcome: Outcome) -> list[str]:
     if record.state == "complete":
         found += ["", f"report     {folder.report / 'report.html'}"]
         if spec.final_seeds is not None:
-            found.append(f"models     {folder.model_file(0).parent}")
+            found += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
         if folder.best_file.exists():
             found.append(f"best       {folder.best_file}")
-        found += ["MLflow UI  study ui", "", *_next(folder, spec)]
+        found += ["MLflow UI  study ui", "", *_next(outcome)]
     else:
         found += _first_failure(outcome)
         found.append(f"go on with it: study resume {spec.name}")
@@ -59,10 +59,11 @@ def _first_failure(outcome: Outcome) -> list[str]:
     return [*found, f"tracebacks: {file.parent}"] if file.parent.exists() else found
 
 
-def _next(folder: StudyFolder, spec: StudySpec) -> list[str]:
+def _next(outcome: Outcome) -> list[str]:
+    folder, spec = outcome.folder, outcome.spec
     if spec.final_seeds is not None:
         return [f"next: study status {spec.name} --json"]
-    fresh = spec.confirm_seeds.stop  # none that made the choice
+    fresh = ranking.confirm_seeds(outcome.record, spec).stop  # none that made the choice
     seeds = ",".join(str(seed) for seed in range(fresh, fresh + 3))
     return [f"next: study train {_short(folder.best_file)} --seeds {seeds}"]
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from study.spec import StudySpec, rungs
+from study.spec.schema import Confirm
 
 
 def plan(spec: StudySpec) -> dict[str, Any]:
@@ -14,7 +15,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
-    confirm = confirm_trials(spec, spec.trials)
+    confirm = confirm_trials(spec, search.confirm, spec.trials)
     return {
         "name": spec.name,
         "hash": spec.hash,
@@ -48,9 +49,9 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def confirm_trials(spec: StudySpec, configurations: int) -> int:
+def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
     """How many trials confirm the best of so many configurations, and the baseline."""
-    confirm, baseline = spec.search.confirm, int(spec.search.baseline is not None)
+    baseline = int(spec.search.baseline is not None)
     return (min(confirm.top, configurations - baseline) + baseline) * confirm.seeds if confirm.top else 0
 
 

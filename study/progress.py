@@ -31,7 +31,8 @@ class ProgressView:
     """Shows a study's progress on a console until the block is left.
 
     Args:
-        console: a terminal gets a live table, anything else plain lines.
+        console: a terminal gets a live table, without colours where `NO_COLOR` is set; anything else, and a terminal
+            that cannot move its cursor, plain lines.
         quiet: show nothing.
     """
 
@@ -44,7 +45,7 @@ class ProgressView:
             yield
             return
         progress = Progress(spec, record)
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(get_renderable=progress.table, console=self._console, refresh_per_second=4)
             with live:
                 yield
@@ -137,7 +138,11 @@ class Progress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        return self._configurations() * len(spec.seeds) + confirm_trials(spec, self._configurations())
+        return self._configurations() * len(spec.seeds) + self._confirming()
+
+    def _confirming(self) -> int:
+        wanted = ranking.confirm(self._record, self._spec)
+        return confirm_trials(self._spec, wanted, self._configurations())
 
     def _configurations(self) -> int:
         return self._record.limit(self._spec.trials)
@@ -153,7 +158,7 @@ class Progress:
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
         tries = self._configurations() * len(spec.seeds)
-        return tries * mean + confirm_trials(spec, self._configurations()) * spec.epochs
+        return tries * mean + self._confirming() * spec.epochs
 
 
 def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:

@@ -1,5 +1,7 @@
-"""What a result was computed with: code, libraries, machine."""
+"""What a result was computed with, code, libraries, machine, and for whom."""
 
+import getpass
+import os
 import platform
 import subprocess
 from functools import cache
@@ -27,22 +29,40 @@ def provenance() -> dict[str, Any]:
     }
 
 
+def version_line() -> str:
+    """Version of this package and, where it is a checkout, its commit: `0.1.0 (commit 0123456789ab, changed since)`."""
+    git = _git(Path(__file__).parent)
+    changed = ", changed since" if git.get("dirty") else ""
+    return f"{__version__} (commit {git['commit'][:12]}{changed})" if git else __version__
+
+
+def owner() -> str:
+    """Whose study one that begins now is: `STUDY_OWNER`, else the login name, else the user's number."""
+    if given := os.environ.get("STUDY_OWNER", "").strip():
+        return given
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user without a name: one or the other, by Python's version
+        return f"uid {os.getuid()}"
+
+
 def _gpus() -> dict[str, Any]:
     """Names of the machine's GPUs, nothing where there is none; asked of the driver, since CUDA would take memory."""
-    names = _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+    names = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
     return {"gpus": names.splitlines()} if names else {}
 
 
 def _git(folder: Path) -> dict[str, Any]:
     """The commit of the checkout that holds the package; nothing for an installed one."""
-    commit = _output("git", "-C", str(folder), "rev-parse", "HEAD")
-    tracked = _output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
+    commit = output("git", "-C", str(folder), "rev-parse", "HEAD")
+    tracked = output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
     if not commit or not tracked:
         return {}
-    return {"commit": commit, "dirty": bool(_output("git", "-C", str(folder), "status", "--porcelain"))}
+    return {"commit": commit, "dirty": bool(output("git", "-C", str(folder), "status", "--porcelain"))}
 
 
-def _output(*command: str) -> str | None:
+def output(*command: str) -> str | None:
+    """What a command prints, None if it fails or takes more than 10 s."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

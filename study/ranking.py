@@ -15,9 +15,10 @@ from functools import wraps
 from typing import Any
 
 from study import objective
-from study.objective import Score
+from study.objective import Objective, Score
 from study.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
+from study.spec.schema import Confirm
 
 
 @dataclass(frozen=True)
@@ -133,17 +134,17 @@ def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     return [everyone[place] for place in objective.front([one.score for one in everyone])]
 
 
-def mean_score(spec: StudySpec, trials: Sequence[TrialRecord]) -> Score | None:
+def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
     """The score of the means over trials of each metric at the last epoch, None if a trial lacks one."""
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
-        return spec.objective.score(trials[0].reports[-1])
+        return goal.score(trials[0].reports[-1])
     means: dict[str, float | None] = {}
-    for name in spec.objective.needed:
+    for name in goal.needed:
         values = [value for trial in trials if (value := trial.last(name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
-    return spec.objective.score(means)
+    return goal.score(means)
 
 
 def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
@@ -156,13 +157,27 @@ def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
     return next((_candidate(trial, record, spec) for trial in record.by_stage("baseline")), None)
 
 
+def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
+    """What the study file says of confirm trials, or what was asked for later."""
+    if record.confirming is None:
+        return spec.search.confirm
+    top, seeds = record.confirming
+    return Confirm(top=top, seeds=seeds)
+
+
+def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
+    """Training seeds of the confirm trials: none that the search saw."""
+    wanted, first = confirm(record, spec), max(spec.seeds) + 1
+    return range(first, first + (wanted.seeds if wanted.top else 0))
+
+
 def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
     """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best."""
-    confirm = spec.search.confirm
-    if confirm.top == 0:
+    wanted = confirm(record, spec).top
+    if wanted == 0:
         return []
     reference = baseline(record, spec)
-    best = searched(record, spec)[: confirm.top] if top else []
+    best = searched(record, spec)[:wanted] if top else []
     return [one.trial for one in ([reference] if reference else []) + best]
 
 
@@ -170,7 +185,8 @@ def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
     """Whether every configuration to confirm has run on all its seeds: before that, their means do not compare."""
     chosen = to_confirm(record, spec)
     ended = [trial.repeats for trial in record.by_stage("confirm") if trial.state in ENDED]
-    return bool(chosen) and all(ended.count(trial.number) >= spec.search.confirm.seeds for trial in chosen)
+    seeds = confirm(record, spec).seeds
+    return bool(chosen) and all(ended.count(trial.number) >= seeds for trial in chosen)
 
 
 def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
@@ -178,12 +194,12 @@ def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
         return None
     seeds = [trial, *record.repeats_of(trial.number, "replicate")]
     wanted = 1 if trial.stage == "final" else len(spec.seeds)
-    score = mean_score(spec, seeds)
+    score = mean_score(spec.objective, seeds)
     if score is None or len(seeds) < wanted or any(one.state != "complete" for one in seeds):
         return None
     repeats = [one for one in record.repeats_of(trial.number) if one.state == "complete"]
     confirmed = spread(one.last(spec.metric) for one in repeats)
-    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec, repeats))
+    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec.objective, repeats))
 
 
 def _sorted(found: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:

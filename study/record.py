@@ -7,14 +7,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from study import ledger
+from study import __version__, ledger
 from study.epochs import Epoch
+from study.errors import UserError
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
 Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
+
+EVENTS = frozenset(
+    {
+        "created",
+        "opened",
+        "extended",
+        "confirming",
+        "learned",
+        "evaluated",
+        "trial",
+        "started",
+        "report",
+        "lost",
+        "ended",
+        "tested",
+        "untested",
+        "closed",
+    }
+)
+"""Events that a record is folded from: all that this version writes."""
+
+
+class Newer(UserError):
+    """A ledger has an event that this version does not know."""
 
 
 @dataclass
@@ -84,6 +109,10 @@ class StudyRecord:
         story: (event, trial, epoch) of every trial decided on, report and end in the order of their coming, which
             early stopping and Optuna depend on.
         extended: the number of configurations that the search was extended to, None if it was not.
+        confirming: `top` and `seeds` of the confirm trials that were asked for later, None: those of the study file.
+        lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
+        learned_from: name of that study, how many of its configurations are among these and how many are not.
+        evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
         busy: seconds that trials ran, all together.
@@ -96,6 +125,10 @@ class StudyRecord:
     state: str = "new"
     story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
     extended: int | None = None
+    confirming: tuple[int, int] | None = None
+    lessons: list[dict[str, Any]] | None = None
+    learned_from: tuple[str, int, int] | None = None
+    evaluations: int = 0
     enough: str | None = None
     worked: float = 0.0
     busy: float = 0.0
@@ -108,9 +141,15 @@ class StudyRecord:
         """Read a ledger.
 
         A study whose driver died without a word reads as interrupted, and so do its running trials.
+
+        Raises:
+            UserError: it is damaged, or a newer version of this package wrote it.
         """
-        with _uncollected():
-            record = cls.fold(ledger.Tail(path).new())
+        try:
+            with _uncollected():
+                record = cls.fold(ledger.Tail(path).new())
+        except Newer as error:
+            raise UserError(f"{path}: {error}") from None
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
         return record
@@ -123,11 +162,25 @@ class StudyRecord:
         return record
 
     def apply(self, event: ledger.Event) -> None:
-        """Take one event in."""
+        """Take one event in.
+
+        Raises:
+            Newer: it is none that this version knows.
+        """
+        if event["event"] not in EVENTS:
+            wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
+            raise Newer(
+                f"has an event {event['event']!r}, which study {__version__} does not know. Use what wrote it: {wrote}"
+            )
         if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
             self.worked += max(0.0, event["time"] - self._last)
             self._last = event["time"]
         getattr(self, f"_{event['event']}")(event)
+
+    @property
+    def owner(self) -> str | None:
+        """Whose study it is, of whoever goes on with it; None where no driver said so, as before there were owners."""
+        return next((session["owner"] for session in self.sessions if "owner" in session), None)
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
@@ -146,6 +199,15 @@ class StudyRecord:
         states = [trial.state for trial in list(self.trials.values())]
         return {state: states.count(state) for state in STATES}
 
+    @property
+    def test_readings(self) -> int:
+        """How often the test split was read with a model: at its end, in each epoch where `train.report_test` asks for
+        it, and by evaluations afterwards."""
+        trials = list(self.trials.values())
+        at_end = sum(bool(trial.tested) for trial in trials)
+        epochs = (trial.epochs for trial in trials if trial.reports and _tests(trial.reports[0]))
+        return at_end + sum(epochs) + self.evaluations
+
     def _created(self, event: ledger.Event) -> None:
         self.id = event["id"]
 
@@ -154,7 +216,17 @@ class StudyRecord:
         self.state, self._last = "running", event["time"]
 
     def _extended(self, event: ledger.Event) -> None:
-        self.extended, self.enough = event["trials"], None
+        self.extended, self.enough, self.state = event["trials"], None, "interrupted"
+
+    def _confirming(self, event: ledger.Event) -> None:
+        self.confirming, self.state = (event["top"], event["seeds"]), "interrupted"
+
+    def _learned(self, event: ledger.Event) -> None:
+        self.lessons = event["trials"]
+        self.learned_from = event["source"], len(event["trials"]), event["left_out"]
+
+    def _evaluated(self, event: ledger.Event) -> None:
+        self.evaluations += event["split"] == "test"
 
     def _trial(self, event: ledger.Event) -> None:
         self.trials[event["trial"]] = TrialRecord(
@@ -215,3 +287,7 @@ def _uncollected() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+def _tests(epoch: Epoch) -> bool:
+    return any(name.startswith("test/") for name in epoch)

@@ -1,13 +1,12 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from study import data, final, ranking
+from study import data, final, further, ranking, warm_start
 from study.address import check_cluster
 from study.data import Dataset
 from study.errors import UserError
@@ -19,6 +18,9 @@ from study.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.ray_session import check_machine
 from study.tracking import Tracker, refresh
+from study.tracking.registry import register
+from study.trained.write import chosen
+from study.trained.write import write as write_models
 
 
 class View(Protocol):
@@ -39,6 +41,8 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     """
     home.check_new(spec.name)
     _check_place(spec, address)
+    if spec.search.from_ is not None:
+        warm_start.lessons(home, spec)
     datasets = data.load_all(spec.data_sections)
     return _run(home, home.create(spec), datasets, view, address)
 
@@ -90,7 +94,7 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
         _check_place(spec, address)
-        record = _extend(folder, spec, trials)
+        record = further.search(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
@@ -100,42 +104,37 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
     ledger = Ledger(folder.ledger_file)
     try:
         tracker.start()
-        untracked = tracker.finish() or tracker.attach(_outputs(folder, spec, record))
+        untracked = (
+            tracker.finish() or tracker.attach(_outputs(folder, spec, record)) or _register(home, folder, spec, record)
+        )
     finally:
         ledger.close()
     return Outcome(folder, spec, record, untracked)
 
 
-def _extend(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
-    """Let the search of a study try so many more configurations."""
-    if not re.fullmatch(r"\+[1-9]\d{0,6}", trials):
-        raise UserError(f"--trials {trials}: a number of further trials is needed, as in --trials +50")
-    if spec.final_seeds is not None:
-        raise UserError(f"{spec.name}: a final training has no search; further seeds: study train FILE --seeds ...")
-    if spec.search.sampler == "grid" or not spec.search.space:
-        raise UserError(
-            f"{spec.name}: a {'grid' if spec.search.space else 'single configuration'} has no further trials"
-        )
-    ledger = Ledger(folder.ledger_file)
-    try:
-        record = StudyRecord.fold(read(folder.ledger_file))
-        tried = len(list(record.by_stage("baseline", "search")))
-        planned = record.limit(spec.trials) if record.enough in (None, "trials") else tried
-        record.apply(ledger.append("extended", trials=planned + int(trials)))
-        return record
-    finally:
-        ledger.close()
+def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> Outcome:
+    """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
+
+    Raises:
+        UserError: see `resume`; or nothing would be run, see `study.further.confirm`.
+    """
+    folder = home.find(name)
+    spec = folder.spec()
+    _check_place(spec, address)
+    datasets = data.load_all(spec.data_sections)
+    further.confirm(folder, spec, top, seeds)
+    return _run(home, folder, datasets, view, address)
 
 
-def train(
-    home: Home, spec: StudySpec, seeds: Sequence[int], name: str | None, view: View, address: str | None = None
-) -> Outcome:
+def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
     """Train a configuration on several seeds; seeds that were trained before are kept.
+
+    Args:
+        spec: a final training, see `study.final.final_study`.
 
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
-    spec = final.final_study(spec, seeds, name)
     _check_place(spec, address)
     datasets = data.load_all(spec.data_sections)
     return _run(home, final.extend(home, spec), datasets, view, address)
@@ -169,34 +168,51 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
     spec, ledger = folder.spec(), Ledger(folder.ledger_file)
     try:
         record = StudyRecord.fold(read(folder.ledger_file))
+        warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start()
         try:
             with suppress(KeyboardInterrupt), view(spec, record):
                 drive(folder, spec, datasets, ledger, record, address)
-            files = _outputs(folder, spec, record) if record.state == "complete" else {}
+            files = _outputs(folder, spec, record, datasets) if record.state == "complete" else {}
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()
             untracked = tracker.finish()
         if files:
-            untracked = untracked or tracker.attach(files)
+            untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
     finally:
         ledger.close()
     return Outcome(folder, spec, record, untracked)
 
 
-def _outputs(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[Path, str | None]:
-    """Write the report and best.yaml. Gives the files and the artifact folder that each belongs to."""
+def _outputs(
+    folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: Mapping[str, Dataset] | None = None
+) -> dict[Path, str | None]:
+    """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
+    folder that each belongs to.
+
+    Args:
+        datasets: of the study; None: what tells of them was written before.
+    """
     from study.analysis.report import write_report
 
     if spec.final_seeds is None and ranking.best(record, spec):
         export(folder, spec, record, folder.best_file)
+    if spec.final_seeds is not None and datasets is not None:
+        write_models(folder, spec, record, datasets)
     write_report(spec, record, folder.report)
-    best: dict[Path, str | None] = {folder.best_file: None} if folder.best_file.exists() else {}
-    if spec.final_seeds is not None:
-        best = {folder.model_file(trial.number): "models" for trial in record.by_stage("final")}
-    return {**best, **_report_files(folder)}
+    made: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    for trial in record.by_stage("final"):
+        made |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
+    return {**{file: place for file, place in made.items() if file.exists()}, **_report_files(folder)}
+
+
+def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
+    """Have MLflow register the model of a final training. Says what went wrong, if anything did."""
+    if spec.final_seeds is None or not (model := chosen(folder, spec, record)):
+        return None
+    return register(home, folder, spec.name, model)
 
 
 def _report_files(folder: StudyFolder) -> dict[Path, str | None]:

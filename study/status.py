@@ -16,20 +16,21 @@ def document(folder: StudyFolder) -> dict[str, Any]:
 
 
 def overview(home: Home) -> list[dict[str, Any]]:
-    """One row per study, the oldest first: name, state, trials by state, metric and best value, when it began."""
+    """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, when it began."""
     rows: list[dict[str, Any]] = []
     for folder in home.studies():
         try:
             spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
         except UserError as error:
-            rows.append({"name": folder.name, "state": "unreadable", "trials": {}, "metric": None, "best": None})
-            rows[-1] |= {"began": None, "reason": str(error)}
+            unknown = dict.fromkeys(("owner", "metric", "best", "began"))
+            rows.append({"name": folder.name, "state": "unreadable", "trials": {}, **unknown, "reason": str(error)})
             continue
         best = ranking.best(record, spec)
         rows.append(
             {
                 "name": spec.name,
                 "state": record.state,
+                "owner": record.owner,
                 "trials": {state: count for state, count in record.counts().items() if count},
                 "metric": spec.metric,
                 "best": best.value if best else None,
@@ -43,10 +44,10 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     """The same for people."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
-    lines = [f"{'study':<28} {'state':<12} {'best':<28} {'began':<17} trials"]
+    lines = [f"{'study':<28} {'state':<12} {'owner':<12} {'best':<28} {'began':<17} trials"]
     for row in rows:
         best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
         began = datetime.fromtimestamp(row["began"]).strftime("%Y-%m-%d %H:%M") if row["began"] else "-"
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
-        lines.append(f"{row['name']:<28} {row['state']:<12} {best:<28} {began:<17} {trials}")
+        lines.append(f"{row['name']:<28} {row['state']:<12} {row['owner'] or '-':<12} {best:<28} {began:<17} {trials}")
     return "\n".join(lines)

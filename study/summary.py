@@ -15,12 +15,14 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     document: dict[str, Any] = {
         "name": spec.name,
         "state": record.state,
+        "owner": record.owner,
         "metric": spec.metric,
         "metrics": list(spec.objective.metrics),
         "constraints": spec.search.constraints,
         "trials": record.counts(),
         "epochs": sum(trial.epochs for trial in record.trials.values()),
         "lost": sum(trial.attempt for trial in record.trials.values()),
+        "test_readings": record.test_readings,
         "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
     }
     if spec.final_seeds is not None:
@@ -29,8 +31,15 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "baseline": _candidate(spec, reference) if reference else None,
         "best": _candidate(spec, best) if best else None,
         "search_ended_by": record.enough,
+        "learned_from": _learned(record),
         **({"front": [_front(spec, one) for one in ranking.front(record, spec)]} if several else {}),
     }
+
+
+def _learned(record: StudyRecord) -> dict[str, Any] | None:
+    if record.learned_from is None:
+        return None
+    return dict(zip(("study", "configurations", "left_out"), record.learned_from, strict=True))
 
 
 def _front(spec: StudySpec, one: Candidate) -> dict[str, Any]:
@@ -71,13 +80,17 @@ def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
     document = summary(spec, record)
     counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
-    found = [f"study {spec.name}: {record.state} ({counts or 'no trial yet'})"]
+    whose = f", of {record.owner}" if record.owner else ""
+    found = [f"study {spec.name}{whose}: {record.state} ({counts or 'no trial yet'})"]
     if spec.final_seeds is not None:
         return found + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return found
     found += _rows(rows, _shown(spec))
+    if record.learned_from:
+        source, count, left_out = record.learned_from
+        found.append(f"the search knew {count} configurations of {source} from the start; {left_out} were left out")
     best = document["best"]
     if missed := spec.search.constraints and best["violation"]:
         found.append(f"no configuration keeps {', '.join(spec.search.constraints)}; the best misses by {missed:.4g}")

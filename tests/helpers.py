@@ -31,7 +31,7 @@ def reread(spec: StudySpec) -> StudySpec:
 class Told:
     """A trial as a test tells it: one value of the metric per reported epoch.
 
-    `state` waiting: decided on; running: started; any other: ended so.
+    `further` metrics are the same at each epoch. `state` waiting: decided on; running: started; any other: ended so.
     """
 
     stage: str
@@ -42,6 +42,7 @@ class Told:
     repeats: int | None = None
     tested: dict[str, float] = field(default_factory=dict)
     metric: str = "val/accuracy"
+    further: dict[str, float] = field(default_factory=dict)
 
 
 def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -54,7 +55,10 @@ def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         yield "started", {"trial": number, "node": "here"}
         for epoch, value in enumerate(one.values, start=1):
-            yield "report", {"trial": number, "epoch": epoch, "metrics": {one.metric: value, "train/loss": 1.0}}
+            yield (
+                "report",
+                {"trial": number, "epoch": epoch, "metrics": {one.metric: value, "train/loss": 1.0, **one.further}},
+            )
         if one.state != "running":
             yield "ended", {"trial": number, "state": one.state}
         if one.tested:

@@ -1,4 +1,5 @@
-"""A real PostgreSQL and a real MLflow server, on loopback, that can be stopped, slowed down and started again."""
+"""A real PostgreSQL and a real MLflow server, on loopback, that can be stopped, slowed down and started again;
+and a server that answers what it is told to."""
 
 import glob
 import os
@@ -9,10 +10,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 ADMIN, PASSWORD = "admin", "a password for tests"
@@ -140,3 +144,31 @@ class MlflowServer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+
+@contextmanager
+def answering(status: int, delay: float = 0.0) -> Iterator[str]:
+    """The address of a server that answers everything with one status, after a while."""
+    over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            over.wait(delay)
+            self.send_response(status)
+            self.end_headers()
+
+        do_POST = do_GET  # noqa: N815 (likewise)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://user:secret@127.0.0.1:{server.server_port}"
+    finally:
+        over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

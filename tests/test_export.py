@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
+from study.choice import Choice
 from study.errors import UserError
 from study.export import export
 from study.home import Home, StudyFolder
@@ -45,7 +46,7 @@ def told(folder: StudyFolder, *trials: Told) -> dict[str, Any]:
 
 def test_the_file_is_a_study_file_whose_configuration_is_the_trials(folder: StudyFolder, tmp_path: Path) -> None:
     out = tmp_path / "best.yaml"
-    assert export(**told(folder, *TRIALS), out=out) == [out]
+    assert [one.path for one in export(**told(folder, *TRIALS), out=out)] == [out]
     best = load_study(str(out))
     assert best.trial_config({}) == SPEC.trial_config(PARAMS[2], seed=5)
     assert best.name == "quickstart-best"
@@ -83,7 +84,7 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert (origin["study"], origin["study_hash"], origin["trial"]) == ("quickstart", SPEC.hash, 2)
     assert origin["study_id"] == given["record"].id
     assert origin["trials"] == 3
-    assert origin["chosen_by"] == "val/accuracy, mean over the confirm seeds"
+    assert origin["chosen_by"] == "val/accuracy; mean over 2 fresh seeds"
     assert origin["metrics"] == {"val/accuracy": 0.9}
     assert origin["confirmed"]["seeds"] == [6, 7]
     assert origin["confirmed"]["val/accuracy"]["mean"] == pytest.approx(0.7)
@@ -96,12 +97,12 @@ def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> No
     export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
     origin = load_study(str(tmp_path / "best.yaml")).origin
     assert origin is not None
-    assert (origin["chosen_by"], origin["confirmed"]) == ("val/accuracy, one seed", {})
+    assert (origin["chosen_by"], origin["confirmed"]) == ("val/accuracy; one seed", {})
 
 
 def test_the_top_ones_come_in_order(folder: StudyFolder, tmp_path: Path) -> None:
     given = told(folder, *TRIALS)
-    paths = export(**given, out=tmp_path / "top.yaml", top=3)
+    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", wanted=Choice(top=3))]
     assert [path.name for path in paths] == ["top-1.yaml", "top-2.yaml", "top-3.yaml"]
     order = [one.trial.params for one in ranked(given["record"], SPEC)]
     assert [load_study(str(path)).trial_config({}) for path in paths] == [
@@ -116,7 +117,7 @@ def test_fewer_complete_trials_than_asked_for(
 ) -> None:
     complete = sum(one.state == "complete" for one in trials)
     with pytest.raises(UserError, match=rf"quickstart: {complete} complete trials, --top {top} asked for"):
-        export(**told(folder, *trials), out=tmp_path / "best.yaml", top=top)
+        export(**told(folder, *trials), out=tmp_path / "best.yaml", wanted=Choice(top=top))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
@@ -130,7 +131,7 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
         (tmp_path / name).mkdir()
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=tmp_path / out, top=top)
+        export(**told(folder, *TRIALS), out=tmp_path / out, wanted=Choice(top=top))
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -141,7 +142,7 @@ def test_a_path_without_a_name_is_no_file(
 ) -> None:
     monkeypatch.chdir(folder.path)
     with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=Path(out), top=top)
+        export(**told(folder, *TRIALS), out=Path(out), wanted=Choice(top=top))
 
 
 def test_an_older_file_is_replaced(folder: StudyFolder, tmp_path: Path) -> None:

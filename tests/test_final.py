@@ -45,6 +45,16 @@ def test_a_final_training_keeps_the_configuration_and_searches_nothing() -> None
     assert final.metric == SPEC.metric
 
 
+def test_with_the_validation_split_it_is_another_configuration() -> None:
+    exported = replace(SPEC, origin={"study": "mine", "digest": "0" * 64})
+    final = final_study(exported, [0], with_val=True)
+    assert final.base["train"]["with_val"]
+    assert final.origin == {"study": "mine", "changed": ["--data train+val"]}
+    assert final_study(exported, [0]).origin == exported.origin
+    with pytest.raises(UserError, match=r"train.with_val: nothing could be searched by then"):
+        quickstart("train.with_val=true")
+
+
 def test_it_is_named_after_the_study_that_found_it() -> None:
     exported = replace(SPEC, name="quickstart-best", origin={"study": "mine"})
     assert final_study(exported, [0]).name == "mine-final"

@@ -1,5 +1,6 @@
 """The home folder: studies are made whole or not at all."""
 
+import json
 import os
 import resource
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers import quickstart
 
+from study import __version__
 from study.errors import UserError
 from study.home import Home, StudyFolder
 from study.ledger import Ledger, read
@@ -29,7 +31,7 @@ def everything(path: Path) -> list[str]:
 
 def test_a_new_study_has_its_file_and_its_ledger(home: Home) -> None:
     folder = home.create(named("one"))
-    assert everything(home.path) == ["one", "one/ledger.jsonl", "one/study.yaml"]
+    assert everything(home.path) == ["format", "one", "one/ledger.jsonl", "one/study.yaml"]
     assert folder.name == "one"
     assert folder.spec() == named("one")
     assert [event["event"] for event in read(folder.ledger_file)] == ["created"]
@@ -116,6 +118,39 @@ def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> No
         home.create(named("one"))
     assert everything(tmp_path) == ["file"]
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_home_tells_its_form_when_it_is_made(home: Home) -> None:
+    home.create(named("one"))
+    told = home.path / "format"
+    assert json.loads(told.read_text()) == {"format": 1, "study": __version__}
+    told.unlink()
+    assert [folder.name for folder in home.studies()] == ["one"], "it is from before homes told it"
+    told.write_text('{"format": 1, "study": "0.0.9"}')
+    home.create(named("two"))
+    assert json.loads(told.read_text())["study"] == "0.0.9", "it was made then"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"format": 2, "study": "9.8.7"}',
+            r"is in form 2, which study 9\.8\.7 made; .*Install study 9\.8\.7 or later",
+        ),
+        ("", r"format: damaged"),
+        ('{"format": "new"}', r"format: damaged"),
+        ("[1]", r"format: damaged"),
+    ],
+)
+def test_a_home_of_a_newer_version_is_not_touched(home: Home, text: str, message: str) -> None:
+    home.create(named("one"))
+    (home.path / "format").write_text(text)
+    before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
+    for refuse in (home.studies, lambda: home.find("one"), lambda: home.create(named("two"))):
+        with pytest.raises(UserError, match=message):
+            refuse()
+    assert {path: path.stat().st_mtime_ns for path in home.path.rglob("*")} == before
 
 
 def test_a_file_of_the_studys_name_is_in_the_way(home: Home) -> None:

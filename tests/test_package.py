@@ -21,23 +21,27 @@ ALLOWED = {
     "methods": {"catalogue", "data", "errors", "knobs", "losses", "models"},
     "training": {"catalogue", "data", "errors", "knobs", "methods", "models"},
     "objective": set(),
-    "spec": {"data", "errors", "knobs", "methods", "models", "objective", "training"},
+    "digest": set(),
+    "spec": {"data", "digest", "errors", "knobs", "methods", "models", "objective", "training"},
     "epochs": set(),
+    "logs": set(),
     "lease": set(),
     "ledger": {"errors", "lease"},
-    "record": {"epochs", "ledger"},
+    "record": {"epochs", "errors", "ledger"},
     "ranking": {"objective", "record", "spec"},
-    "home": {"errors", "ledger", "spec"},
+    "home_format": {"errors"},
+    "home": {"errors", "home_format", "ledger", "spec"},
     "provenance": {"catalogue"},
     "published": {"errors"},
     "address": {"errors"},
-    "cluster": {"address", "errors", "home", "spec"},
+    "cluster": {"address", "errors", "home", "logs", "spec"},
     "sweep": {
         "address",
         "data",
         "errors",
         "home",
         "ledger",
+        "logs",
         "objective",
         "provenance",
         "ranking",
@@ -46,7 +50,8 @@ ALLOWED = {
         "training",
     },
     "summary": {"ranking", "record", "spec"},
-    "tracking": {"errors", "home", "ledger", "ranking", "record", "spec", "summary"},
+    "trained": {"data", "digest", "errors", "home", "methods", "ranking", "record", "spec", "training"},
+    "tracking": {"errors", "home", "ledger", "logs", "ranking", "record", "spec", "summary", "trained"},
     "analysis": {"data", "errors", "home", "objective", "ranking", "record", "spec", "summary", "training"},
 }
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""
@@ -109,6 +114,9 @@ def test_a_wheel_finds_its_study_files(tmp_path: Path) -> None:
     assert (site / "study" / "search_spaces" / "study.schema.json").is_file()
     assert (site / "study" / "analysis" / "templates" / "report.html.j2").is_file()
     assert (site / "study" / "published" / "fairkl-table12.yaml").is_file()
+    metadata = next(site.glob("*.dist-info"))
+    assert "License-Expression: Apache-2.0" in (metadata / "METADATA").read_text(encoding="utf-8")
+    assert "Apache License" in (metadata / "licenses" / "study" / "LICENSE").read_text(encoding="utf-8")
     done = subprocess.run(
         [
             sys.executable,

@@ -106,6 +106,35 @@ def test_no_terminal_gets_plain_lines() -> None:
     assert "\x1b" not in out.getvalue()
 
 
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """What a terminal gets of a study with a finished baseline, where these variables are set."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", **environment}.items():
+        monkeypatch.setenv(name, value)
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=120, force_terminal=True))(SPEC, record(Told("baseline", [0.25] * 4))):
+        pass
+    return out.getvalue()
+
+
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|4\d|9\d|10\d)(?:;\d+)*m")
+
+
+def test_colours_are_for_terminals_of_those_who_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = on_a_terminal(monkeypatch)
+    assert COLOUR.search(coloured)
+    plain = on_a_terminal(monkeypatch, NO_COLOR="1")
+    assert "1 finished" in plain
+    assert not COLOUR.search(plain)
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = on_a_terminal(monkeypatch, TERM="dumb").splitlines()
+    assert lines
+    assert all(LINE.fullmatch(line) for line in lines)
+
+
 def test_quiet_shows_nothing() -> None:
     out = io.StringIO()
     with ProgressView(Console(file=out), quiet=True)(SPEC, StudyRecord()):

@@ -11,6 +11,7 @@ from study.ledger import Ledger
 SPEC = quickstart("train.epochs=2", "search.early_stopping.grace=1", "search.replicates=2")
 PARAMS = dict(SPEC.search.baseline or {})
 SESSION = {"version": "1", "libraries": {"torch": "2"}, "commit": "abc", "dirty": False, "data": "d", "node": "here"}
+SESSION |= {"owner": "ada"}
 
 STATUS = {
     "quickstart": "FINISHED",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from study import ranking
 from study.analysis import tables, words, worth
 from study.analysis.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
 from study.analysis.compare import final_side, sides
@@ -15,7 +16,6 @@ from study.analysis.frame import trials_frame
 from study.analysis.message import caveats, message
 from study.analysis.page import Page, Picture, Points, Section, Table, Text
 from study.analysis.parallel import LINES
-from study.ranking import candidates
 from study.record import StudyRecord
 from study.spec import StudySpec, rungs
 
@@ -60,7 +60,11 @@ def _trials(spec: StudySpec, record: StudyRecord) -> Section:
     """Every trial, or of a large study the best."""
     if len(record.trials) <= LISTED:
         return Section("All trials", [Table(tables.printed_trials(spec, trials_frame(spec, record)))], folded=True)
-    first = [*record.by_stage("baseline"), *(one.trial for one in candidates(record, spec)), *record.trials.values()]
+    first = [
+        *record.by_stage("baseline"),
+        *(one.trial for one in ranking.candidates(record, spec)),
+        *record.trials.values(),
+    ]
     chosen = dict(list({trial.number: trial for trial in first}.items())[:LISTED])
     table = tables.printed_trials(spec, trials_frame(spec, replace(record, trials=chosen)))
     said = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
@@ -97,7 +101,7 @@ def _explained(spec: StudySpec, record: StudyRecord) -> str:
 
 
 def _ranked(spec: StudySpec, record: StudyRecord) -> str:
-    found = candidates(record, spec)
+    found = ranking.candidates(record, spec)
     said = "Ordered by the value in the search, and by the mean on fresh seeds once all of these have run."
     rest = len(found) - tables.TOP
     return said + (f" {words.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
@@ -125,7 +129,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     metric = f"at the last epoch: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return found | {"metric": metric}
-    confirm = search.confirm
+    confirm = ranking.confirm(record, spec)
     found["metric"] = metric
     found["search"] = f"{words.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if len(spec.seeds) > 1:
@@ -158,6 +162,7 @@ def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         "id": [record.id or words.MISSING],
         "settings' hash": [spec.hash],
         "state": [record.state],
+        "readings of the test split": [str(record.test_readings)],
     }
     for key, given in _flat(spec.origin or {}, "origin"):
         found.setdefault(key, []).append(words.setting(given))

@@ -1,18 +1,20 @@
 """The `study` command. Each command reads its arguments and makes one call into a module; imports are made there,
 so that `study --help` is instant.
 
-Exit status: 0 done; 1 the study failed or had to stop; 2 something given cannot be used; 130 stopped by Ctrl-C.
+Exit status: 0 done; 1 the study failed or had to stop, or there is a bug; 2 something given cannot be used; 130 stopped
+by Ctrl-C.
 """
 
 import errno
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from study import __version__
-from study.cli import cluster, data, files, running, studies
+from study import logs
+from study.cli import cluster, data, doctor, files, models, running, studies
 from study.errors import Stopped, UserError
 
 app = typer.Typer(
@@ -29,6 +31,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
     app: {
         "run": running.run,
         "resume": running.resume,
+        "confirm": running.confirm,
         "stop": cluster.stop,
         "delete": studies.delete,
         "init": files.init,
@@ -39,14 +42,18 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "list": studies.list_studies,
         "status": studies.show_status,
         "logs": cluster.logs,
+        "cost": studies.cost,
         "report": studies.report,
         "compare": studies.compare,
         "reproduce": running.reproduce,
         "export": studies.export,
-        "train": running.train,
+        "train": models.train,
+        "predict": models.predict,
+        "evaluate": models.evaluate,
         "ui": studies.ui,
         "submit": cluster.submit,
         "jobs": cluster.jobs,
+        "doctor": doctor.doctor,
     },
     data_app: {"list": data.list_data, "prepare": data.prepare_data},
     cluster_app: {"up": cluster.up, "down": cluster.down, "status": cluster.cluster_status},
@@ -61,22 +68,54 @@ app.add_typer(cluster_app, name="cluster")
 
 
 def main() -> None:
-    """Entry point: what the user can mend is one message and exit status 2; Ctrl-C is 130; a full disk is 1."""
+    """Entry point: what the user can mend is one message and exit status 2; Ctrl-C is 130; a full disk is 1.
+
+    Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
+    traceback.
+    """
     try:
         app(standalone_mode=True)
-    except (UserError, Stopped) as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(1 if isinstance(error, Stopped) else 2) from None
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if not full and error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise
-        print(f"error: {error.filename or 'disk'}: {error.strerror}", file=sys.stderr)
-        raise SystemExit(1 if full else 2) from None
+    except Exception as error:
+        known = _known(error)
+        if known is None or logs.is_verbose():
+            traceback.print_exc()
+        message, status = known or (f"{_name(error)}. {REPORT}", 1)
+        print(f"error: {message}", file=sys.stderr)
+        raise SystemExit(status) from None
+
+
+REPORT = "That is a bug of study: please report it, with the traceback above and what `study doctor` prints"
+
+
+def _known(error: Exception) -> tuple[str, int] | None:
+    """Message and exit status of what is no bug."""
+    if isinstance(error, UserError | Stopped):
+        return str(error), 1 if isinstance(error, Stopped) else 2
+    if isinstance(error, OSError):
+        told = f"{error.filename or 'disk'}: {error.strerror}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return told, 1
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return told, 2
+    return None
+
+
+def _name(error: Exception) -> str:
+    """Kind and message of an error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":").removesuffix(".")[:300]
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+def _global(
+    version: Annotated[bool, typer.Option("--version", help="Show the version, and of a checkout the commit.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Show what libraries log, and the traceback behind an error.")
+    ] = False,
+) -> None:
+    if verbose:
+        logs.let_through()
     if version:
-        print(__version__)
+        from study.provenance import version_line
+
+        print(version_line())
         raise typer.Exit()

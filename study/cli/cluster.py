@@ -34,9 +34,11 @@ def submit(
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.environment import given
     from study.cluster.jobs import Jobs
+    from study.provenance import owner
     from study.spec import load_study
 
-    study, variables = load_study(spec, assignments or (), profile, name), given(env or ())
+    variables = {"STUDY_OWNER": owner(), **given(env or ())}  # there, whoever runs the cluster would be it
+    study = load_study(spec, assignments or (), profile, name)
     there = Jobs(address)
     done = there.submit(study, python, variables, join)
     if as_json:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, Set, print_json
+from study.cli.options import Json, Quiet, Set, print_json
 
 
 def list_data(as_json: Json = False) -> None:
@@ -18,11 +18,12 @@ def list_data(as_json: Json = False) -> None:
 def prepare_data(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; see study data list.")],
     assignments: Set = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Download, check and build a data set. Example: study data prepare biased_mnist --set rho=0.997"""
     from study import data_commands
 
-    with data_commands.download_bars() as progress:
+    with data_commands.download_bars(quiet) as progress:
         document = data_commands.prepare(name, assignments or (), progress)
     print_json(document) if as_json else print(data_commands.text(document))

@@ -40,6 +40,22 @@ def resume(name: Name, trials: More = None, address: AnyAddress = None, quiet: Q
     show(running.resume(Home.locate(), name, view(quiet), trials, address))
 
 
+def confirm(
+    name: Name,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of the best.")] = 5,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=2, help="On how many fresh seeds, those that ran among them.")
+    ] = 5,
+    address: Address = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
+    from study import run as running
+    from study.home import Home
+
+    show(running.confirm(Home.locate(), name, top, seeds, view(quiet), address))
+
+
 def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
     from study import one_trial
@@ -53,24 +69,6 @@ def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json:
             print("  ".join(f"{name} {value:.6g}" for name, value in metrics.items()), flush=True)
     if as_json:
         print_json({"name": study.name, "config": study.trial_config({}).to_document(), "epochs": epochs})
-
-
-def train(
-    spec: Spec,
-    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S", help="Training seeds.")] = "0,1,2",
-    name: Rename = None,
-    assignments: Set = None,
-    address: Address = None,
-    quiet: Quiet = False,
-) -> None:
-    """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
-    from study import final
-    from study import run as running
-    from study.home import Home
-    from study.spec import load_study
-
-    parsed = final.parse_seeds(seeds)
-    show(running.train(Home.locate(), load_study(spec, assignments or ()), parsed, name, view(quiet), address))
 
 
 def reproduce(

@@ -10,13 +10,34 @@ from study.cli import cluster
 from study.cli.options import AnyAddress, Json, Name, Profile, Set, Spec, print_json
 
 
-def plan(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
-    """Show what a study would run; starts nothing. Example: study plan quickstart --set search.trials=50"""
-    from study import plan as planning
+def plan(
+    spec: Spec,
+    assignments: Set = None,
+    profile: Profile = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Run one epoch here; tell what all would cost.")] = False,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="NAME", help="Tell what all would cost at an earlier study's pace.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
+    from study import estimate
+    from study.home import Home
     from study.spec import load_study
 
-    document = planning.plan(load_study(spec, assignments or (), profile))
-    print_json(document) if as_json else print(planning.text(document))
+    document = estimate.planned(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
+    print_json(document) if as_json else print(estimate.text(document))
+
+
+def cost(name: Name, as_json: Json = False) -> None:
+    """Show the hours that a study took, and those that early stopping saved. Example: study cost quickstart"""
+    from study import cost as costs
+    from study.home import Home
+    from study.record import StudyRecord
+
+    folder = Home.locate().find(name)
+    document = costs.document(folder.spec(), StudyRecord.load(folder.ledger_file))
+    print_json(document) if as_json else print(costs.text(document))
 
 
 def list_studies(as_json: Json = False) -> None:
@@ -80,18 +101,36 @@ def compare(
 
 def export(
     name: Name,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],
-    top: Annotated[int, typer.Option("--top", min=1, help="How many; above 1, FILE-1, FILE-2 ... are written.")] = 1,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file; of several, FILE-1, FILE-2 ...")],
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many; 1, or of a front all.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option("--where", metavar="LIMIT", help="As val/equalized_odds<=0.05; may be repeated.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="METRIC", help="Another metric than the study's own.")
+    ] = None,
+    pareto: Annotated[
+        str | None, typer.Option("--pareto", metavar="M,M", help="What no other is better than in all of these.")
+    ] = None,
+    trial: Annotated[int | None, typer.Option("--trial", min=0, help="This one.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study import export as exporting
+    from study.choice import Choice
     from study.home import Home
     from study.record import StudyRecord
 
+    metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
+    wanted = Choice(top, trial, where or (), by, metrics)
     folder = Home.locate().find(name)
-    paths = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, top)
-    print_json({"name": name, "files": [str(path) for path in paths]}) if as_json else print(*paths, sep="\n")
+    written = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, wanted)
+    if as_json:
+        print_json({"name": name, "files": [one.to_document() for one in written]})
+    else:
+        print(*(one.path for one in written), sep="\n")
+    if single := [one for one in written if one.rests_on_one_seed]:
+        print(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", file=sys.stderr)
 
 
 def delete(

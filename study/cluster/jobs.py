@@ -6,7 +6,6 @@ the same study at the same moment is told by Ray that the job is there.
 
 import asyncio
 import json
-import logging
 import os
 import re
 import shlex
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from study import logs
 from study.address import check_jobs
 from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
@@ -84,7 +84,7 @@ class Jobs:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        logging.getLogger("ray").setLevel(logging.ERROR)  # what it uploads where is for nobody to read
+        logs.hush("ray")  # what it uploads where is for nobody to read
         self.address = address
         with _told(address):
             self._client = JobSubmissionClient(address)
@@ -272,13 +272,15 @@ def _job(details: Any) -> Job:
 @contextmanager
 def _told(address: str) -> Iterator[None]:
     """Tell what Ray's client raises as what the user can mend."""
+    from ray.exceptions import RayError
+
     try:
         yield
     except UserError:
         raise
     except ConnectionError:
         raise UserError(f"--address {address}: no Ray dashboard answers there") from None
-    except (RuntimeError, OSError, ValueError) as error:
+    except (RayError, RuntimeError, OSError, ValueError) as error:
         text = str(error)
         if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
             how = "in a file of mode 0600, then RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"

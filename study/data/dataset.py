@@ -24,6 +24,7 @@ class Facts:
             A table's columns are stored as they are used.
         splits: names of the splits; `train` and `val` are always among them.
         title: what tables and reports call the data; empty: its name.
+        class_names, bias_names: of the classes and bias classes, in their order, where the data set names them.
         unlabelled: whether `train` has samples without a class (target -1), which no classifier may be trained on.
     """
 
@@ -37,6 +38,8 @@ class Facts:
     splits: tuple[str, ...] = ("train", "val", "test")
     title: str = ""
     unlabelled: bool = False
+    class_names: tuple[str, ...] | None = None
+    bias_names: tuple[str, ...] | None = None
 
     def on(self, split: str) -> "Facts":
         """What one split has: without bias classes where its samples have no bias labels."""

@@ -1,6 +1,6 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,6 +83,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     splits = user_data.divide(labels.cells, given, options, place)
     width = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
+    facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
     return facts, {name: everything.take(members) for name, members in splits.items()}
 
 

@@ -3,7 +3,7 @@
 Numbers are standardised with mean and deviation of the training rows, everything else is one-hot.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -88,7 +88,8 @@ def _facts(found: _Read) -> Facts:
     labels = found.labels
     width = sum(1 if _is_number(found.rows[name]) else found.rows[name].nunique() for name in found.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
-    return Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(found.splits))
+    facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(found.splits))
+    return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
 
 
 def _read(options: Options) -> _Read:

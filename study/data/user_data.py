@@ -1,7 +1,7 @@
 """What the user's own data sets share: labels from columns, conditions from columns or a file, splits by a rule."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +32,7 @@ class Labels:
         target, bias: codes (N,); `bias` is None where no column was named.
         classes, bias_classes: how many there are.
         condition: (N, K) or None.
+        class_names, bias_names: as the columns have them, None where several were combined.
     """
 
     target: NDArray[np.int64]
@@ -39,6 +40,8 @@ class Labels:
     classes: int
     bias_classes: int | None
     condition: NDArray[np.float32] | None
+    class_names: tuple[str, ...] | None = None
+    bias_names: tuple[str, ...] | None = None
 
     @property
     def cells(self) -> NDArray[np.int64]:
@@ -68,14 +71,18 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
     Raises:
         UserError: a column is not there, a value missing or not a number, or there is one class, or one per row.
     """
-    target, classes = _coded(table, columns_of(options.target, table.columns, path), path)
+    columns = columns_of(options.target, table.columns, path)
+    target, classes = _coded(table, columns, path)
     if not 2 <= classes < max(3, len(table)):
         problem = f"has {classes} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
-    bias, bias_classes = None, None
-    if options.bias is not None:
-        bias, bias_classes = _coded(table, columns_of(options.bias, table.columns, path), path)
-    return Labels(target, bias, classes, bias_classes, _condition(table, path, options, samples))
+    condition = _condition(table, path, options, samples)
+    found = Labels(target, None, classes, None, condition, _names(table, columns))
+    if options.bias is None:
+        return found
+    columns = columns_of(options.bias, table.columns, path)
+    bias, bias_classes = _coded(table, columns, path)
+    return replace(found, bias=bias, bias_classes=bias_classes, bias_names=_names(table, columns))
 
 
 def divide(
@@ -108,6 +115,10 @@ def divide(
         if name not in splits or not len(splits[name]):
             raise UserError(f"{place}: split {name} is empty: {len(cells)} samples, none is left for it")
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
+
+
+def _names(table: "pd.DataFrame", columns: Sequence[str]) -> tuple[str, ...] | None:
+    return tuple(label_files.classes_of(table[columns[0]])) if len(columns) == 1 else None
 
 
 def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path) -> tuple[NDArray[np.int64], int]:

@@ -14,6 +14,7 @@ from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
 from study.spec.forms import forms
+from study.spec.origin import check_origin
 from study.spec.paper import configurations, written_out
 from study.spec.rungs import most_brackets
 from study.spec.schema import Domain, Layout, Search
@@ -39,7 +40,8 @@ def load_study(
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
-    document = read(find(spec))
+    document, assignments = read(find(spec)), list(assignments)
+    check_origin(document, [*([f"--profile {profile}"] if profile else []), *assignments])
     apply_profile(document, profile)
     override(document, assignments)
     if name is not None:
@@ -168,6 +170,10 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
         problems.add(("search", "replicates"), message)
+    if spec.base["train"]["with_val"] and spec.final_seeds is None:
+        problems.add(
+            ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
+        )
     stopping = spec.search.early_stopping
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")

@@ -5,6 +5,9 @@ from study.spec.document import Key
 from study.spec.schema import Search
 from study.spec.space import Space
 
+LEARNING = ("tpe", "gp")
+"""Samplers that can begin with another study's trials."""
+
 
 def trials(search: Search, space: Space) -> int | None:
     """How many configurations a search tries that names no number: a grid's cells and what is given besides.
@@ -29,6 +32,9 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         for key, domain in space.domains.items():
             if len(domain.choices or ()) > 1:
                 found.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
+    if search.from_ is not None and search.sampler not in LEARNING:
+        message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
+        found.append((("search", "from"), message))
     if search.sampler == "grid":
         found = _endless(space)
         if not found and grid.count(space) > grid.MOST_CELLS:

@@ -149,6 +149,7 @@ class Search(BaseModel):
     `replicates` is the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds
     themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `retries` is how
     often a trial that was cut off runs again.
+    `from` names another study of the home, whose complete configurations the sampler (tpe, gp) knows from the start.
     `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
     resources allow.
     """
@@ -158,6 +159,7 @@ class Search(BaseModel):
     alternatives: dict[Literal["data", "model", "method"], dict[str, dict[str, Any]]] = Field(default_factory=dict)
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
+    from_: Annotated[str | None, Field(alias="from")] = None
     sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
     seed: Seed = 0
     trials: Positive | None = None

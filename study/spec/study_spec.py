@@ -126,12 +126,6 @@ class StudySpec:
         found = [self.trial_document(params)["data"] for params in only]
         return [one for place, one in enumerate(found) if one not in found[:place]]
 
-    @property
-    def confirm_seeds(self) -> range:
-        """Training seeds of the confirm trials: none that the search saw."""
-        first = max(self.seeds) + 1
-        return range(first, first + (self.search.confirm.seeds if self.search.confirm.top else 0))
-
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The complete sections of the trial with these parameters."""
         return self.sections.trial(params)
@@ -143,7 +137,9 @@ class StudySpec:
 
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
-        search = self.search.model_dump()
+        search = self.search.model_dump(by_alias=True)
+        if search["from"] is None:
+            del search["from"]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}

@@ -190,7 +190,8 @@ class Agenda:
                 self._end(trial, "pruned", self._search.rule.name)
 
     def _complete(self, trial: TrialRecord) -> None:
-        if self.spec.objective.score(trial.reports[-1]) is None:
+        validated = not self.spec.base["train"]["with_val"]
+        if validated and self.spec.objective.score(trial.reports[-1]) is None:
             self._end(trial, "failed", f"{' or '.join(self.spec.objective.needed)} is not a number", "DIVERGED")
         else:
             self._end(trial, "complete")
@@ -237,7 +238,7 @@ class Agenda:
             self.record, self.spec, top=not self._any_running("baseline", "search", "replicate")
         )
         have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("confirm")}
-        seeds = self.spec.confirm_seeds
+        seeds = ranking.confirm_seeds(self.record, self.spec)
         wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
         found = next(wanted, None)
         return Decision("confirm", found[0].params, found[1], repeats=found[0].number) if found else None

@@ -11,7 +11,7 @@ from study.data import Dataset
 from study.errors import Stopped, UserError
 from study.home import StudyFolder
 from study.ledger import Ledger, TakenOver
-from study.provenance import provenance
+from study.provenance import owner, provenance
 from study.record import ENDED, StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
@@ -48,7 +48,7 @@ def drive(
     if record.sessions and record.sessions[-1].get("data") != fingerprint:
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
     told = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
-    record.apply(ledger.append("opened", **provenance(), **told))
+    record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
     state, enough = "interrupted", None
     _tidy(folder, record)
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from study import logs
 from study.address import check_token, give_token, is_loopback, stay_on_loopback
 from study.errors import UserError
 from study.spec.schema import Resources
@@ -40,20 +41,32 @@ def check_machine(resources: Resources) -> None:
     Raises:
         UserError: says what a trial takes and what there is.
     """
-    there = {"cpu": float(os.cpu_count() or 1), "gpu": float(torch.cuda.device_count())}
-    for name, amount in (("cpu", resources.cpu), ("gpu", resources.gpu)):
+    there = _machine()
+    for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
         if amount > there[name]:
-            key = f"resources.{name}"
+            key = f"resources.{name.lower()}"
             raise UserError(f"{key}: {amount:g} given, this machine has {there[name]:g}. Fewer: --set {key}=...")
 
 
+def fitting(resources: Resources, concurrency: int | None) -> int:
+    """How many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
+    there = _machine()
+    if resources.cpu > there["CPU"] or resources.gpu > there["GPU"]:
+        return 0
+    return Slots(lambda: there, resources, concurrency, grows=False)()
+
+
+def _machine() -> dict[str, float]:
+    return {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
+
+
 @contextmanager
-def ray_session(address: str | None, home: Path) -> Iterator[None]:
+def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
     """Ray, until the block is left: that of the cluster at an address, else one of its own.
 
     Args:
         address: `auto` or HOST:PORT, for a driver within the cluster's network.
-        home: the folder that every node must see.
+        home: the folder that every node of a cluster must see; None: there is none.
 
     Raises:
         UserError: it cannot start, or be reached; or a node of it does not see the home.
@@ -61,14 +74,14 @@ def ray_session(address: str | None, home: Path) -> Iterator[None]:
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
     import ray
 
-    for name in ("ray", "ray.tune"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logs.hush("ray", "ray.tune", level=logging.CRITICAL)
     try:
         if address is None:
             _start()
         else:
             _join(address)
-            check_nodes(home)
+            if home is not None:
+                check_nodes(home)
         yield
     finally:
         ray.shutdown()
@@ -86,7 +99,7 @@ def _join(address: str) -> None:
     if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
         stay_on_loopback()
     try:
-        ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="study")
+        ray.init(address=address, log_to_driver=logs.is_verbose(), configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
         told = str(error).strip().splitlines()
         raise UserError(f"--address {address}: no Ray cluster answers: {told[0] if told else error!r}") from None
@@ -183,7 +196,7 @@ def _start() -> None:
             ray.init(
                 address="local",
                 include_dashboard=False,
-                log_to_driver=False,
+                log_to_driver=logs.is_verbose(),
                 configure_logging=False,
                 namespace="study",
             )

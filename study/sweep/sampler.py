@@ -1,11 +1,12 @@
 """Who suggests parameters. It knows no Ray and no ledger; its history is rebuilt from trial records."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial
 
+from study.objective import Score
 from study.spec import StudySpec
 from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrategy
 from study.sweep.samplers.cma_es import CMAStrategy
@@ -40,6 +41,10 @@ class Sampler:
         self._space = spec.space
         self._history = History(spec)
         self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)
+
+    def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
+        """Take in parameters and scores of another study, before the first trial."""
+        self._history.learn(lessons)
 
     def ask(self, number: int) -> dict[str, Any] | None:
         """New parameters for the trial of this number; None where every cell of a grid was given."""

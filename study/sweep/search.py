@@ -111,7 +111,7 @@ class Search:
             return
         state: State = next((one.state for one in seeds if one.state != "complete"), "complete")
         scored = [(int(report["epoch"]), self.spec.objective.score(report)) for report in leader.reports]
-        score = mean_score(self.spec, seeds) if state == "complete" else None
+        score = mean_score(self.spec.objective, seeds) if state == "complete" else None
         course = [(epoch, value) for epoch, value in scored if value]
         self._sampler.tell(Told(leader.number, state, course, score))
         self._budget.settled(score)
@@ -123,6 +123,8 @@ class Search:
     def _replay(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""
         trials, full = self.record.trials, self.spec.epochs
+        scored = ((one["params"], self.spec.objective.score(one["values"])) for one in self.record.lessons or ())
+        self._sampler.learn([(params, score) for params, score in scored if score])
         for event, number, epoch in self.record.story:
             trial = trials[number]
             if event == "trial":

@@ -1,9 +1,10 @@
 """How MLflow is spoken to: quietly, and with nothing tried again behind the caller's back."""
 
-import logging
 import os
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
+
+from study import logs
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 
 
@@ -28,8 +30,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
 
-    for name in ("alembic", "mlflow", "urllib3"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+    logs.hush("alembic", "mlflow", "urllib3")
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)
     return client

@@ -78,6 +78,7 @@ class Database(Store):
             "start_time": change.start,
             "end_time": change.end,
             "status": change.status or "RUNNING",
+            "user_id": change.tags.get("mlflow.user", NEW_RUN["user_id"]),
         }
 
 

@@ -5,28 +5,13 @@ from typing import Any
 
 from study import ranking
 from study.ledger import Event
-from study.record import ENDED, StudyRecord
+from study.record import ENDED, EVENTS, StudyRecord
 from study.spec import StudySpec
 from study.summary import PARTS, result_metrics
 from study.tracking.change import Change, Point
 from study.tracking.progress import STUDY, Progress
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
-
-FOLDED = (
-    "created",
-    "opened",
-    "extended",
-    "trial",
-    "started",
-    "report",
-    "lost",
-    "ended",
-    "tested",
-    "untested",
-    "closed",
-)
-"""Events that results depend on."""
 
 OF_AN_END = ("stopped_by", "failure", "failure_kind")
 """Tags that a trial which runs again does not keep."""
@@ -53,7 +38,7 @@ class Events:
         self._changes = {}
         for event in events:
             name = event["event"]
-            if name in FOLDED:
+            if name in EVENTS:
                 self._record.apply(event)
             if handler := getattr(self, f"_{name}", None):
                 handler(event)
@@ -87,6 +72,16 @@ class Events:
 
     def _extended(self, event: Event) -> None:
         self._tag(STUDY, {"study.extended": event["trials"]})
+
+    def _confirming(self, event: Event) -> None:
+        self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds"})
+
+    def _learned(self, event: Event) -> None:
+        told = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
+        self._tag(STUDY, {"study.learned_from": told})
+
+    def _evaluated(self, event: Event) -> None:
+        self._tag(STUDY, {"study.test_readings": self._record.test_readings})
 
     def _trial(self, event: Event) -> None:
         key, stage = str(event["trial"]), event["stage"]
@@ -188,6 +183,7 @@ class Events:
         tags = {"study.id": self._record.id, "study.name": self._spec.name}
         tags |= {f"study.{key}": value for key, value in plain.items()}
         tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
+        tags |= {"mlflow.user": session["owner"]} if "owner" in session else {}  # the UI's column of who made a run
         return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
 

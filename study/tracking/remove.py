@@ -11,6 +11,7 @@ from study.tracking.connection import connect, told
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import LoggedModel
 
 
 def remove(home: Home, folder: StudyFolder) -> int:
@@ -40,11 +41,34 @@ def _remove(home: Home, name: str, study: str) -> int:
     if experiment is None:
         return 0
     runs = list(_runs(client, experiment.experiment_id, f"tags.`study.id` = '{study}'"))
+    models = _unregister(client, experiment.experiment_id, study, set(runs))
     for run_id in runs:
         client.delete_run(run_id)
     if home.owns_tracking:
-        _purge(home, client, runs, experiment.experiment_id)
+        _purge(home, client, runs, models, experiment.experiment_id)
     return len(runs)
+
+
+def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: set[str]) -> list[str]:
+    """Take the versions of registered models back that are of these runs, the name with its last one; then delete the
+    study's logged models. Gives the ids of these."""
+    for run_id in {one.source_run_id for one in _models(client, experiment_id, study)} & runs:
+        for version in client.search_model_versions(f"run_id = '{run_id}'"):
+            client.delete_model_version(version.name, version.version)
+            if not client.search_model_versions(f"name = '{version.name}'"):
+                client.delete_registered_model(version.name)
+    found = [one.model_id for one in _models(client, experiment_id, study)]
+    for model_id in found:
+        client.delete_logged_model(model_id)
+    return found
+
+
+def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator["LoggedModel"]:
+    token = None
+    while token != "":
+        page = client.search_logged_models([experiment_id], page_token=token)
+        yield from (one for one in page if one.tags.get("study.id") == study)
+        token = page.token or ""
 
 
 def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
@@ -58,12 +82,15 @@ def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterat
         token = page.token or ""
 
 
-def _purge(home: Home, client: "MlflowClient", runs: list[str], experiment_id: str) -> None:
-    """What `mlflow gc` does, for these runs alone."""
+def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str], experiment_id: str) -> None:
+    """What `mlflow gc` does, for these runs and models alone."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     store = SqlAlchemyStore(home.tracking_uri, home.artifacts.as_uri())
     folder = home.artifacts / client.get_experiment(experiment_id).name
+    for model_id in models:
+        store._hard_delete_logged_model(model_id)
+        shutil.rmtree(folder / "models" / model_id, ignore_errors=True)
     for run_id in runs:
         store._hard_delete_run(run_id)
         shutil.rmtree(folder / run_id, ignore_errors=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from study.home import Home, StudyFolder
 from study.ledger import Event, Tail
-from study.record import StudyRecord
+from study.record import EVENTS, StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import connect
 from study.tracking.database import Database
-from study.tracking.events import FOLDED, Events, milliseconds
+from study.tracking.events import Events, milliseconds
 from study.tracking.progress import STUDY, Progress
 from study.tracking.store import AT_ONCE, Store
 
@@ -103,5 +103,5 @@ def _before(path: Path, offset: int) -> Iterator[Event]:
     for event in tail.new():
         if tail.offset > offset:
             return
-        if event["event"] in FOLDED:
+        if event["event"] in EVENTS:
             yield event

@@ -41,6 +41,7 @@ class TrainOptions:
             test split. Nothing is ever chosen by them.
         data_share: share of the training samples that is trained on, of each (class, bias) cell as near to it as one
             sample, the same ones for every seed: a smaller budget.
+        with_val: train on the validation split, too, and report nothing of it: for a final training alone.
         seed: of initialisation and batch order.
         threads: CPU threads of the trial; results are bit for bit the same only for the same number.
     """
@@ -72,6 +73,7 @@ class TrainOptions:
     keep_epochs: tuple[Annotated[int, Range(low=1)], ...] = ()
     report_test: bool = False
     data_share: Annotated[float, Range(above=0.0, high=1.0)] = 1.0
+    with_val: bool = False
     seed: Annotated[int, Range(low=0, high=2**32 - 1)] = 0
     threads: Annotated[int, Range(low=1, high=1024)] = 1
 

@@ -194,6 +194,17 @@ METRICS: dict[str, Metric] = {
 }
 
 
+def mode(name: str) -> Literal["max", "min"] | None:
+    """Which direction of a reported metric, `SPLIT/NAME`, is better; the name of a probe or an encoder may stand before
+    the metric's own. None: neither is."""
+    parts = name.split("/")[-1].split("_")
+    ends = ("_".join(parts[start:]) for start in range(len(parts)))
+    found = next((METRICS[end] for end in ends if end in METRICS), None)
+    if found is None:
+        return "min" if parts[-1] == "mse" else None
+    return found.mode
+
+
 def available(facts: Facts) -> list[str]:
     """The metrics that a data set can have."""
     return [name for name, metric in METRICS.items() if metric.possible(facts)]

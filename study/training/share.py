@@ -1,9 +1,13 @@
-"""A data set with a part of its training split, for a study of a smaller budget."""
+"""A data set with a part of its training split, for a smaller budget, or with more of it, for the last training."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from study.data import holdout
-from study.data.dataset import Dataset
+from study.data.dataset import Dataset, Split
 
 SEED = 0
 """Of the choice: all trials of a study, whatever their seed, train on the same samples."""
@@ -18,3 +22,15 @@ def with_share(dataset: Dataset, share: float) -> Dataset:
     _, chosen = holdout.stratified(groups, share, SEED)
     splits = {**dataset.splits, "train": holdout.take(train, chosen)}
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, {share} of train")
+
+
+def with_val(dataset: Dataset) -> Dataset:
+    """The data set with the validation split's samples behind the training split's, and without that split."""
+    train, val = dataset.splits["train"], dataset.splits["val"]
+    arrays = {field.name: _joined(getattr(train, field.name), getattr(val, field.name)) for field in fields(Split)}
+    splits = {**{name: split for name, split in dataset.splits.items() if name != "val"}, "train": Split(**arrays)}
+    return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
+
+
+def _joined(one: NDArray[Any] | None, other: NDArray[Any] | None) -> Any:
+    return None if one is None or other is None else np.concatenate([one, other])

@@ -3,26 +3,25 @@
 import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from study import methods, models
 from study.data.dataset import Dataset
-from study.methods import UNKNOWN, Batch
+from study.methods import UNKNOWN, Batch, Method
 from study.training import augment, checkpoint
 from study.training.bias import known_labels
 from study.training.checkpoint import Checkpoint
 from study.training.clock import Clock
 from study.training.config import TrialConfig
 from study.training.evaluation import Evaluation
+from study.training.networks import networks
 from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
-from study.training.share import with_share
+from study.training.share import with_share, with_val
 
 
 class Diverged(Exception):
@@ -47,21 +46,18 @@ class Trial:
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
         self.config, self.options = config, config.train
-        self.dataset = with_share(dataset, self.options.data_share)
+        shared = with_share(dataset, self.options.data_share)
+        self.dataset = with_val(shared) if self.options.with_val else shared
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
-        torch.manual_seed(self.options.seed)
-        facts, name = dataset.facts.on("train"), self.options.augmentation
-        seen = replace(facts, shape=augment.output_shape(name, facts.shape, self.options))
-        self.method = methods.build(config.method, facts, lambda: models.network(config.model, seen))
-        encoders = self.method.encoders().items()
-        self.probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
-        for module in (self.method, self.probes):
-            module.to(self.device).to(memory_format=torch.channels_last)
+        facts = dataset.facts.on("train")
+        self._networks = networks(config, dataset.facts)
+        self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
+        self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: Resident(split, facts, self.device) for name, split in self.dataset.splits.items()}
-        self._augmentation = augment.build(name, facts.shape, self.options)
+        self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
         self.evaluate = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
-        self._shapes = {name: list(tensor.shape) for name, tensor in self._modules().state_dict().items()}
+        self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
     def run(self, resume: Path | None = None, pause: float = 0.0) -> Iterator[dict[str, float]]:
         """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
@@ -137,14 +133,14 @@ class Trial:
 
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
-        save_file({name: tensor.contiguous() for name, tensor in self._modules().state_dict().items()}, part)
+        save_file({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}, part)
         part.replace(path)
 
     def load(self, path: Path) -> None:
         """Take the weights that `save` wrote for this configuration."""
         from safetensors.torch import load_file
 
-        self._modules().load_state_dict(load_file(path))
+        self._networks.load_state_dict(load_file(path))
 
     def _batches(self, order: torch.Generator) -> Iterator[Tensor]:
         """Positions of the training samples in random order; a last batch of one sample is left out."""
@@ -195,6 +191,3 @@ class Trial:
     def _identity(self) -> dict[str, Any]:
         """What a checkpoint must have been made from for this trial to go on from it."""
         return {"config": self.config.to_document(), "data": self.dataset.fingerprint, "shapes": self._shapes}
-
-    def _modules(self) -> nn.ModuleDict:
-        return nn.ModuleDict({"method": self.method, "probes": self.probes})

@@ -4,6 +4,7 @@
     uv run python tests/benchmarks/overhead.py reports    30 trials of 20 reports, MLflow on SQLite and on a server
     uv run python tests/benchmarks/overhead.py growth     driver time per trial from 200 to 3,000 trials
     uv run python tests/benchmarks/overhead.py steady     trials of 2 seconds: how busy the slots are
+    uv run python tests/benchmarks/overhead.py scale      trials of a second, 20 at once on shares of the cores
 
 Trials do nothing but report, so that what is measured is the service. Ways are run in turn, each in a process of its
 own with a Ray of its own, `--repeats` times; the table has the median and the range. Printed as JSON with `--json`.
@@ -29,8 +30,8 @@ def value(params: dict[str, Any], report: int) -> float:
     return 1.0 - (params["method.lambda"] - 1.0) ** 2 + 0.01 * report
 
 
-def study(trials: int, reports: int, seconds: float, tracking: str) -> dict[str, float]:
-    """This project, tracked: everything of `study run` but the trial."""
+def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) -> dict[str, float]:
+    """This project, tracked: everything of `study run` but the trial; `slots` trials at once, 0: one per core."""
     from ray import tune
 
     import study.sweep.worker as worker
@@ -52,6 +53,8 @@ def study(trials: int, reports: int, seconds: float, tracking: str) -> dict[str,
     worker.run_job = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())
     given = [f"search.space={{{space}}}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
+    if slots:
+        given.append(f"resources.cpu={(os.cpu_count() or 1) / slots}")
     spec = load_study("quickstart", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
     home = Home.locate()
     folder = home.create(spec)
@@ -71,7 +74,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str) -> dict[str,
     return {"wall": max(ended) - first, "drain": time.perf_counter() - drained, **_rates(sorted(ended), first)}
 
 
-def plain(trials: int, reports: int, seconds: float, tracking: str) -> dict[str, float]:
+def plain(trials: int, reports: int, seconds: float, tracking: str, slots: int) -> dict[str, float]:
     """Ray Tune as its documentation has it, with OptunaSearch in memory and reused actors."""
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
@@ -130,7 +133,9 @@ def _rates(ended: list[float], first: float) -> dict[str, float]:
 WAYS = {"study": study, "plain": plain}
 
 
-def run(way: str, trials: int, reports: int = 1, seconds: float = 0.0, tracking: str = "own") -> dict[str, float]:
+def run(
+    way: str, trials: int, reports: int = 1, seconds: float = 0.0, tracking: str = "own", slots: int = 0
+) -> dict[str, float]:
     """One run in a process of its own; `tracking`: none, own (SQLite in the home) or an MLflow URI."""
     with tempfile.TemporaryDirectory() as home:
         environment = {key: one for key, one in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
@@ -139,7 +144,7 @@ def run(way: str, trials: int, reports: int = 1, seconds: float = 0.0, tracking:
             tracking = f"sqlite:///{home}/plain.db"
         elif tracking not in ("own", "none"):
             environment["MLFLOW_TRACKING_URI"] = tracking
-        command = [sys.executable, __file__, "one", way, str(trials), str(reports), str(seconds), tracking]
+        command = [sys.executable, __file__, "one", way, str(trials), str(reports), str(seconds), tracking, str(slots)]
         done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{way} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
@@ -190,9 +195,10 @@ def server() -> tuple[str, subprocess.Popen[bytes]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["empty", "reports", "growth", "steady"])
+    parser.add_argument("part", choices=["empty", "reports", "growth", "steady", "scale"])
     parser.add_argument("--trials", type=int, default=None)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--slots", type=int, default=20, help="of scale: trials at once")
     parser.add_argument("--only", default="", help="the cases whose names hold this; the callback takes minutes each")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -219,6 +225,10 @@ def main() -> None:
         sizes = [given.trials] if given.trials else [200, 1000, 3000]
         cases = {f"study, {trials} trials": {"way": "study", "trials": trials} for trials in sizes}
         keys = ["wall", "drain", "first", "last"]
+    elif given.part == "scale":
+        size = {"trials": given.trials or 10_000, "seconds": 1.0, "slots": given.slots}
+        cases = {"study, SQLite": {"way": "study", **size}}
+        keys = ["wall", "drain", "first", "last"]
     else:
         size = {"trials": given.trials or 60, "reports": 4, "seconds": 2.0}
         cases = {"study, SQLite": {"way": "study", **size}}
@@ -229,6 +239,10 @@ def main() -> None:
     finally:
         if process:
             process.terminate()
+    if given.part == "scale":
+        for one in found.get("study, SQLite", []):
+            one["ideal"] = size["trials"] * 1.0 / given.slots
+        keys.append("ideal")
     if given.part == "steady":
         for one in found.get("study, SQLite", []):
             one["overhead"] = 1 - size["trials"] * 2.0 / (2 * one["wall"])
@@ -238,7 +252,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["one"]:
-        _, _, way, trials, reports, seconds, tracking = sys.argv
-        print(json.dumps(WAYS[way](int(trials), int(reports), float(seconds), tracking)))
+        _, _, way, trials, reports, seconds, tracking, slots = sys.argv
+        print(json.dumps(WAYS[way](int(trials), int(reports), float(seconds), tracking, int(slots))))
     else:
         main()

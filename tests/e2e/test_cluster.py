@@ -22,6 +22,8 @@ from study.record import StudyRecord
 pytestmark = pytest.mark.long
 
 SMALL = ["--set", "search.trials=6", "--set", "train.epochs=6", "--set", "search.confirm={top: 1, seeds: 2}"]
+MINUTES = ["--set", "search.trials=40", "--set", "train.epochs=40", "--set", "search.early_stopping={}", *SMALL[4:]]
+"""Long enough for a few commands to find it running."""
 
 
 class Cluster:
@@ -57,13 +59,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     """Submitted, seen, stopped, gone on with, followed to its end; MLflow has every trial once."""
-    sent = cluster.there("submit", "quickstart", *SMALL, "--json")
+    sent = cluster.there("submit", "quickstart", *MINUTES, "--json")
     assert sent.returncode == 0, sent.stderr
     assert json.loads(sent.stdout)["job"] == "study-quickstart"
-    again = cluster.there("submit", "quickstart", *SMALL)
+    again = cluster.there("submit", "quickstart", *MINUTES)
     assert again.returncode == 2
     assert "was submitted already" in again.stderr
-    joined = cluster.there("submit", "quickstart", *SMALL, "--join", "--json")
+    joined = cluster.there("submit", "quickstart", *MINUTES, "--join", "--json")
     assert json.loads(joined.stdout) == {"name": "quickstart", "job": "study-quickstart", "files": 0, "bytes": 0}
     cluster.command.wait_for("quickstart", lambda record: any(trial.epochs > 1 for trial in record.trials.values()))
 

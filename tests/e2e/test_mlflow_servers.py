@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from command import Command
+from final_training import train
+from mlflow import MlflowClient
 from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, Postgres
 from tracked_study import PARAMS, SESSION, SPEC
@@ -15,6 +17,10 @@ from study.home import Home
 from study.ledger import Ledger
 from study.record import StudyRecord
 from study.tracking import Tracker, remove, tracker
+from study.tracking.registry import register
+from study.trained import Classifier
+from study.trained.write import chosen
+from study.which_model import which
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -136,6 +142,25 @@ def _wait_for(command: Command, trials: int) -> None:
     while not ledger.exists() or StudyRecord.load(ledger).counts()["complete"] < trials:
         assert time.monotonic() < deadline
         time.sleep(0.2)
+
+
+def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: MlflowServer) -> None:
+    home = Home(tmp_path / "home")
+    folder = train(home)
+    model = chosen(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+    assert model is not None
+    follower = Tracker(home, folder, folder.spec())
+    follower.start()
+    assert follower.finish() is None
+    assert register(home, folder, "small-final", model) is None
+    with which(home, "models:/small-final@candidate") as description:
+        found = Classifier.load(description, "cpu")
+    assert found.description == Classifier.load(model.description, "cpu").description
+    assert register(home, folder, "small-final", model) is None
+    client = MlflowClient(server.uri)
+    assert len(client.search_model_versions("name = 'small-final'")) == 1
+    remove(home, folder)
+    assert not client.search_registered_models()
 
 
 def test_a_wrong_password_costs_one_line_and_nothing_else(

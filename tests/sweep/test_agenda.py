@@ -276,6 +276,15 @@ def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_ea
     assert all(trial.tested and trial.epochs == 4 for trial in record.trials.values())
 
 
+def test_a_final_training_without_validation_is_complete(tmp_path: Path) -> None:
+    """There is no metric to look at then; a search without one has failed trials."""
+    from study.final import final_study
+
+    spec = final_study(spec_of(), [3], with_val=True)
+    course = Course(tmp_path / "ledger.jsonl", spec, lambda trial, epoch: math.nan).play()
+    assert course.agenda.outcome == "complete"
+
+
 def test_a_final_training_with_a_failed_seed_has_failed_and_is_tried_again(tmp_path: Path) -> None:
     """Not complete, so that it can be resumed; the seed that failed runs again, the other is kept."""
     spec = quickstart("final_seeds=[0, 1]", "search.early_stopping.grace=1", "train.epochs=3")

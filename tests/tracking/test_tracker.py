@@ -1,13 +1,10 @@
 """The thread that follows a ledger, with an MLflow that answers, and with such that do not."""
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from runs import Runs
+from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
 
 from study.home import Home, StudyFolder
@@ -15,32 +12,6 @@ from study.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
 from study.tracking.progress import Progress
-
-
-@contextmanager
-def answering(status: int, delay: float = 0.0) -> Iterator[str]:
-    """The address of a server that answers everything with one status, after a while."""
-    over = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            over.wait(delay)
-            self.send_response(status)
-            self.end_headers()
-
-        do_POST = do_GET  # noqa: N815 (likewise)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://user:secret@127.0.0.1:{server.server_port}"
-    over.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_a_growing_ledger_is_followed(home: Home) -> None:

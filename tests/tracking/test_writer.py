@@ -12,6 +12,8 @@ from runs import Runs
 from tracked_study import PARAMS, SPEC, STATUS, make_home, make_study
 
 from study.home import Home, StudyFolder
+from study.ledger import read
+from study.tracking import remove
 from study.tracking import writer as writing
 from study.tracking.progress import Progress
 from study.tracking.store import Store
@@ -70,6 +72,7 @@ def test_runs_say_what_they_were(brought: Runs) -> None:
         expected = {"study.version": "1", "study.dirty": "False", "study.data": "d", "version.torch": "2"}
         assert expected.items() <= tags.items()
         assert tags["mlflow.source.git.commit"] == "abc"
+        assert (tags["study.owner"], tags["mlflow.user"]) == ("ada", "ada")
         if name != "quickstart":
             document = SPEC.trial_document({**PARAMS, "train.seed": int("replicate" in name)})
             assert run.data.params == {
@@ -117,6 +120,31 @@ def test_both_ways_write_the_same(home: Home, folder: StudyFolder, tmp_path: Pat
         info = [dict(run.info) | {"run_id": "", "run_uuid": "", "artifact_uri": ""} for run in (first, second)]
         assert info[0] == info[1]
         assert second.info.artifact_uri == f"{home.artifacts.as_uri()}/quickstart/{second.info.run_id}/artifacts"
+
+
+def test_two_studies_of_one_name_in_one_mlflow_do_not_mix(
+    home: Home, folder: StudyFolder, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two people, each with a home, share an MLflow; each lost the note of what is there, and one removes hers."""
+    monkeypatch.chdir(tmp_path)  # an MLflow that is nobody's home keeps artifacts in the working folder
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", home.tracking_uri)
+    (tmp_path / "other").mkdir()
+    other = Home(tmp_path / "other")
+    folders = {home: folder, other: make_study(other)}
+    for _ in range(2):
+        for one, studied in folders.items():
+            bring(one, studied)
+            studied.tracking_file.unlink()
+    runs = Runs(home.tracking_uri, SPEC.name).all
+    assert len(runs) == 2 * len(STATUS)
+    ids = {read(studied.ledger_file)[0]["id"] for studied in folders.values()}
+    by_study = {one: [run for run in runs if run.data.tags["study.id"] == one] for one in ids}
+    for mine in by_study.values():
+        assert {run.info.run_name: run.info.status for run in mine} == STATUS
+        parents = {run.data.tags["mlflow.parentRunId"] for run in mine if "mlflow.parentRunId" in run.data.tags}
+        assert parents <= {run.info.run_id for run in mine}
+    assert remove(other, folders[other]) == len(STATUS)
+    check(Runs(home.tracking_uri, SPEC.name))
 
 
 def test_without_the_note_of_what_is_there_nothing_changes(home: Home, folder: StudyFolder) -> None:

@@ -53,6 +53,16 @@ class History:
         self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
         self._known.add(tuple(sorted(params.items())))
 
+    def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
+        """Complete trials of another study, before any of this one; their numbers are below 0. The same parameters may
+        be tried again here."""
+        for number, (params, score) in enumerate(lessons, start=-len(lessons)):
+            course: dict[str, Any] = {"constraints": {"violation": score.violation}} if self._constrained else {}
+            trial = self._keep(number, params, state=TrialState.COMPLETE, values=score.values, **course)
+            self._ended.append(trial)
+            self._complete.append(trial)
+            self._rank(score, trial)
+
     def knows(self, params: Mapping[str, Any]) -> bool:
         """Whether a trial with these parameters was decided on."""
         return tuple(sorted(params.items())) in self._known

@@ -1,0 +1,22 @@
+"""The command that looks at what everything stands on."""
+
+from typing import Annotated
+
+import typer
+
+from study.cli.options import Json, print_json
+
+Address = Annotated[
+    str | None,
+    typer.Option("--address", metavar="ADDR", help="Of a cluster to look at: http://HEAD:8265, auto or HOST:PORT."),
+]
+
+
+def doctor(address: Address = None, as_json: Json = False) -> None:
+    """Say what a bug report needs and what is wrong, with the remedy. Example: study doctor --json"""
+    from study import doctor as doctors
+
+    told = doctors.document(doctors.diagnose(address))
+    print_json(told) if as_json else print(doctors.text(told))
+    if told["state"] == "problem":
+        raise typer.Exit(1)

@@ -1,0 +1,86 @@
+"""The commands about trained models."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from study.cli.options import Address, Json, Quiet, Rename, Set, Spec, print_json, show, view
+
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Of a final training: the model of this seed.")]
+
+
+def train(
+    spec: Spec,
+    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S", help="Training seeds.")] = "0,1,2",
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
+    ] = None,
+    data: Annotated[
+        Literal["train", "train+val"], typer.Option("--data", help="With the validation split, nothing validates.")
+    ] = "train",
+    name: Rename = None,
+    assignments: Set = None,
+    address: Address = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
+    from study import run as running
+    from study.final import final_study, parse_seeds
+    from study.home import Home
+    from study.spec import load_study
+
+    given = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
+    study = final_study(load_study(spec, given), parse_seeds(seeds), name, data == "train+val")
+    show(running.train(Home.locate(), study, view(quiet), address))
+
+
+def predict(
+    model: Model,
+    images: Annotated[list[Path], typer.Argument(metavar="IMAGES ...", help="Image files, or folders of them.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="A CSV file; standard output else.")
+    ] = None,
+    seed: Seed = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu or cuda; the GPU if there is one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv"""
+    from study import predict as predicting
+    from study.home import Home
+    from study.trained import Classifier
+    from study.which_model import which
+
+    with which(Home.locate(), model, seed) as description:
+        found = predicting.predict(Classifier.load(description, device), images)
+    if out is not None:
+        predicting.write(out, found)
+    if as_json:
+        print_json([one.to_document() for one in found])
+    else:
+        print(out if out is not None else predicting.table(found).rstrip())
+
+
+def evaluate(
+    model: Model,
+    split: Annotated[str, typer.Option("--split", help="val, test or train. Readings of test are counted.")] = "val",
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="SPEC", help="A study file whose data are taken; the model's own else."),
+    ] = None,
+    assignments: Set = None,
+    seed: Seed = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
+    from study import evaluate as evaluating
+    from study.home import Home
+    from study.which_model import which
+
+    home = Home.locate()
+    with which(home, model, seed) as description:
+        found = evaluating.evaluate(home, description, split, data, assignments or ())
+    print_json(found) if as_json else print(*(f"{name:<32} {value:.6g}" for name, value in found.items()), sep="\n")

@@ -1,0 +1,127 @@
+"""What commands keep and reach: the home, its MLflow, data sets, a Ray cluster."""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from study import address as addresses
+from study import data, data_commands, home_format
+from study.doctor.finding import Finding
+from study.doctor.machine import existing
+from study.errors import UserError
+
+if TYPE_CHECKING:
+    from study.home import Home
+
+ANOTHER_HOME = "another home: STUDY_HOME=..."
+
+
+def home(home: "Home") -> Iterator[Finding]:
+    """Whether studies can be written there, its form, and those that are there."""
+    from study.record import StudyRecord
+
+    if home.path.exists() and not home.path.is_dir():
+        yield Finding("home", "problem", f"{home.path}: is no folder", ANOTHER_HOME)
+        return
+    try:
+        form = home_format.check(home.path)
+        _try_out(home)
+    except UserError as error:
+        yield Finding("home", "problem", str(error))
+        return
+    except OSError as error:
+        yield Finding("home", "problem", f"{home.path}: cannot be written: {error.strerror}", ANOTHER_HOME)
+        return
+    if not home.path.exists():
+        yield Finding("home", "ok", f"{home.path}: not there yet, the first study makes it")
+        return
+    studies = home.studies()
+    yield Finding("home", "ok", f"{home.path}: writable, form {form}, {len(studies)} studies")
+    for folder in studies:
+        try:
+            folder.spec()
+            StudyRecord.load(folder.ledger_file)
+        except UserError as error:
+            remedy = f"a backup of it, or study delete {folder.name} --yes" if "damaged" in str(error) else None
+            yield Finding("study", "problem", f"{folder.name}: {error}", remedy)
+
+
+def data_sets() -> Iterator[Finding]:
+    """How many are there, of those of which that can be told."""
+    rows = [row for row in data_commands.overview() if row["there"] is not None]
+    there = sum(row["there"] for row in rows)
+    yield Finding("data sets", "ok", f"{there} of {len(rows)} in {data.root()}; which ones: study data list")
+
+
+def mlflow(home: "Home") -> Iterator[Finding]:
+    """Whether it answers, and which version; no password is told."""
+    from study.tracking.look import look
+
+    if home.owns_tracking and not home.database.exists():
+        yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
+        return
+    try:
+        uri, version, own = look(home)
+    except UserError as error:
+        how = "studies run without it, and study resume brings the rest; is MLFLOW_TRACKING_URI right?"
+        yield Finding("MLflow", "problem", str(error), None if home.owns_tracking else how)
+        return
+    if version and version.split(".")[0] != own.split(".")[0]:
+        yield Finding(
+            "MLflow", "warning", f"{uri}: is of version {version}, here is {own}", f"mlflow {version} on both"
+        )
+    else:
+        yield Finding("MLflow", "ok", f"{uri}: answers{f', version {version}' if version else ''}")
+
+
+def ray(home: "Home", address: str | None) -> Iterator[Finding]:
+    """The token's file, and the cluster at an address, if one is given."""
+    try:
+        addresses.give_token()
+        if address is None:
+            told = "no address is given: trials run on this machine, in a Ray of their own"
+            yield Finding("Ray", "ok", told)
+        elif address.startswith(("http://", "https://")):
+            yield _jobs(address)
+        else:
+            yield _cluster(address, home)
+    except UserError as error:
+        yield Finding(
+            "Ray", "problem", str(error), None if address is None else "study cluster status, or ask its keeper"
+        )
+
+
+def _jobs(address: str) -> Finding:
+    """A cluster that studies are submitted to."""
+    from study.cluster.jobs import Jobs
+
+    there = Jobs(address)
+    found, studies = there.resources(), {job.study for job in there.all()}
+    told = f"{address}: answers, token accepted, {found['nodes']} nodes, {len(studies)} studies"
+    return Finding("Ray", "ok", told) if found["nodes"] else Finding("Ray", "problem", told, "it has to have nodes")
+
+
+def _cluster(address: str, home: "Home") -> Finding:
+    """A cluster that a driver is within the network of."""
+    from study.sweep.look import cluster
+
+    found = cluster(address, home.path if home.path.exists() else None)
+    told = f"{address}: answers, token accepted, {found['nodes']} nodes, {found['cpus']:g} CPUs, {found['gpus']:g} GPUs"
+    return Finding("Ray", "ok", f"{told}; all of them see {home.path}" if home.path.exists() else told)
+
+
+def _try_out(home: "Home") -> None:
+    """Write, lock and remove a file in a home, or where it would be.
+
+    Raises:
+        OSError: that does not work.
+    """
+    folder = existing(home.path)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(13, "no permission", str(folder))
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:
+        file.write(b"well")
+        os.fsync(file.fileno())
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,104 @@
+"""What a trained model is worth on a split of its data set, or of another of the same kind."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from study import data
+from study.data import Facts
+from study.errors import UserError
+from study.home import Home, StudyFolder
+from study.ledger import Ledger, read
+from study.spec import load_study
+from study.spec.document import Document, override
+from study.spec.load import resolve
+from study.trained import Description
+from study.trained.classifier import weights
+from study.trained.write import fingerprint_of_test
+from study.training import Trial, TrialConfig
+
+
+def evaluate(
+    home: Home, model: Path, split: str, study: str | None = None, assignments: Iterable[str] = ()
+) -> dict[str, float]:
+    """Every metric of a trained model on a split, `SPLIT/NAME`; on its own data those that its training recorded.
+
+    A reading of the test split that is the model's own is noted in the ledger of its study, if that is in this home.
+
+    Args:
+        model: the description's file.
+        study: a study file whose data are taken, None: the model's own.
+        assignments: overrides of keys of the data, `data.rho=0.9`.
+
+    Raises:
+        UserError: the model or data cannot be used, the data are not of the model's kind, or have no such split.
+    """
+    description = Description.read(model)
+    assignments = list(assignments)
+    section = _section(description, study, assignments)
+    config = TrialConfig.from_document({**description.config, "data": section})
+    dataset = data.load(section)
+    _check(description.facts, dataset.facts, split)
+    if config.train.with_val:
+        if split == "val":
+            raise UserError("--split val: the model was trained on it, too")
+        config = replace(config, train=replace(config.train, with_val=False))
+    weights(description, model.parent)  # refuses what was not written by study
+    counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
+    with _noted(home, description) if counts else nullcontext():
+        trial = Trial(config, dataset)
+        try:
+            trial.load(model.parent / description.weights)
+        except RuntimeError as error:
+            told = str(error).splitlines()[0]
+            raise UserError(f"{model}: does not fit these data or this version of study: {told}") from None
+        return trial.evaluate(split, final=True)
+
+
+def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
+    """The complete `data` section: the model's own or a study file's, with overrides."""
+    for assignment in assignments:
+        if not assignment.startswith("data."):
+            raise UserError(f"--set {assignment}: a model is evaluated as it is, only keys of its data can be set")
+    if study is not None:
+        return dict(load_study(study, assignments).base["data"])
+    if not assignments:
+        return dict(description.config["data"])
+    document = Document(
+        "the model",
+        {"name": "evaluated", "search": {"trials": 1}, **{key: dict(one) for key, one in description.config.items()}},
+    )
+    override(document, assignments)
+    return dict(resolve(document).base["data"])
+
+
+def _check(model: Facts, facts: Facts, split: str) -> None:
+    for what, own, other in (("classes", model.classes, facts.classes), ("shape", model.shape, facts.shape)):
+        if own != other:
+            raise UserError(f"data: {what} {other} given, the model was trained on {own}")
+    if model.class_names != facts.class_names:
+        raise UserError(f"data: classes {facts.class_names} given, the model was trained on {model.class_names}")
+    if split not in facts.splits:
+        raise UserError(f"--split {split}: the data have {', '.join(facts.splits)}")
+
+
+@contextmanager
+def _noted(home: Home, description: Description) -> Iterator[None]:
+    """Note a reading of the test split that succeeds, where the model's study is at hand."""
+    name = str(description.told["study"])
+    folder = next((one for one in home.studies() if one.name == name), None)
+    if folder is None or _id(folder) != description.told["study_id"]:
+        yield
+        return
+    ledger = Ledger(folder.ledger_file)
+    try:
+        yield
+        ledger.append("evaluated", trial=description.told["trial"], split="test", by="study evaluate")
+    finally:
+        ledger.close()
+
+
+def _id(folder: StudyFolder) -> Any:
+    return next((event["id"] for event in read(folder.ledger_file) if event["event"] == "created"), None)

@@ -1,0 +1,93 @@
+"""What a trained model makes of a user's images."""
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data.image_files import decode
+from study.errors import UserError
+from study.trained import Classifier
+
+SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+"""Of the files in a folder that are taken for images."""
+
+AT_ONCE = 1024
+"""Images in memory."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A file's class and the probability of each."""
+
+    file: Path
+    class_name: str
+    probabilities: dict[str, float]
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"file": str(self.file), "class": self.class_name, "probabilities": self.probabilities}
+
+
+def predict(classifier: Classifier, images: Iterable[Path]) -> list[Prediction]:
+    """The class of each image, a folder's in the order of their names, those of its subfolders with them.
+
+    Raises:
+        UserError: the model takes no images, there are none, or some cannot be read.
+    """
+    facts = classifier.facts
+    if facts.is_table or facts.shape[0] != 3 or facts.shape[1] != facts.shape[2]:
+        raise UserError(f"the model takes {facts.shape}, no square colour images. On its kind of data: study evaluate")
+    files = [file for path in images for file in _files(path)]
+    frame = classifier.description.config["data"].get("frame", "crop")
+    found = []
+    for start in range(0, len(files), AT_ONCE):
+        part = files[start : start + AT_ONCE]
+        found += _named(classifier, part, classifier.probabilities(decode(part, facts.shape[1], frame)))
+    return found
+
+
+def table(predictions: Iterable[Prediction]) -> str:
+    """The same as CSV: file, class, and a column per class with its probability."""
+    rows, stream = list(predictions), io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["file", "class", *(f"p({name})" for name in rows[0].probabilities)])
+    for one in rows:
+        writer.writerow([one.file, one.class_name, *(f"{value:.6f}" for value in one.probabilities.values())])
+    return stream.getvalue()
+
+
+def write(path: Path, predictions: Iterable[Prediction]) -> None:
+    """Write the table into a file.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        path.write_text(table(predictions), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise UserError(f"{path}: no such file or folder")
+    found = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    if not found:
+        raise UserError(f"{path}: holds no images ({', '.join(SUFFIXES)})")
+    return found
+
+
+def _named(classifier: Classifier, files: list[Path], found: NDArray[np.float32]) -> list[Prediction]:
+    names = classifier.classes
+    return [
+        Prediction(file, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
+        for file, row in zip(files, found, strict=True)
+    ]

@@ -1,0 +1,46 @@
+"""Whether an MLflow answers, and which version it is."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from study.errors import UserError
+from study.home import Home
+from study.tracking.connection import connect, public, told
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+TIMEOUT = 5
+"""Seconds that a request may take."""
+
+
+def look(home: Home) -> tuple[str, str | None, str]:
+    """Whether an MLflow answers.
+
+    Returns:
+        Its address without a password (of a home's own the file); the version of a server, None where it is a database
+        or does not say; and the version here.
+
+    Raises:
+        UserError: it does not answer, or refuses the user name and password.
+    """
+    uri = str(home.database) if home.owns_tracking else public(home.tracking_uri)
+    try:
+        client = connect(home.tracking_uri, TIMEOUT)
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        message = told(error, home.tracking_uri)
+        raise UserError(message if uri in message else f"{uri}: {message}") from None
+    from mlflow import __version__
+
+    return uri, _served(home.tracking_uri, client), __version__
+
+
+def _served(uri: str, client: "MlflowClient") -> str | None:
+    if not uri.startswith(("http://", "https://")):
+        return None
+    from mlflow.utils.rest_utils import http_request
+
+    with suppress(Exception):  # it answers; what it says of itself is not needed
+        answer = http_request(client._tracking_client.store.get_host_creds(), "/version", "GET", timeout=TIMEOUT)
+        return str(answer.text).strip() if answer.ok else None
+    return None

@@ -1,0 +1,179 @@
+"""Final models in MLflow: logged on their study's run, and registered."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from study.errors import UserError
+from study.home import Home, StudyFolder
+from study.tracking.connection import connect, told
+from study.tracking.progress import STUDY, Progress
+from study.trained import Description
+from study.trained.write import Model
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import LoggedModel
+
+ALIAS = "candidate"
+"""Of the newest version: whoever puts a model into service gives it another."""
+
+REGISTERED = re.compile(r"models:/([^/@]+)(?:@([^/@]+)|/(\d+))")
+
+REQUIREMENTS = ("mlflow", "numpy", "safetensors", "torch")
+"""Libraries that a model needs where it is loaded."""
+
+
+def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | None:
+    """Log a model on its study's run and register it as a version of `name`, with the alias `candidate`. A model that
+    is registered already stays as it is.
+
+    Returns:
+        What went wrong, else None; nothing is done for a study that MLflow does not have.
+    """
+    progress = Progress.load(folder.tracking_file, home.tracking_uri)
+    if STUDY not in progress.runs:
+        return None
+    try:
+        client = connect(home.tracking_uri)
+        description = Description.read(model.description)
+        if not _is_registered(client, name, description):
+            _register(client, name, progress, model, description)
+    except UserError as error:
+        return str(error)
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        return told(error, home.tracking_uri)
+    return None
+
+
+def download(home: Home, uri: str, folder: Path) -> Path:
+    """Fetch a registered model into a folder.
+
+    Args:
+        uri: `models:/NAME@ALIAS` or `models:/NAME/VERSION`.
+
+    Returns:
+        The path of its description, the weights beside it.
+
+    Raises:
+        UserError: MLflow does not have it, does not answer, or it is not one of this project's.
+    """
+    named = REGISTERED.fullmatch(uri)
+    if named is None:
+        raise UserError(f"{uri}: not of the form models:/NAME@ALIAS or models:/NAME/VERSION")
+    try:
+        client = connect(home.tracking_uri)
+        from mlflow.artifacts import download_artifacts
+
+        name, alias, number = named.groups()
+        found = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
+        place = Path(
+            download_artifacts(artifact_uri=found.source, dst_path=str(folder), tracking_uri=home.tracking_uri)
+        )
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        raise UserError(f"{uri}: {told(error, home.tracking_uri)}") from None
+    descriptions = sorted((place / "artifacts").glob("*.json"))
+    if len(descriptions) != 1:
+        raise UserError(f"{uri}: is no model that study train registered")
+    return descriptions[0]
+
+
+def _is_registered(client: "MlflowClient", name: str, description: Description) -> bool:
+    tag = {"study.model": description.weights_digest, "study.id": description.told["study_id"]}
+    found = client.search_model_versions(f"name = '{name}'")
+    return any(tag.items() <= one.tags.items() for one in found)
+
+
+def _register(client: "MlflowClient", name: str, progress: Progress, model: Model, description: Description) -> None:
+    from mlflow.exceptions import MlflowException
+
+    run_id = progress.runs[STUDY]
+    tags = {
+        "study.id": description.told["study_id"],
+        "study.name": description.told["study"],
+        "study.seed": str(description.told["seed"]),
+        "study.model": description.weights_digest,
+    }
+    logged = _logged(client, progress.experiment, tags)
+    logged = logged or _log(client, name, progress.experiment, run_id, model, description, tags)
+    try:
+        client.create_registered_model(name)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            raise
+    card = model.card.read_text(encoding="utf-8")
+    version = client.create_model_version(
+        name, logged.artifact_location, run_id, tags, description=card[:LONGEST], model_id=logged.model_id
+    )
+    client.set_registered_model_alias(name, ALIAS, version.version)
+
+
+def _logged(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "LoggedModel | None":
+    """The model with these tags, where it was logged whole before its registration was cut off."""
+    from mlflow.entities import LoggedModelStatus
+
+    found = [one for one in client.search_logged_models([experiment]) if tags.items() <= one.tags.items()]
+    return next((one for one in found if one.status == LoggedModelStatus.READY), None)
+
+
+def _log(
+    client: "MlflowClient",
+    name: str,
+    experiment: str,
+    run_id: str,
+    model: Model,
+    description: Description,
+    tags: dict[str, str],
+) -> "LoggedModel":
+    """Log a model on a run. By the client alone: MLflow's functions for it change what the whole process has
+    for a server and an experiment."""
+    from mlflow.entities import LoggedModelOutput, LoggedModelStatus
+
+    logged = client.create_logged_model(experiment, name, run_id, tags, model_type="classifier")
+    try:
+        with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
+            _save(Path(folder) / "model", model, description, logged, run_id)
+            client.log_model_artifacts(logged.model_id, str(Path(folder) / "model"))
+        client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
+        client.log_outputs(run_id, [LoggedModelOutput(logged.model_id, step=0)])
+    except BaseException:
+        client.finalize_logged_model(logged.model_id, LoggedModelStatus.FAILED)
+        raise
+    return logged
+
+
+def _save(path: Path, model: Model, description: Description, logged: "LoggedModel", run_id: str) -> None:
+    """Write a model in MLflow's own form."""
+    import mlflow.pyfunc
+    from mlflow.models import Model as Form
+    from mlflow.models import ModelSignature
+    from mlflow.types.schema import Schema, TensorSpec
+
+    facts = description.facts
+    example = np.zeros((1, *facts.shape), dtype=np.float32 if facts.is_table else np.uint8)
+    taken = TensorSpec(example.dtype, (-1, *facts.shape))
+    given = TensorSpec(np.dtype(np.float32), (-1, facts.classes))
+    mlflow.pyfunc.save_model(
+        path=str(path),
+        mlflow_model=Form(
+            artifact_path=logged.artifact_location, run_id=run_id, model_uuid=logged.model_id, model_id=logged.model_id
+        ),
+        python_model=str(Path(__file__).with_name("pyfunc_model.py")),
+        artifacts={"description": str(model.description), "weights": str(model.weights)},
+        code_paths=[str(Path(__file__).parents[1])],
+        signature=ModelSignature(Schema([taken]), Schema([given])),
+        input_example=example,
+        pip_requirements=[f"{one}=={version(one).partition('+')[0]}" for one in REQUIREMENTS],
+    )
+    for cache in path.rglob("__pycache__"):
+        shutil.rmtree(cache)
+
+
+LONGEST = 5000
+"""Characters of a description that every MLflow takes."""

@@ -1,0 +1,82 @@
+"""What is written beside a model's weights: all that it takes to rebuild its networks, and where they come from.
+
+JSON, no code and no pickle. Weights and description hold each other's hash, or their own: a file that was changed or
+cut short is refused.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from study import digest
+from study.data import Facts
+from study.errors import UserError
+from study.training import TrialConfig
+
+FORMAT = 1
+"""Version of the file."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A trained model.
+
+    Attributes:
+        config: complete `data`, `model`, `method` and `train` sections.
+        facts: of its data.
+        weights: name of the file beside this one, and its SHA-256.
+        told: plain values for people: study, seed, metrics, code, data fingerprint, where the configuration comes from.
+    """
+
+    config: Mapping[str, Any]
+    facts: Facts
+    weights: str
+    weights_digest: str
+    told: Mapping[str, Any]
+
+    @property
+    def trial_config(self) -> TrialConfig:
+        """What was trained."""
+        return TrialConfig.from_document(self.config)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes' names, in the order of the scores; their numbers where the data set names none."""
+        return self.facts.class_names or tuple(map(str, range(self.facts.classes)))
+
+    def write(self, path: Path) -> None:
+        """Write it in one step."""
+        values = {"format": FORMAT, **asdict(self)}
+        part = path.with_name(f".{path.name}.part")
+        part.write_text(json.dumps({**values, "digest": digest.of_values(_plain(values))}, indent=2), encoding="utf-8")
+        part.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> "Description":
+        """Read one.
+
+        Raises:
+            UserError: it cannot be read, is of another version, damaged or changed.
+        """
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            given, version = values.pop("digest"), values.pop("format")
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UserError(f"{path}: is no description of a model, or cut short") from None
+        if version != FORMAT:
+            raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
+        if given != digest.of_values({"format": version, **values}):
+            raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
+        facts: dict[str, Any] = {
+            key: tuple(one) if isinstance(one, list) else one for key, one in values.pop("facts").items()
+        }
+        return cls(facts=Facts(**facts), **values)
+
+
+def _plain(values: Any) -> Any:
+    """As JSON gives them back: tuples as lists, keys as text."""
+    return json.loads(json.dumps(values))

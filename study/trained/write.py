@@ -1,0 +1,91 @@
+"""The models of a final training as files that stand for themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from study import data, digest
+from study.data import Dataset
+from study.data.dataset import fingerprint
+from study.home import StudyFolder
+from study.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.trained import card
+from study.trained.description import Description
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model's files.
+
+    Attributes:
+        description: what rebuilds its networks, beside the weights.
+        card: what is said of it.
+    """
+
+    description: Path
+    weights: Path
+    card: Path
+
+
+def chosen(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> Model | None:
+    """The model of a final training that is to be used: of its seeds, the best by the study's metric on validation."""
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    if not trials:
+        return None
+    number = best_seed(spec, trials).number
+    found = Model(folder.description_file(number), folder.model_file(number), folder.card_file)
+    return found if found.description.exists() else None
+
+
+def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: Mapping[str, Dataset]) -> None:
+    """Write a description beside each seed's weights, and the card of the model that is to be used.
+
+    Args:
+        datasets: of the study, by `data.key`.
+    """
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    if not trials:
+        return
+    (dataset,) = datasets.values()
+    for trial in trials:
+        _described(folder, spec, record, trial, dataset).write(folder.description_file(trial.number))
+    about = data.module(spec.base["data"]["name"]).__doc__ or ""
+    text = card.card(spec, record, best_seed(spec, trials), dataset, about)
+    part = folder.card_file.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(folder.card_file)
+
+
+def fingerprint_of_test(dataset: Dataset) -> str | None:
+    """Of the test split alone, which other options may leave as it is; None where there is none."""
+    return fingerprint({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
+
+
+def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
+    """The trial whose validation metric is best, the first of equals; one that misses the study's limits comes last.
+    The first where nothing was validated."""
+    scores = [(trial, spec.objective.score(trial.reports[-1])) for trial in trials]
+    known = [(trial, score) for trial, score in scores if score is not None]
+    ordered = sorted(known, key=lambda one: (one[1].violation, -one[1].gains[0], one[0].number))
+    return ordered[0][0] if ordered else trials[0]
+
+
+def _described(
+    folder: StudyFolder, spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset
+) -> Description:
+    session = {key: value for key, value in record.sessions[-1].items() if key not in ("event", "time", "spec")}
+    told = {
+        "study": spec.name,
+        "study_id": record.id,
+        "trial": trial.number,
+        "seed": trial.seed,
+        "metrics": {**trial.reports[-1], **trial.tested},
+        "data_fingerprint": dataset.fingerprint,
+        "test_fingerprint": fingerprint_of_test(dataset),
+        "code": session,
+        "origin": dict(spec.origin or {}),
+    }
+    path = folder.model_file(trial.number)
+    config = spec.trial_config(trial.params, trial.seed).to_document()
+    return Description(config, dataset.facts, path.name, digest.of_file(path), told)

@@ -1,0 +1,75 @@
+"""GPUs, libraries, disks and memory as the doctor judges them, where this machine cannot show it."""
+
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from study.doctor import machine, software
+from study.doctor.gpus import Seen, judge
+
+CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "told"),
+    [
+        (Seen(), "ok", "none that a driver knows"),
+        (Seen(CARD, "12.8", "12.8", ("H100",), ray=1), "ok", "torch sees 1: NVIDIA H100, 550.54"),
+        (Seen(CARD, "12.4", None), "warning", "built for the CPU alone"),
+        (Seen(CARD, "12.4", "13.0"), "problem", "serves CUDA up to 12.4, torch was built for 13.0"),
+        (Seen(CARD, "12.10", "12.9", why="no device"), "problem", "cannot use: no device"),
+        (Seen(CARD, "12.8", "12.8", hidden="CUDA_VISIBLE_DEVICES="), "warning", "hidden from torch"),
+        (Seen(CARD, "12.8", "12.8", ("H100",), ("H100",), ray=1), "problem", "has no code for H100"),
+    ],
+)
+def test_gpus(seen: Seen, state: str, told: str) -> None:
+    (found,) = judge(seen)
+    assert found.state == state
+    assert told in found.told
+    assert (found.remedy is None) == (state == "ok")
+
+
+def test_ray_and_torch_may_disagree() -> None:
+    _, found = judge(Seen(CARD, "12.8", None, ray=1))
+    assert (found.name, found.state) == ("GPUs of Ray", "warning")
+    assert "on 1 GPUs, torch sees 0" in found.told
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ("numpy>=2.0", None),
+        ("numpy>=99", "is installed, >=99 is needed"),
+        ("no-such-library-as-this>=1", "no-such-library-as-this is not installed"),
+    ],
+)
+def test_libraries(wanted: str, told: str | None) -> None:
+    found = software._unfit(Requirement(wanted))
+    assert found == told if told is None else told in (found or "")
+
+
+def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = tmp_path / "not" / "there"
+    assert machine.existing(far) == tmp_path
+    states = []
+    for little, none in ((0, 0), (2**60, 0), (2**60, 2**60)):
+        monkeypatch.setattr(machine, "FULL", 1.0)
+        monkeypatch.setattr(machine, "LITTLE_DISK", little)
+        monkeypatch.setattr(machine, "NO_DISK", none)
+        states.append(machine.disk("disk", far, "remove").state)
+    assert states == ["ok", "warning", "problem"]
+
+
+def test_a_containers_limit_is_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = tmp_path / "memory.max", tmp_path / "limit_in_bytes"
+    monkeypatch.setattr(machine, "MEMORY_LIMITS", files)
+    assert machine.memory_limit() is None
+    files[0].write_text("max\n")
+    assert machine.memory_limit() is None
+    files[0].write_text(f"{2**30}\n")
+    assert machine.memory_limit() == 2**30
+    (found,) = machine.memory()
+    assert found.state == "warning"
+    assert "1.0 GiB" in found.told
+    assert "the container's limit" in found.told

@@ -1,0 +1,152 @@
+"""From an exported file to a model in use, and away again."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import Command
+from helpers import timeless
+from mlflow import MlflowClient
+from PIL import Image
+
+from study import data
+from study.home import Home
+from study.record import StudyRecord
+from study.trained import Classifier
+
+pytestmark = pytest.mark.slow
+
+SERVE = """
+import json, sys
+import mlflow, numpy
+mlflow.set_tracking_uri(sys.argv[1])
+model = mlflow.pyfunc.load_model("models:/served@candidate")
+numpy.save(sys.argv[3], model.predict(numpy.load(sys.argv[2])))
+import study
+print(study.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def served(finished: Command) -> Command:
+    """With the best configuration trained on two seeds."""
+    done = finished("train", str(finished.folder("tiny").best_file), "--seeds", "3,4", "--name", "served")
+    assert done.returncode == 0, done.stderr
+    assert "not everything is in MLflow" not in done.stdout
+    assert str(finished.folder("served").card_file) in done.stdout
+    return finished
+
+
+def metrics(served: Command, number: int, split: str) -> dict[str, Any]:
+    """What the training recorded of a split."""
+    trial = StudyRecord.load(served.folder("served").ledger_file).trials[number]
+    found = {**timeless([dict(trial.reports[-1])])[0], **trial.tested}
+    return {name: value for name, value in found.items() if name.startswith(f"{split}/")}
+
+
+def chosen(served: Command) -> int:
+    """The seed that validation prefers."""
+    return max((0, 1), key=lambda number: (metrics(served, number, "val")["val/accuracy"], -number))
+
+
+def evaluated(served: Command, *arguments: str) -> dict[str, Any]:
+    done = served("evaluate", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def readings(served: Command) -> int:
+    return json.loads(served("status", "served", "--json").stdout)["test_readings"]
+
+
+def test_a_model_evaluates_to_what_was_recorded(served: Command) -> None:
+    before = readings(served)
+    assert evaluated(served, "served", "--split", "test") == metrics(served, chosen(served), "test")
+    assert evaluated(served, "models:/served@candidate", "--split", "test") == metrics(served, chosen(served), "test")
+    assert readings(served) == before + 2, "each reading of the test split counts"
+    for number, seed in enumerate(("3", "4")):
+        assert evaluated(served, "served", "--seed", seed) == metrics(served, number, "val")
+    assert readings(served) == before + 2, "those of others do not"
+
+
+def test_other_data_of_its_kind(served: Command) -> None:
+    """Of another correlation, which the test split has nothing of: it is the same, and its reading counts."""
+    before = readings(served)
+    own = evaluated(served, "served", "--split", "train")
+    assert evaluated(served, "served", "--split", "train", "--set", "data.rho=0.1") != own
+    assert readings(served) == before
+    elsewhere = evaluated(served, "served", "--split", "test", "--set", "data.rho=0.1")
+    assert elsewhere == metrics(served, chosen(served), "test")
+    assert readings(served) == before + 1
+
+
+def test_mlflow_has_it_with_card_signature_and_example(served: Command) -> None:
+    client = MlflowClient(Home(served.home).tracking_uri)
+    version = client.get_model_version_by_alias("served", "candidate")
+    card = served.folder("served").card_file.read_text()
+    assert version.description == card[:5000]
+    assert "Configuration: trial" in card
+    (logged,) = client.search_logged_models([client.get_experiment_by_name("served").experiment_id])
+    assert version.source == logged.artifact_location
+    files = {file.path for file in client.list_logged_model_artifacts(logged.model_id)}
+    assert {"MLmodel", "input_example.json", "artifacts", "code"} <= files
+    assert not [file for file in files if file.endswith(".pkl")], "nothing is pickled"
+    again = served("train", str(served.folder("tiny").best_file), "--seeds", "3,4", "--name", "served")
+    assert again.returncode == 0, again.stderr
+    assert len(client.search_model_versions("name = 'served'")) == 1, "it is registered once"
+
+
+def test_it_serves_from_the_registry_in_another_process(served: Command, tmp_path: Path) -> None:
+    """With the code that came along, not with what is installed here; the same probabilities."""
+    inputs = data.load(served.folder("served").spec().data_sections[0]).splits["val"].inputs
+    np.save(tmp_path / "inputs.npy", inputs)
+    given = [Home(served.home).tracking_uri, str(tmp_path / "inputs.npy"), str(tmp_path / "found.npy")]
+    command = [sys.executable, "-c", SERVE, *given]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "/code/study/__init__.py" in done.stdout
+    classifier = Classifier.load(served.folder("served").description_file(chosen(served)), "cpu")
+    np.testing.assert_allclose(np.load(tmp_path / "found.npy"), classifier.probabilities(inputs), rtol=1e-5)
+
+
+def test_it_classifies_image_files(served: Command, tmp_path: Path) -> None:
+    split = data.load(served.folder("served").spec().data_sections[0]).splits["val"]
+    (tmp_path / "images" / "more").mkdir(parents=True)
+    for number, image in enumerate(split.inputs[:20]):
+        folder = tmp_path / "images" / ("more" if number >= 10 else "")
+        Image.fromarray(image.transpose(1, 2, 0)).save(folder / f"{number:02}.png")
+    done = served("predict", "served", str(tmp_path / "images"), "-o", str(tmp_path / "found.csv"))
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "found.csv").open() as file:
+        rows = {int(Path(row["file"]).stem): row for row in csv.DictReader(file)}
+    classifier = Classifier.load(served.folder("served").description_file(chosen(served)), "cpu")
+    expected = classifier.probabilities(split.inputs[:20])
+    assert [int(rows[number]["class"]) for number in range(20)] == expected.argmax(1).tolist()
+    assert float(rows[3]["p(7)"]) == pytest.approx(float(expected[3, 7]), abs=1e-6)
+    refused = served("predict", "served", str(tmp_path / "nothing"))
+    assert (refused.returncode, refused.stderr) == (2, f"error: {tmp_path}/nothing: no such file or folder\n")
+
+
+def test_a_tampered_file_is_refused(served: Command, tmp_path: Path) -> None:
+    best = tmp_path / "best.yaml"
+    text = served.folder("tiny").best_file.read_text()
+    best.write_text(text.replace("temperature: 0.1", "temperature: 0.2"))
+    for command in ("train", "plan", "run", "trial"):
+        done = served(command, str(best))
+        assert done.returncode == 2
+        assert "the configuration is not the one that was exported" in done.stderr
+    best.write_text(text)
+    plan = served("plan", str(best), "--set", "train.epochs=5")
+    assert plan.returncode == 0, "overrides are not tampering"
+
+
+def test_nothing_of_a_deleted_model_is_left(served: Command) -> None:
+    assert served("delete", "served", "--yes").returncode == 0
+    client = MlflowClient(Home(served.home).tracking_uri)
+    assert not client.search_registered_models()
+    assert not [path for path in served.home.rglob("*") if "served" in path.name]

@@ -1,0 +1,80 @@
+"""What a model card says."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import Told, quickstart, record
+
+from study import data
+from study.data import Dataset, Split
+from study.final import final_study
+from study.home import StudyFolder
+from study.trained.card import card, wilson
+from study.trained.write import best_seed
+
+ORIGIN = {"study": "search", "trial": 7, "trials": 25, "chosen_by": "val/accuracy; one seed", "test_readings": 6}
+
+
+def dataset() -> Dataset:
+    """Two classes, two bias classes; on test 3, 1, 0 and 2 samples of the groups."""
+    whole = data.load({"name": "biased_digits", "rho": 0.95})
+    target, bias = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
+    split = Split(np.zeros((6, 3, 8, 8), np.uint8), target, bias)
+    facts = replace(whole.facts, classes=2, bias_classes=2, class_names=("crow", "gull"), bias_names=("land", "sea"))
+    return Dataset(facts, {"train": split, "val": split, "test": split})
+
+
+def text(*trials: Told) -> str:
+    spec = replace(final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN)
+    found = record(*trials)
+    return card(spec, found, best_seed(spec, list(found.trials.values())), dataset(), "birds: from the shore.\n\nMore.")
+
+
+def final(value: float, seed: int, **groups: float) -> Told:
+    tested = {"test/accuracy": value - 0.1, "test/equalized_odds": 0.25}
+    tested |= {f"test/{name}_accuracy": one for name, one in groups.items()}
+    return Told("final", [value], seed=seed, tested=tested)
+
+
+def test_it_is_about_the_seed_that_validation_prefers() -> None:
+    found = text(final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_0_0=1.0, group_0_1=0.0, group_1_1=0.5))
+    assert found.startswith("# birds\n")
+    assert (
+        "trained for 20 epochs on seeds 1, 2. The weights are those of seed 2, the best of them by val/accuracy."
+        in found
+    )
+    assert "| val/accuracy | 0.7500 ± 0.0707 | 0.8000 |" in found
+    assert "| test/accuracy | 0.6500 ± 0.0707 | 0.7000 |" in found
+    assert "birds: from the shore." in found
+    assert "Classes: crow, gull." in found
+
+
+def test_groups_come_with_the_intervals_of_their_samples() -> None:
+    found = text(final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_0_0=1.0, group_0_1=0.0, group_1_1=0.5))
+    assert "| crow | land | 3 | 0.7500 ± 0.3536 | 1.0000 | 0.439 to 1.000 |" in found
+    assert "| crow | sea | 1 | 0.0000 | 0.0000 | 0.000 to 0.793 |" in found
+    assert "| gull | sea | 2 | 0.5000 | 0.5000 | 0.095 to 0.905 |" in found
+    assert "- equalized_odds 0.2500: mean over pairs" in found
+
+
+def test_it_says_how_the_configuration_was_chosen() -> None:
+    found = text(final(0.8, 1), final(0.7, 2))
+    assert "trial 7 of the study `search`, which tried 25 configurations; chosen by val/accuracy; one seed" in found
+    assert "Readings of the test split: 6 by that study and 2 by this training" in found
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "low", "high"),
+    [(0.5, 100, 0.4038, 0.5962), (1.0, 10, 0.7225, 1.0), (0.0, 10, 0.0, 0.2775), (0.9, 1000, 0.8798, 0.9171)],
+)
+def test_wilsons_interval(share: float, count: int, low: float, high: float) -> None:
+    """Against the published calculator's values (as in Newcombe 1998)."""
+    assert wilson(share, count) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
+    found = folder.card_file.read_text()
+    assert "10 x 10 groups: too many to list" in found
+    assert "given in a study file; no search of this home chose it" in found
+    assert "Readings of the test split: 2 by this training" in found

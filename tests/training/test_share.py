@@ -1,0 +1,39 @@
+"""Training on less than the training split, and on more."""
+
+import numpy as np
+import pytest
+from small import config, digits
+
+from study.training import Trial
+from study.training.share import with_share, with_val
+
+SUPERVISED = {"name": "sup_con"}
+
+
+def test_the_validation_samples_stand_behind_the_training_samples() -> None:
+    dataset = digits()
+    found = with_val(dataset)
+    assert sorted(found.splits) == ["test", "train"]
+    train, val = dataset.splits["train"], dataset.splits["val"]
+    joined = found.splits["train"]
+    assert len(joined) == len(train) + len(val)
+    np.testing.assert_array_equal(joined.inputs[len(train) :], val.inputs)
+    np.testing.assert_array_equal(joined.target, np.concatenate([train.target, val.target]))
+    np.testing.assert_array_equal(joined.bias, np.concatenate([train.bias, val.bias]))
+    assert found.fingerprint != dataset.fingerprint
+
+
+def test_a_trial_on_both_reports_nothing_of_validation_and_learns_from_more() -> None:
+    dataset = digits()
+    both, alone = (Trial(config(SUPERVISED, epochs=2, with_val=given), dataset, "cpu") for given in (True, False))
+    reports = list(both.run())
+    assert not [name for name in reports[-1] if name.startswith("val/")]
+    assert reports[-1]["train/loss"] != list(alone.run())[-1]["train/loss"]
+    assert both.evaluate("test")["test/accuracy"] == pytest.approx(alone.evaluate("test")["test/accuracy"], abs=0.3)
+
+
+def test_a_part_comes_before_the_whole_of_validation() -> None:
+    dataset = digits()
+    half = len(with_share(dataset, 0.5).splits["train"])
+    trial = Trial(config(SUPERVISED, data_share=0.5, with_val=True), dataset, "cpu")
+    assert len(trial.dataset.splits["train"]) == half + len(dataset.splits["val"])
