@@ -166,7 +166,7 @@ class Search(BaseModel):
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
     gpu_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     plateau: Plateau | None = None
-    replicates: Positive | Annotated[list[Seed], Field(min_length=1)] = 1
+    replicates: Annotated[int, Field(ge=1, le=1000)] | Annotated[list[Seed], Field(min_length=1)] = 1
     concurrency: Positive | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
     constraints: list[str] = Field(default_factory=list)

@@ -92,6 +92,7 @@ def test_every_default_is_filled_in() -> None:
         ("trials: 24", "trials: 0", 17, "search.trials: 0 given, allowed is greater than or equal to 1"),
         ("reduction: 3", "reduction: 1", 19, "search.early_stopping.reduction: 1 given, allowed is greater than or"),
         ("grace: 4", "grace: 21", 19, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
+        ("sampler: tpe", "replicates: 10000000000000000000000000000000", 16, "search.replicates: 1000000"),
         ("cpu: 1", "cpu: 0", 21, "resources.cpu: 0 given, allowed is greater than 0"),
         ("cpu: 1", "cpu: .inf", 21, "resources.cpu: inf given, allowed is"),
         ("low: 0.001", "low: 2.0", 12, "search.space.method.alpha: low 2.0 is above high 1.0"),
