@@ -1,7 +1,8 @@
 """Which configurations of a study are taken: by its own ranking, or by another metric, limits or trade-off.
 
-A configuration's value of any validation metric is its mean over the fresh seeds that confirmed it, and over the seeds
-of the search where none did. Test metrics choose nothing.
+As in that ranking, configurations that were confirmed on fresh seeds come before the others, each by its means over
+these: a lucky seed does not win. A front is that of the values on the search's own seeds, which all configurations
+have. Test metrics choose nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,16 +58,18 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, everyone, [*metrics, *(limit.metric for limit in limits)])
     goal = Objective(metrics, tuple(_mode(name) for name in metrics), tuple(limits))
-    scored = [(one, score) for one in everyone if (score := ranking.mean_score(goal, trials_of(one)))]
+    confirmed = ranking.is_confirmed(record, spec) and not choice.pareto
+    fresh = [one for one in everyone if confirmed and one.repeats]
+    scored = _scored(goal, fresh, fresh=True) + _scored(goal, [one for one in everyone if one not in fresh])
     kept = [(one, score) for one, score in scored if score.violation == 0]
     if limits and scored and not kept:
         raise UserError(_how_close(spec, goal, scored))
+    if choice.pareto:
+        kept = [kept[place] for place in objective.front([score for _, score in kept])]
     found = [one for one, _ in kept]
     if choice.pareto or choice.by:
-        scores = [score for _, score in kept]
-        places = objective.front(scores) if choice.pareto else range(len(scores))
-        front = [scores[place] for place in places]
-        found = [found[list(places)[place]] for place in objective.order(front)]
+        groups = [[pair for pair in kept if (pair[0] in fresh) is first] for first in (True, False)]
+        found = [group[place][0] for group in groups for place in objective.order([score for _, score in group])]
     wanted = choice.top or (len(found) if choice.pareto else 1)
     if len(found) < max(wanted, 1):
         which = " that keep the limits" if limits else " on the front" if choice.pareto else ""
@@ -74,8 +77,14 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     return found[:wanted]
 
 
+def _scored(goal: Objective, found: Iterable[Candidate], fresh: bool = False) -> list[tuple[Candidate, Score]]:
+    """The score of each that has one, over its fresh seeds or those of the search."""
+    scores = ((one, ranking.mean_score(goal, one.repeats if fresh else one.replicates)) for one in found)
+    return [(one, score) for one, score in scores if score]
+
+
 def trials_of(one: Candidate) -> Sequence[TrialRecord]:
-    """The trials over which a configuration's values are means."""
+    """The trials that say most of a configuration: on fresh seeds, else those of the search."""
     return one.repeats or one.replicates
 
 
@@ -131,8 +140,8 @@ def _numbered(spec: StudySpec, record: StudyRecord, everyone: Sequence[Candidate
 def _how_close(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, Score]]) -> str:
     """Of the configuration that misses the limits by least: which, and by how much."""
     one, score = min(scored, key=lambda each: each[1].violation)
-    values = ranking.spreads(trials_of(one))
-    told = ", ".join(f"{name} {values[name].mean:.4g}" for name in goal.needed)
+    values = zip(goal.metrics, score.values, strict=True)
+    told = ", ".join(f"{name} {value:.4g}" for name, value in values)
     limits = " and ".join(f"{limit.metric} {limit.sense} {limit.limit:g}" for limit in goal.constraints)
     return (
         f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. "
