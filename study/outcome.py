@@ -62,7 +62,7 @@ def _first_failure(outcome: Outcome) -> list[str]:
 def _next(outcome: Outcome) -> list[str]:
     folder, spec = outcome.folder, outcome.spec
     if spec.final_seeds is not None:
-        return [f"next: study status {spec.name} --json"]
+        return [f"next: study predict {spec.name} IMAGES", f"      study evaluate {spec.name} --split test"]
     fresh = ranking.confirm_seeds(outcome.record, spec).stop  # none that made the choice
     seeds = ",".join(str(seed) for seed in range(fresh, fresh + 3))
     return [f"next: study train {_short(folder.best_file)} --seeds {seeds}"]

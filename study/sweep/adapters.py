@@ -1,6 +1,7 @@
 """The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from ray.tune.stopper import NoopStopper
 from study.home import StudyFolder
 from study.record import ENDED
 from study.sweep.agenda import Agenda, CannotGoOn
-from study.sweep.failures import Failure, failure, full_disk
+from study.sweep.failures import NODE_LOST, PROCESS_DIED, Failure, failure, full_disk
 from study.sweep.hang import Watch
+
+NODE_PATIENCE = 3.0
+"""Seconds between a process's death and the news that its node is dead."""
 
 
 class JobSearcher(Searcher):
@@ -79,6 +83,8 @@ class ReportingScheduler(FIFOScheduler):
         self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._hung: set[str] = set()
         self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
+        self._machines: dict[str, str] = {}  # Ray's id of the node of each actor
+        self._actors: dict[str, str] = {}  # of each run
         self._begun: set[str] = set()
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
@@ -96,6 +102,7 @@ class ReportingScheduler(FIFOScheduler):
         number, record = job["trial"], agenda.record.trials[job["trial"]]
         if "node" in result:
             self._nodes[_actor(trial)] = result["node"]
+            self._machines[_actor(trial)] = result["machine"]
             self._begun.add(trial.trial_id)
         self._watch.heard(trial.trial_id, result.get("epoch"), result.get("metrics/time/epoch"))
         if agenda.stopping or job["attempt"] != record.attempt:
@@ -116,6 +123,7 @@ class ReportingScheduler(FIFOScheduler):
 
     def _begin(self, trial: TuneTrial) -> None:
         """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
+        self._actors[trial.trial_id] = _actor(trial)
         job, node = trial.config["job"], self._nodes.get(_actor(trial))
         current = job["attempt"] == self._agenda.record.trials[job["trial"]].attempt and not self._agenda.stopping
         if job["kind"] == "train" and not job["heard"] and node and current and trial.trial_id not in self._begun:
@@ -147,11 +155,26 @@ class ReportingScheduler(FIFOScheduler):
         except OSError as problem:
             raise CannotGoOn(problem, self._folder.path) from problem
         found = Failure("HUNG", "did not report any more") if trial.trial_id in self._hung else failure(error)
+        if found == PROCESS_DIED and self._lost_its_node(trial):
+            found = NODE_LOST
         if job["kind"] == "train":
             self._agenda.failed(number, found)
         else:
             self._agenda.untested(number, found)
         self._tidy(number)
+
+    def _lost_its_node(self, trial: TuneTrial) -> bool:
+        """Whether the node of a process that died is dead, too: of that Ray may hear a little later."""
+        machine = self._machines.get(self._actors.pop(trial.trial_id, ""))
+        deadline = time.monotonic() + NODE_PATIENCE
+        while machine is not None:
+            alive = {node["NodeID"]: bool(node["Alive"]) for node in ray.nodes()}
+            if not alive.get(machine):
+                return True
+            if len(alive) == 1 or time.monotonic() > deadline:  # the only one is the driver's own
+                return False
+            time.sleep(0.1)
+        return False
 
     def _tidy(self, number: int) -> None:
         """A trial that has ended needs no checkpoint."""

@@ -47,6 +47,10 @@ class Failure:
         return not self.alone or (not trial.alone and spec.resources.gpu < 1)
 
 
+PROCESS_DIED = Failure("PREEMPTED", "its process died")
+NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
+
+
 def failure(error: BaseException) -> Failure:
     """What an error that ended a trial's run means.
 
@@ -69,9 +73,9 @@ def failure(error: BaseException) -> Failure:
         return Failure("PREEMPTED", reason)
     died = isinstance(cause, exceptions.RayActorError) and NODE_DIED in text
     if died or isinstance(cause, exceptions.NodeDiedError):
-        return Failure("PREEMPTED", "its node died", node_died=True)
+        return NODE_LOST
     if isinstance(cause, exceptions.RayActorError) and not cause.actor_init_failed:
-        return Failure("PREEMPTED", "its process died")
+        return PROCESS_DIED
     if isinstance(cause, exceptions.RayError) and not isinstance(cause, exceptions.RayActorError):
         return Failure("PREEMPTED", reason)  # a node, or an object that was lost with one
     return Failure("BUG", reason)

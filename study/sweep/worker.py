@@ -54,7 +54,9 @@ def tell_start(heard: int, behind: int = 0, note: str | None = None) -> None:
     """
     global _known
     if heard or note or not _known:
-        tune.report({"node": f"{socket.gethostname()}:{os.getpid()}", "behind": behind, "note": note})
+        machine = ray.get_runtime_context().get_node_id()
+        told = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": machine}
+        tune.report({**told, "behind": behind, "note": note})
         _known = True
 
 

@@ -95,7 +95,7 @@ def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:
     """One node dies in mid-trial, one joins late, then the other one dies: each trial ends once, and as it would have
     without: an epoch is the same wherever it runs.
     """
-    given = ["--set", "search.sampler=random", "--set", "search.early_stopping={}", "--set", "train.epochs=12"]
+    given = ["--set", "search.sampler=random", "--set", "search.early_stopping={}", "--set", "train.epochs=120"]
     given += [*SMALL[:2], "--set", "search.confirm={top: 0}", "--address", cluster.address]
     calm = cluster("run", "quickstart", "--name", "calm", *given)
     assert calm.returncode == 0, calm.stderr
