@@ -1,7 +1,7 @@
 """The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
 
 import json
-import time
+import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import NODE_LOST, PROCESS_DIED, Failure, failure, full_disk
 from study.sweep.hang import Watch
 
-NODE_PATIENCE = 3.0
-"""Seconds between a process's death and the news that its node is dead."""
+NODE_ANSWERS = 2.0
+"""Seconds within which a node that is alive takes a connection."""
 
 
 class JobSearcher(Searcher):
@@ -164,16 +164,15 @@ class ReportingScheduler(FIFOScheduler):
         self._tidy(number)
 
     def _lost_its_node(self, trial: TuneTrial) -> bool:
-        """Whether the node of a process that died is dead, too: of that Ray may hear a little later."""
+        """Whether the node of a process that died is dead, too. Ray itself hears of that up to half a minute later."""
         machine = self._machines.get(self._actors.pop(trial.trial_id, ""))
-        deadline = time.monotonic() + NODE_PATIENCE
-        while machine is not None:
-            alive = {node["NodeID"]: bool(node["Alive"]) for node in ray.nodes()}
-            if not alive.get(machine):
-                return True
-            if len(alive) == 1 or time.monotonic() > deadline:  # the only one is the driver's own
-                return False
-            time.sleep(0.1)
+        node = next((one for one in ray.nodes() if one["NodeID"] == machine), None)
+        if node is None or not node["Alive"]:
+            return node is not None
+        try:
+            socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
+        except OSError:
+            return True
         return False
 
     def _tidy(self, number: int) -> None:
