@@ -14,7 +14,7 @@ import typer.main
 from helpers import ROOT
 from PIL import Image
 
-from study import data
+from study import data, methods
 from study.cli import app
 from study.spec import load_study
 
@@ -100,3 +100,10 @@ def test_the_commands_run_as_shown(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "±" in done.stdout
+
+
+def test_the_table_names_every_data_set_and_method() -> None:
+    """In one of the tables, so that a new one is not forgotten."""
+    rows = [row for row in README.read_text(encoding="utf-8").splitlines() if row.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert set(data.names()) | set(methods.names()) <= named

@@ -50,6 +50,9 @@ class LocalCluster:
     scratch: str = ""
     processes: list[Process] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._children: list[subprocess.Popen[bytes]] = []  # of this process, which has to wait for them
+
     @classmethod
     def of(cls, home: Home) -> "LocalCluster":
         """That of a home; without processes if none was started.
@@ -160,6 +163,9 @@ class LocalCluster:
         for left in naming(self.scratch):  # what outlived its group's leader, as workers of a killed node
             with suppress(psutil.NoSuchProcess):
                 left.kill()
+        for child in self._children:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(5)
         if self.scratch:
             shutil.rmtree(self.scratch, ignore_errors=True)
         self.processes = []
@@ -229,6 +235,7 @@ class LocalCluster:
             started = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+        self._children.append(started)
         process = Process.of(name, started.pid)
         self.processes.append(process)
         self._save()

@@ -54,7 +54,7 @@ class Cluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     found = Cluster(tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work"))
     yield found
-    LocalCluster.of(Home(found.command.home)).stop()
+    found.local.stop()
 
 
 def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
