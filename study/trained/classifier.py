@@ -38,8 +38,8 @@ class Classifier:
         try:
             modules = networks(description.trial_config, self.facts)
             modules.load_state_dict(dict(state))
-        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            told = str(error).splitlines()[0]
+        except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            told = (str(error) or type(error).__name__).splitlines()[0]
             raise UserError(f"{folder / description.weights}: does not fit this version of study: {told}") from None
         self._method = cast(Method, modules["method"].to(self.device).eval())
         self._probes = cast(nn.ModuleDict, modules["probes"].to(self.device))

@@ -193,6 +193,7 @@ def _timeless(metrics: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in timeless([metrics])[0].items() if name != "epoch"}
 
 
+@pytest.mark.slow
 def test_as_many_trials_run_at_once_as_fit(make_command: Callable[[], Command]) -> None:
     command = make_command()
     given = ["resources.cpu=0.5", "search.concurrency=2", "search.confirm={top: 0}", "search.early_stopping={}"]

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, score, spec_of
 
-from study import ranking
+from study import further, ranking
 from study.errors import UserError
 from study.home import StudyFolder
 from study.ledger import Ledger, read
 from study.record import ENDED, StudyRecord, TrialRecord
-from study.run import _extend
 from study.spec import StudySpec
 from study.sweep.agenda import Job
 from study.sweep.early_stopping import early_stopping
@@ -161,7 +160,7 @@ def test_a_search_ends_on_a_plateau(tmp_path: Path) -> None:
 
 
 def extend(course: Course, trials: str) -> Course:
-    _extend(StudyFolder(course.ledger.path.parent), course.spec, trials)
+    further.search(StudyFolder(course.ledger.path.parent), course.spec, trials)
     return Course(course.ledger.path, course.spec, course.score).play()
 
 
@@ -189,14 +188,14 @@ def test_an_extension_goes_on_behind_a_plateau(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["50", "+0", "+-3", "+x", "-5", "+5.0", ""])
 def test_an_extension_is_a_number_of_trials(given: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="as in --trials \\+50"):
-        _extend(StudyFolder(tmp_path), spec_of(), given)
+        further.search(StudyFolder(tmp_path), spec_of(), given)
 
 
 @pytest.mark.parametrize("given", [["search.space={}", "search.trials=1"], ["final_seeds=[0, 1]"]])
 def test_what_has_no_search_is_not_extended(given: list[str], tmp_path: Path) -> None:
     Ledger.create(tmp_path / "ledger.jsonl")
     with pytest.raises(UserError, match="further"):
-        _extend(StudyFolder(tmp_path), spec_of(*given), "+5")
+        further.search(StudyFolder(tmp_path), spec_of(*given), "+5")
 
 
 def with_gaps(path: Path, spec: StudySpec, values: list[tuple[float, float]]) -> StudyRecord:
