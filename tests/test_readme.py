@@ -79,7 +79,7 @@ def test_python_is_python(block: str) -> None:
     compile(block, "README.md", "exec")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_commands_run_as_shown(tmp_path: Path) -> None:
     """One after the other in a fresh folder, as a reader types them, with fewer trials; those that serve, fetch data or
