@@ -7,6 +7,7 @@ from command import Command
 from helpers import timeless
 
 from study import data
+from study.choice import Choice
 from study.data import joint_fingerprint
 from study.export import exported
 from study.one_trial import run
@@ -42,6 +43,6 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
         again = timeless(Trial(config, loaded[data.key(config.data)], "cpu").run())
         assert [one["val/accuracy"] for one in again] == [one["val/accuracy"] for one in trial.reports]
     best = ranked(record, spec)[0]
-    written = exported(command.folder("tiny"), spec, record, best)
+    written = exported(command.folder("tiny"), spec, record, best, Choice())
     assert written.base == spec.trial_document({**best.trial.params, "train.seed": best.trial.seed})
     assert timeless(run(written))[-1]["val/accuracy"] == best.value
