@@ -1,5 +1,6 @@
 """Ray for one study: one of its own on this machine, quiet and private, or a cluster that is there."""
 
+import gc
 import logging
 import math
 import os
@@ -84,7 +85,25 @@ def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
                 check_nodes(home)
         yield
     finally:
+        _leave()
+
+
+def _leave() -> None:
+    """End Ray, or the connection to it.
+
+    Tune leaves rings of objects that only Python's garbage collection frees, in whichever thread it happens to run.
+    One of Ray's that is freed while Ray ends makes it end the process: so they are freed before, and none meanwhile.
+    """
+    import ray
+
+    collects = gc.isenabled()
+    gc.disable()
+    gc.collect()
+    try:
         ray.shutdown()
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _join(address: str) -> None:
@@ -202,7 +221,7 @@ def _start() -> None:
             )
             break
         except Exception as error:  # Ray raises what it likes, bare Exception too
-            ray.shutdown()
+            _leave()
             if not left:
                 raise UserError(f"Ray cannot start on this machine: {error}") from None
     token = Path.home() / ".ray" / "auth_token"

@@ -1,0 +1,48 @@
+"""Leaving Ray: what other threads do at that moment must not end the process."""
+
+import subprocess
+import sys
+
+LITTERS = """
+import gc, threading, weakref
+import ray
+import ray._private.worker as inside
+from study.sweep.ray_session import ray_session
+
+class Ring:
+    def __init__(self, ref):
+        self.me, self.ref = self, ref
+
+over, left = threading.Event(), threading.Event()
+
+def allocate():  # as the thread of the tracking does: Python then looks for rings to free, in this thread
+    over.wait()
+    gc.set_threshold(100)
+    while not left.is_set():
+        [[] for _ in range(5000)]
+
+threading.Thread(target=allocate, daemon=True).start()
+gc.set_threshold(10**6)
+with ray_session(None, None):
+    earlier = weakref.ref(Ring(ray.put(0)))
+    refs = [ray.put(number) for number in range(3000)]
+    disconnect = inside.disconnect
+
+    def then_litter(*args):
+        inside.disconnect = disconnect
+        disconnect(*args)
+        print("freed before:", earlier() is None, "enabled:", gc.isenabled())
+        while refs:
+            Ring(refs.pop())
+        over.set()
+
+    inside.disconnect = then_litter
+left.set()
+print("enabled afterwards:", gc.isenabled())
+"""
+
+
+def test_no_other_thread_frees_objects_of_ray_while_it_is_left() -> None:
+    done = subprocess.run([sys.executable, "-c", LITTERS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["freed before: True enabled: False", "enabled afterwards: True"]
