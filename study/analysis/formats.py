@@ -24,6 +24,9 @@ TEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
+FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+"""Before a tabular, which then is no wider than the text."""
+
 
 def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: int = 1) -> str:
     """A table of `ablation` or `sensitivity`, or a `Grid`, as Markdown, its notes below.
@@ -52,7 +55,10 @@ def to_latex(
     digits: int = 1,
     caption: str = "",
 ) -> str:
-    r"""The same as a LaTeX `table`; it needs `\usepackage{booktabs}`. The best is bold, the second underlined."""
+    r"""The same as a LaTeX `table`, a wide one made as small as the page is wide. The best is bold, the second underlined.
+
+    It needs `\usepackage{booktabs,graphicx}`.
+    """
     grid = _grid(table, best, digits)
     body = [
         " & ".join([*_row_labels(grid, row), *(_latex_entry(grid, one) for one in grid.entries[row])]) + r" \\"
@@ -63,13 +69,14 @@ def to_latex(
         r"\begin{table}",
         r"\centering",
         *([f"\\caption{{{latex(caption)}}}"] if caption else []),
+        FITTED,
         f"\\begin{{tabular}}{{{'l' * len(grid.stub)}{'c' * len(grid.columns)}}}",
         r"\toprule",
         *_latex_header(grid),
         r"\midrule",
         *body,
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
         f"\\par\\smallskip{{\\footnotesize {latex(notes)}}}",
         r"\end{table}",
     ]
