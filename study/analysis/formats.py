@@ -55,7 +55,7 @@ def to_latex(
     digits: int = 1,
     caption: str = "",
 ) -> str:
-    r"""The same as a LaTeX `table`, a wide one made as small as the page is wide. The best is bold, the second underlined.
+    r"""The same as a LaTeX `table`, made no wider than the text. The best is bold, the second underlined.
 
     It needs `\usepackage{booktabs,graphicx}`.
     """

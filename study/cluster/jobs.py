@@ -84,7 +84,10 @@ class Jobs:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        logs.hush("ray")  # what it uploads where is for nobody to read
+        modules = "ray.dashboard.modules"
+        logs.hush(
+            "ray", f"{modules}.dashboard_sdk", f"{modules}.job.sdk"
+        )  # what it uploads where is for nobody to read
         self.address = address
         with _told(address):
             self._client = JobSubmissionClient(address)
@@ -189,13 +192,10 @@ class Jobs:
         async def next_of(lines: Any) -> str | None:
             return await anext(lines, None)
 
-        loop = asyncio.new_event_loop()
-        try:
+        with asyncio.Runner() as runner:  # Ctrl-C in it closes the connection first
             lines = self._client.tail_job_logs(job)
-            while (text := loop.run_until_complete(next_of(lines))) is not None:
+            while (text := runner.run(next_of(lines))) is not None:
                 yield text
-        finally:
-            loop.close()
 
     def ask(self, name: str, *command: str) -> Any:
         """What a reading command answers on the cluster, where the home of a study is: its JSON document.

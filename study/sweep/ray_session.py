@@ -73,7 +73,7 @@ def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
         UserError: it cannot start, or be reached; or a node of it does not see the home.
     """
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
-    import ray
+    import ray  # noqa: F401 (it sets up the loggers)
 
     logs.hush("ray", "ray.tune", level=logging.CRITICAL)
     try:
