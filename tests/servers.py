@@ -87,13 +87,14 @@ class MlflowServer:
         folder: for its log, artifacts and users; empty.
         database: what it keeps runs in.
         auth: whether it wants `ADMIN` and `PASSWORD`.
+        host: an address of this machine to listen at.
     """
 
-    def __init__(self, folder: Path, database: str, auth: bool = False) -> None:
-        self._port, self._log = free_port(), folder / "log"
+    def __init__(self, folder: Path, database: str, auth: bool = False, host: str = "127.0.0.1") -> None:
+        self._host, self._port, self._log = host, free_port(), folder / "log"
         self._command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", database, "--workers", "1"]
         self._command += ["--artifacts-destination", (folder / "artifacts").as_uri()]
-        self._command += ["--host", "127.0.0.1", "--port", str(self._port)]
+        self._command += ["--host", host, "--port", str(self._port)]
         settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
         if auth:
             users = folder / "basic_auth.ini"
@@ -111,7 +112,7 @@ class MlflowServer:
 
     @property
     def uri(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     def start(self) -> None:
         """Start it and wait until it answers."""

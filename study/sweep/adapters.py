@@ -17,7 +17,7 @@ from ray.tune.stopper import NoopStopper
 from study.home import StudyFolder
 from study.record import ENDED
 from study.sweep.agenda import Agenda, CannotGoOn
-from study.sweep.failures import NODE_LOST, PROCESS_DIED, Failure, failure, full_disk
+from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk
 from study.sweep.hang import Watch
 
 NODE_ANSWERS = 2.0
@@ -154,8 +154,8 @@ class ReportingScheduler(FIFOScheduler):
             self._folder.write_error(number, str(error))
         except OSError as problem:
             raise CannotGoOn(problem, self._folder.path) from problem
-        found = Failure("HUNG", "did not report any more") if trial.trial_id in self._hung else failure(error)
-        if found == PROCESS_DIED and self._lost_its_node(trial):
+        found = HUNG if trial.trial_id in self._hung else failure(error)
+        if found in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
             found = NODE_LOST
         if job["kind"] == "train":
             self._agenda.failed(number, found)
@@ -164,7 +164,8 @@ class ReportingScheduler(FIFOScheduler):
         self._tidy(number)
 
     def _lost_its_node(self, trial: TuneTrial) -> bool:
-        """Whether the node of a process that died is dead, too. Ray itself hears of that up to half a minute later."""
+        """Whether the node of a process that died or fell silent is dead or out of reach. Ray itself hears of that half
+        a minute later, or a whole one."""
         machine = self._machines.get(self._actors.pop(trial.trial_id, ""))
         node = next((one for one in ray.nodes() if one["NodeID"] == machine), None)
         if node is None or not node["Alive"]:

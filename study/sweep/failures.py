@@ -47,6 +47,7 @@ class Failure:
         return not self.alone or (not trial.alone and spec.resources.gpu < 1)
 
 
+HUNG = Failure("HUNG", "did not report any more")
 PROCESS_DIED = Failure("PREEMPTED", "its process died")
 NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
 

@@ -6,8 +6,10 @@
     uv run python tests/benchmarks/overhead.py steady     trials of 2 seconds: how busy the slots are
     uv run python tests/benchmarks/overhead.py scale      trials of a second, 20 at once on shares of the cores
 
-Trials do nothing but report, so that what is measured is the service. Ways are run in turn, each in a process of its
-own with a Ray of its own, `--repeats` times; the table has the median and the range. Printed as JSON with `--json`.
+Trials do nothing but report, so that what is measured is the service; those of `scale` report once, or ten times. `cpu`
+are the driver's CPU seconds, with those of its threads and of Ray's in it: what bounds how many trials one driver
+carries. Ways are run in turn, each in a process of its own with a Ray of its own, `--repeats` times; the table has the
+median and the range. Printed as JSON with `--json`.
 """
 
 import argparse
@@ -63,7 +65,9 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
     tracker = Tracker(home, folder, spec) if tracking != "none" else None
     if tracker:
         tracker.start()
+    before = time.process_time()
     drive(folder, spec, datasets, ledger, record)
+    cpu = time.process_time() - before
     drained = time.perf_counter()
     if tracker and (trouble := tracker.finish()):
         raise SystemExit(trouble)
@@ -71,7 +75,12 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
     ended = [trial.ended or 0.0 for trial in record.trials.values()]
     assert len(record.trials) == trials
     assert record.state == "complete"
-    return {"wall": max(ended) - first, "drain": time.perf_counter() - drained, **_rates(sorted(ended), first)}
+    return {
+        "wall": max(ended) - first,
+        "drain": time.perf_counter() - drained,
+        "cpu": cpu,
+        **_rates(sorted(ended), first),
+    }
 
 
 def plain(trials: int, reports: int, seconds: float, tracking: str, slots: int) -> dict[str, float]:
@@ -227,8 +236,8 @@ def main() -> None:
         keys = ["wall", "drain", "first", "last"]
     elif given.part == "scale":
         size = {"trials": given.trials or 10_000, "seconds": 1.0, "slots": given.slots}
-        cases = {"study, SQLite": {"way": "study", **size}}
-        keys = ["wall", "drain", "first", "last"]
+        cases = {f"study, {count} reports": {"way": "study", "reports": count, **size} for count in (1, 10)}
+        keys = ["wall", "drain", "cpu", "first", "last"]
     else:
         size = {"trials": given.trials or 60, "reports": 4, "seconds": 2.0}
         cases = {"study, SQLite": {"way": "study", **size}}
@@ -240,7 +249,7 @@ def main() -> None:
         if process:
             process.terminate()
     if given.part == "scale":
-        for one in found.get("study, SQLite", []):
+        for one in (run for runs in found.values() for run in runs):
             one["ideal"] = size["trials"] * 1.0 / given.slots
         keys.append("ideal")
     if given.part == "steady":

@@ -10,10 +10,9 @@ from study.ledger import read
 from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import HOPELESS, Job
-from study.sweep.failures import Failure
+from study.sweep.failures import HUNG, Failure
 
 SPEC = ("search.trials=8", "search.sampler=random")
-HUNG = Failure("HUNG", "did not report any more")
 DIVERGED = Failure("DIVERGED", "diverged: loss is nan in epoch 2")
 CROWDED = Failure("OOM", "OutOfMemoryError: CUDA out of memory", alone=True)
 

@@ -1,0 +1,283 @@
+"""A laptop, and a cluster of machines on other addresses, that lose their power, their links and their speed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import Command
+from helpers import timeless
+from machines import GATEWAY, Cluster, Machine, missing
+from mlflow import MlflowClient
+from servers import ADMIN, PASSWORD, MlflowServer, free_port
+
+from study import data
+from study.home import StudyFolder
+from study.ledger import read
+from study.record import StudyRecord, TrialRecord
+from study.training import Trial
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+
+STUDY = """\
+name: {name}
+data:   {{name: biased_digits, rho: 0.9}}
+model:  {{name: small_conv_net, width: 4}}
+method: {{name: eps_sup_info_nce, temperature: 0.1}}
+train:  {{epochs: {epochs}, batch_size: 128, learning_rate: 0.003}}
+search:
+  space:
+    method.alpha: {{low: 0.001, high: 1.0, log: true}}
+  sampler: random
+  trials: {trials}
+"""
+
+
+class Redis:
+    """What keeps the state of a cluster's head, so that it may restart."""
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        command = ["redis-server", "--bind", GATEWAY, "--port", str(port), "--requirepass", PASSWORD, "--save", ""]
+        with (folder / "redis.log").open("wb") as log:
+            self._process = subprocess.Popen(command, stdout=log, cwd=folder)
+        self.environment = {"RAY_REDIS_ADDRESS": f"{GATEWAY}:{port}", "RAY_REDIS_PASSWORD": PASSWORD}
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+class Laptop:
+    """Whoever submits: on the network, with the token, without a disk of the cluster's."""
+
+    def __init__(self, cluster: Cluster, machine: Machine, folder: Path) -> None:
+        self._cluster, self._machine, self.folder = cluster, machine, folder
+        self._environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
+            "STUDY_HOME": str(folder / "home"),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(cluster.token_file),
+        }
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*self._machine.network, sys.executable, "-m", "study", *arguments, "--address", self._cluster.dashboard],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=900)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def submit(self, name: str, trials: int, epochs: int) -> None:
+        self.write(name, trials, epochs)
+        done = self("submit", f"{name}.yaml")
+        assert done.returncode == 0, done.stderr
+
+    def write(self, name: str, trials: int, epochs: int) -> None:
+        (self.folder / f"{name}.yaml").write_text(STUDY.format(name=name, trials=trials, epochs=epochs))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A head, and MLflow with a password."""
+    if trouble := missing():
+        pytest.skip(trouble)
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "mlflow").mkdir()
+    found = Cluster(folder)
+    redis = Redis(folder) if shutil.which("redis-server") else None
+    server = MlflowServer(folder / "mlflow", f"sqlite:///{folder}/mlflow/runs.db", auth=True, host=GATEWAY)
+    found.environment |= {
+        "MLFLOW_TRACKING_URI": server.uri,
+        "MLFLOW_TRACKING_USERNAME": ADMIN,
+        "MLFLOW_TRACKING_PASSWORD": PASSWORD,
+    }
+    try:
+        found.head(**redis.environment if redis else {})
+        yield found
+    finally:
+        found.remove()
+        server.stop()
+        if redis:
+            redis.stop()
+
+
+@pytest.fixture(scope="module")
+def laptop(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Laptop:
+    return Laptop(cluster, cluster.machine("laptop"), tmp_path_factory.mktemp("laptop"))
+
+
+@pytest.fixture(autouse=True)
+def nodes(cluster: Cluster) -> Iterator[list[Machine]]:
+    """Two of one core each, fresh ones for each test; those that a test adds end with it, too."""
+    before = set(cluster.machines)
+    found = [cluster.node(), cluster.node()]
+    yield found
+    cluster.off(*set(cluster.machines) - before, wait=True)
+
+
+@pytest.fixture
+def there(cluster: Cluster) -> Command:
+    """To look at the cluster's home."""
+    return Command(cluster.home, cluster.home, patience=900)
+
+
+def assert_each_ended_once(there: Command, name: str, trials: int) -> StudyRecord:
+    """Every trial is complete, decided on and ended once; each result is that of the trial run here by itself."""
+    spec, record = there.load(name)
+    assert record.state == "complete"
+    events = read(there.folder(name).ledger_file)
+    ended = Counter(event["trial"] for event in events if event["event"] == "ended")
+    assert ended == Counter(list(record.trials))
+    assert len(record.trials) == trials
+    assert {trial.state for trial in record.trials.values()} == {"complete"}
+    dataset = data.load(spec.base["data"])
+    for trial in list(record.trials.values())[:3]:
+        alone = Trial(spec.trial_config(trial.params, trial.seed), dataset, "cpu")
+        assert timeless(alone.run()) == [
+            {key: value for key, value in report.items() if key != "epoch"} for report in timeless(trial.reports)
+        ]
+    return record
+
+
+def assert_mlflow_has_each_once(
+    cluster: Cluster, record: StudyRecord, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.setenv(key, cluster.environment[key])
+    client = MlflowClient(cluster.environment["MLFLOW_TRACKING_URI"])
+    experiment = client.get_experiment_by_name(name)
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    trials = Counter(int(run.data.tags["study.trial"]) for run in runs if "study.trial" in run.data.tags)
+    assert trials == Counter(list(record.trials))
+    assert {run.info.status for run in runs} == {"FINISHED"}
+
+
+def lost(folder: StudyFolder) -> list[dict[str, object]]:
+    return [dict(event) for event in read(folder.ledger_file) if event["event"] == "lost"]
+
+
+def machine(trial: TrialRecord) -> str:
+    """Where it runs, or ran last."""
+    return (trial.node or "").partition(":")[0]
+
+
+def running_on(record: StudyRecord) -> dict[str, int]:
+    """How far the trials are that run, by machine."""
+    return {machine(trial): trial.epochs for trial in record.trials.values() if trial.state == "running"}
+
+
+def test_from_a_laptop(cluster: Cluster, laptop: Laptop, there: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Submitted and followed, detached from, looked at, stopped, gone on with to its end."""
+    laptop.write("far", trials=6, epochs=60)
+    following = laptop.start("submit", "far.yaml", "--follow")
+    assert following.stdout is not None
+    assert "took" in following.stdout.readline(), following.communicate()
+    there.wait_for("far", lambda record: len(running_on(record)) == 2 and min(running_on(record).values()) > 3)
+    following.send_signal(signal.SIGINT)
+    out, err = following.communicate(timeout=60)
+    assert "detached; far goes on" in out
+    assert (following.returncode, err) == (130, "")
+    status = laptop("status", "far")
+    assert (status.returncode, status.stderr) == (0, "")
+    assert "3 nodes" in status.stdout
+    assert "running" in laptop("jobs").stdout
+    stopped = laptop("stop", "far")
+    assert stopped.returncode == 0, stopped.stderr
+    assert json.loads(laptop("status", "far", "--json").stdout)["study"]["state"] == "interrupted"
+    assert laptop("resume", "far").returncode == 0
+    followed = laptop("logs", "far", "-f")
+    assert followed.returncode == 0, followed.stdout + followed.stderr
+    record = assert_each_ended_once(there, "far", trials=6)
+    assert_mlflow_has_each_once(cluster, record, "far", monkeypatch)
+    assert not (laptop.folder / "home").exists() or not list((laptop.folder / "home").glob("far"))
+
+
+def test_a_link_is_cut(laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
+    """The trial behind it goes on elsewhere, also when the link is mended while the old one may still report."""
+    laptop.submit("cut", trials=4, epochs=300)
+    there.wait_for("cut", lambda record: running_on(record).get(nodes[0].name, 0) > 2)
+    nodes[0].cut()
+    there.wait_for("cut", lambda record: any(trial.attempt for trial in record.trials.values()))
+    nodes[0].mend()
+    assert laptop("logs", "cut", "-f").returncode == 0
+    assert_each_ended_once(there, "cut", trials=4)
+    (event,) = lost(there.folder("cut"))
+    assert (event["kind"], event.get("node_died")) == ("PREEMPTED", True)
+
+
+def test_a_straggler_holds_up_nobody(laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
+    """With one node ten times slower, the other is busy nine tenths of the time."""
+    laptop.submit("slow", trials=12, epochs=100)
+    there.wait_for("slow", lambda record: len(running_on(record)) == 2)
+    nodes[0].slow(0.1)
+    assert laptop("logs", "slow", "-f").returncode == 0
+    record = assert_each_ended_once(there, "slow", trials=12)
+    trials = [one for one in record.trials.values() if machine(one) == nodes[1].name]
+    assert len(trials) > 6
+    begin, end = min(one.started or 0.0 for one in trials), max(one.ended or 0.0 for one in trials)
+    busy = sum((one.ended or 0.0) - (one.started or 0.0) for one in trials) / (end - begin)
+    print(f"the fast node ran {len(trials)} of 12 trials and was busy {busy:.1%} of {end - begin:.0f} s")
+    assert busy > 0.9
+    assert not lost(there.folder("slow"))
+
+
+def test_ten_minutes_of_spot_machines(cluster: Cluster, laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
+    """A node is lost every 90 seconds and replaced by a new one."""
+    laptop.submit("spot", trials=20, epochs=600)
+    over = threading.Event()
+    killed = 0
+
+    def storm() -> None:
+        nonlocal killed
+        while not over.wait(90):
+            cluster.off(nodes.pop(0).name)
+            killed += 1
+            nodes.append(cluster.node(wait=False))
+
+    thread = threading.Thread(target=storm)
+    began = time.monotonic()
+    thread.start()
+    try:
+        assert laptop("logs", "spot", "-f").returncode == 0
+    finally:
+        over.set()
+        thread.join()
+    assert_each_ended_once(there, "spot", trials=20)
+    events = lost(there.folder("spot"))
+    print(f"{killed} nodes lost in {time.monotonic() - began:.0f} s; {len(events)} runs of trials lost with them")
+    assert killed >= 4
+    assert events
+    assert all(event.get("node_died") for event in events)
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="needs Redis: apt-get install redis-server")
+def test_the_head_restarts(cluster: Cluster, laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
+    """With its state in Redis, a study whose driver is on another node rides through."""
+    laptop.write("ride", trials=6, epochs=200)
+    log = cluster.folder / "ride.log"
+    study = [sys.executable, "-m", "study", "run", str(laptop.folder / "ride.yaml"), "--address", cluster.address]
+    driver = nodes[0].start(*study, log=log, **cluster.environment)
+    there.wait_for("ride", lambda record: min(running_on(record).values(), default=0) > 3)
+    cluster.off("head")
+    time.sleep(20)
+    cluster.head()
+    assert driver.wait(900) == 0, log.read_text()
+    record = assert_each_ended_once(there, "ride", trials=6)
+    print(f"{sum(trial.attempt for trial in record.trials.values())} runs of trials were lost")
