@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 WINDOW = 0.5
 """Seconds between two looks at the ledger."""
 
+REST, LONGEST = 3.0, 5.0
+"""How many times as long as it wrote the tracking then rests, and seconds that it rests at most, unless it is behind: a
+server on the same machine shares its cores with the trials, and news that wait for each other take fewer requests."""
+
 PATIENCE, IMPATIENCE = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""
 
@@ -101,14 +105,14 @@ class Tracker:
 
     def _follow(self) -> None:
         while not self._given_up.is_set():
-            last = self._finish.is_set()
+            last, began = self._finish.is_set(), time.monotonic()
             try:
-                while not self._given_up.is_set() and self._bring():
+                while not self._given_up.is_set() and self._bring(to_the_end=last):
                     pass
                 self._trouble = None
                 if last:
                     return
-                self._finish.wait(WINDOW)
+                self._finish.wait(max(WINDOW, min(LONGEST, REST * (time.monotonic() - began))))
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
                 if self._trouble is None:
                     self._troubled = time.monotonic()
@@ -116,11 +120,13 @@ class Tracker:
                 self._writer = None
                 time.sleep(RETRY)
 
-    def _bring(self) -> bool:
-        """Write some events; says whether there were any."""
+    def _bring(self, to_the_end: bool) -> bool:
+        """Write some events; says whether to go on at once: there may be more, and many or it is the end."""
         writer = self._connected()
+        from study.tracking.writer import SHARE
+
         try:
-            return writer.bring()
+            return writer.bring() >= (1 if to_the_end else SHARE)
         except Exception:
             self._since = self._since or writer.reached
             raise

@@ -45,11 +45,11 @@ class Writer:
         self._sure = False
         self.reached: int | None = None
 
-    def bring(self) -> bool:
-        """Write the next events of the ledger. Says whether there were any."""
+    def bring(self) -> int:
+        """Write the next events of the ledger, `SHARE` at most. Says how many there were."""
         events = list(islice(self._tail.new(), SHARE))
         if not events:
-            return False
+            return 0
         self.reached = milliseconds(events[0])
         self._study = self._study or events[0]["id"]
         progress = self._progress
@@ -65,7 +65,7 @@ class Writer:
             self._look(self._since)  # a request that was given up may have been carried out late
         self._sure, progress.offset = True, self._tail.offset
         progress.save(self._folder.tracking_file)
-        return True
+        return len(events)
 
     def attach(self, files: Mapping[Path, str | None]) -> None:
         """Log files as artifacts of the study's run, each in the artifact folder given (None: the topmost)."""
