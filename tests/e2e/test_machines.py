@@ -240,7 +240,7 @@ def test_a_straggler_holds_up_nobody(laptop: Laptop, there: Command, nodes: list
 
 def test_ten_minutes_of_spot_machines(cluster: Cluster, laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
     """A node is lost every 90 seconds and replaced by a new one."""
-    laptop.submit("spot", trials=20, epochs=600)
+    laptop.submit("spot", trials=20, epochs=450)
     over = threading.Event()
     killed = 0
 
