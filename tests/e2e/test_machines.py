@@ -80,7 +80,12 @@ class Laptop:
 
     def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=900)
+        try:
+            out, err = process.communicate(timeout=900)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def submit(self, name: str, trials: int, epochs: int) -> None:
