@@ -7,6 +7,7 @@ One that is switched off loses its processes at once, as by its power; one whose
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,11 +19,12 @@ from pathlib import Path
 
 import psutil
 
-BRIDGE, NETWORK = "study0", "10.77.0"
+BRIDGE, PREFIX, NETWORK = "study0", "study-", "10.77.0"
 GATEWAY = f"{NETWORK}.254"
 """This machine's own address among them."""
 
 SLOW = Path("/sys/fs/cgroup/cpu/study-slow")
+"""What is slowed down is in here: needs the first version of control groups."""
 
 HEAD, HEAD_PORT, DASHBOARD_PORT = 1, 6379, 8265
 
@@ -34,15 +36,28 @@ def missing() -> str | None:
     absent = [name for name in ("ip", "unshare", "nsenter") if not shutil.which(name)]
     if absent:
         return f"needs {', '.join(absent)}"
-    tried = subprocess.run(["ip", "link", "add", BRIDGE, "type", "bridge"], capture_output=True, text=True)
+    probe = f"{PREFIX}probe"
+    tried = subprocess.run(["ip", "link", "add", probe, "type", "bridge"], capture_output=True, text=True)
     if tried.returncode:
         return f"needs network namespaces: {tried.stderr.strip()}"
-    _run("ip", "link", "del", BRIDGE)
+    _run("ip", "link", "del", probe)
     return None
 
 
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+
+
+def _sweep() -> None:
+    """Take away the bridge and all machines, also those of a run that was killed or of a machine half made."""
+    for network in (line.split()[0] for line in _run("ip", "netns", "list").splitlines()):
+        if network.startswith(PREFIX):
+            for pid in _run("ip", "netns", "pids", network).split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            _run("ip", "netns", "del", network)
+    if Path("/sys/class/net", BRIDGE).exists():
+        _run("ip", "link", "del", BRIDGE)
 
 
 def _sleeps(init: psutil.Process) -> bool:
@@ -51,21 +66,19 @@ def _sleeps(init: psutil.Process) -> bool:
 
 
 class Machine:
-    """One that is on: an address, and what runs on it."""
+    """One that is on: an address, and what runs on it. Its first process reaps orphans, as an init does."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name, self.address = name, f"{NETWORK}.{number}"
-        self._network, self._link = f"study-{name}", f"study-{number}"
+        self._network, self._link = f"{PREFIX}{name}", f"{PREFIX}{number}"
         _run("ip", "netns", "add", self._network)
         _run("ip", "link", "add", self._link, "type", "veth", "peer", "name", "eth0", "netns", self._network)
         _run("ip", "link", "set", self._link, "master", BRIDGE, "up")
         for settings in (("addr", "add", f"{self.address}/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
             _run("ip", "-n", self._network, *settings)
         _run("ip", "-n", self._network, "link", "set", "lo", "up")
-        ready = "mount -t tmpfs tmpfs /tmp/ray"
-        script = (
-            f"hostname {name}; mkdir -p /tmp/ray; {ready}; while :; do sleep 3600 & wait $!; done"  # as an init does
-        )
+        ready = f"hostname {name}; mkdir -p /tmp/ray; mount -t tmpfs tmpfs /tmp/ray"
+        script = f"{ready}; while :; do sleep 3600 & wait $!; done"
         apart = ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"]
         self._first = subprocess.Popen(["ip", "netns", "exec", self._network, *apart, "bash", "-c", script])
         deadline = time.monotonic() + 10
@@ -123,7 +136,7 @@ class Machine:
 
 
 class Cluster:
-    """A Ray cluster of machines, with a token, the home of whose studies all of them see.
+    """A Ray cluster of machines, with a token, the home of whose studies all of them see. One at a time.
 
     Args:
         folder: for its token, logs and home; empty.
@@ -151,6 +164,7 @@ class Cluster:
         self.machines: dict[str, Machine] = {}
         self._of_head: dict[str, str] = {}
         self._number = HEAD
+        _sweep()
         _run("ip", "link", "add", BRIDGE, "type", "bridge")
         _run("ip", "addr", "add", f"{GATEWAY}/24", "dev", BRIDGE)
         _run("ip", "link", "set", BRIDGE, "up")
@@ -210,7 +224,7 @@ class Cluster:
     def remove(self) -> None:
         for one in self.machines.values():
             one.off()
-        _run("ip", "link", "del", BRIDGE)
+        _sweep()
 
     def _start(self, there: Machine, options: list[str], **environment: str) -> None:
         ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", f"--node-ip-address={there.address}"]

@@ -85,9 +85,8 @@ class Jobs:
         from ray.job_submission import JobSubmissionClient
 
         modules = "ray.dashboard.modules"
-        logs.hush(
-            "ray", f"{modules}.dashboard_sdk", f"{modules}.job.sdk"
-        )  # what it uploads where is for nobody to read
+        # What it uploads where is for nobody to read.
+        logs.hush("ray", f"{modules}.dashboard_sdk", f"{modules}.job.sdk")
         self.address = address
         with _told(address):
             self._client = JobSubmissionClient(address)

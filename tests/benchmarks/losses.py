@@ -17,9 +17,11 @@ from functools import partial
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # the profiler, used for the peaks, is chatty
 
+import textbook
 import torch
+from textbook import CLASSES, EPSILON, TEMPERATURE
 from torch import Tensor
-from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_cclk
 from study.losses.debiased import debiased_info_nce, hard_negative_info_nce
@@ -31,119 +33,7 @@ from study.losses.similarity import gram
 from study.losses.sup_con import sup_con
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
-TEMPERATURE, EPSILON, CLASSES, DIMENSIONS = 0.1, 0.25, 10, 128
-
-
-def textbook_scores(views: Tensor) -> tuple[Tensor, Tensor]:
-    rows = views.flatten(0, 1)
-    return rows @ rows.T / TEMPERATURE, torch.eye(len(rows), dtype=torch.bool)
-
-
-def textbook_eps_sup_info_nce(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    scores, self_pair = textbook_scores(views)
-    same = target.repeat(len(views))[:, None] == target.repeat(len(views))
-    positive = same & ~self_pair
-    negatives = (scores.exp() * ~same).sum(1, keepdim=True)
-    log_ratio = scores - ((scores - EPSILON).exp() + negatives).log()
-    return -((log_ratio * positive).sum(1) / positive.sum(1).clamp(min=1)).mean()
-
-
-def textbook_form_a(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    scores, self_pair = textbook_scores(views)
-    same = target[:, None] == target
-    pairs = ((-scores).exp() * (same & ~self_pair)).sum(1) * (scores.exp() * ~same).sum(1)
-    return (torch.exp(torch.tensor(-EPSILON)) + pairs).log().mean()
-
-
-def textbook_form_b(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    scores, self_pair = textbook_scores(views)
-    same = target[:, None] == target
-    inverse = ((-scores).exp() * (same & ~self_pair)).sum(1, keepdim=True)
-    return ((torch.exp(torch.tensor(-EPSILON)) + scores.exp() * inverse).log() * ~same).sum(1).mean()
-
-
-def textbook_form_d(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    scores, self_pair = textbook_scores(views)
-    same = target[:, None] == target
-    pairs = (same & ~self_pair)[:, :, None] & ~same[:, None, :]
-    gaps = (scores[:, None, :] - scores[:, :, None]).exp()
-    return ((torch.exp(torch.tensor(-EPSILON)) + gaps).log() * pairs).sum((1, 2)).mean()
-
-
-def textbook_fair_kl(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    similarity = textbook_scores(views)[0] * TEMPERATURE
-    same, aligned = target[:, None] == target, bias[:, None] == bias
-    means, deviations = [], []
-    for cell in (same & aligned, same & ~aligned, ~same & aligned, ~same & ~aligned):
-        inside = similarity * cell
-        means.append(inside.sum() / cell.sum().clamp(min=1))
-        deviations.append(inside.std())
-    (pa, pc, na, nc), (pa_sd, pc_sd, na_sd, nc_sd) = means, deviations
-    return (pc - pa) ** 2 + (na - nc) ** 2 + (pa_sd - pc_sd) ** 2 + (na_sd - nc_sd) ** 2 - pc + na
-
-
-def textbook_both(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    return textbook_eps_sup_info_nce(views, target, bias) + textbook_fair_kl(views, target, bias)
-
-
-def textbook_sup_con(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    scores, self_pair = textbook_scores(views)
-    label = target.repeat(len(views))
-    positive = (label[:, None] == label) & ~self_pair
-    log_p = scores.masked_fill(self_pair, -torch.inf).log_softmax(1).masked_fill(self_pair, 0)
-    return -((log_p * positive).sum(1) / positive.sum(1).clamp(min=1)).mean()
-
-
-def textbook_info_nce(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    scores, self_pair = textbook_scores(views)
-    other = (torch.arange(len(scores)) + views.shape[1]) % len(scores)
-    return cross_entropy(scores.masked_fill(self_pair, -torch.inf), other)
-
-
-def textbook_fscl_plus(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    scores, self_pair = textbook_scores(views)
-    label, value = target.repeat(len(views)), bias.repeat(len(views))
-    same, shared = label[:, None] == label, value[:, None] == value
-    positive, group = same & ~self_pair, same & shared
-    log_p = scores - (scores.exp() * (shared & ~same)).sum(1, keepdim=True).log()
-    members = group.sum(1)
-    in_group = members[None, :] - (group & positive).int()
-    per_row = (log_p * positive / in_group).sum(1)
-    return -(per_row / members).sum() / (1 / members).sum()
-
-
-def textbook_hcl(views: Tensor, target: Tensor, bias: Tensor, beta: float = 1.0, tau_plus: float = 0.1) -> Tensor:
-    scores, _ = textbook_scores(views)
-    samples = views.shape[1]
-    negative = ~torch.eye(samples, dtype=torch.bool).repeat(2, 2)
-    count = 2 * samples - 2
-    exponentials = scores.exp() * negative
-    weight = (beta * scores).exp() * negative
-    hard = (exponentials * weight / (weight.sum(1, keepdim=True) / count)).sum(1)
-    positive = ((views[0] * views[1]).sum(1) / TEMPERATURE).exp().repeat(2)
-    floor = count * torch.exp(torch.tensor(-1 / TEMPERATURE))
-    unbiased = torch.maximum((hard - tau_plus * count * positive) / (1 - tau_plus), floor)
-    return -(positive / (positive + unbiased)).log().mean()
-
-
-def textbook_dcl(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    return textbook_hcl(views, target, bias, beta=0.0)
-
-
-def textbook_fair_cclk(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    samples = views.shape[1]
-    colour = bias[:, None] / CLASSES
-    with torch.no_grad():
-        kernel = (-(torch.cdist(colour, colour) ** 2)).exp()
-        weights = torch.linalg.inv(kernel + 0.1 * torch.eye(samples)) @ kernel
-        weights = weights.masked_fill(torch.eye(samples, dtype=torch.bool) | (weights < 1e-6), 0)
-    total = torch.zeros(())
-    for x, y in (views, views.flip(0)):
-        between, within = (x @ y.T / TEMPERATURE).exp(), (x @ x.T / TEMPERATURE).exp()
-        conditional = ((between + within) * weights.T).sum(1)
-        pair = between.diagonal()
-        total = total - (pair / (pair + (samples - 1) * conditional)).log().mean() / 2
-    return total
+DIMENSIONS = 128
 
 
 def shared(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
@@ -176,19 +66,19 @@ class Entry:
 
 margin = partial(by_keyword, eps_sup_info_nce, epsilon=EPSILON)
 ENTRIES = {
-    "eps_sup_info_nce": Entry(margin(), textbook_eps_sup_info_nce, 1, (2.0, 38)),
-    "fair_kl": Entry(by_keyword(fair_kl), textbook_fair_kl, 1, (2.2, 42)),
-    "eps_sup_info_nce + fair_kl": Entry(shared, textbook_both, 1, (4.6, 85)),
-    "sup_con": Entry(by_keyword(sup_con), textbook_sup_con, 1, pml=True),
-    "sup_con, 2 views": Entry(by_keyword(sup_con), textbook_sup_con, 2, (4.8, 85)),
-    "FSCL+, 2 views": Entry(by_keyword(fair_sup_con, group_norm=True), textbook_fscl_plus, 2, (6.5, 125)),
-    "info_nce, 2 views": Entry(by_keyword(info_nce, temperature=TEMPERATURE), textbook_info_nce, 2),
-    "DCL, 2 views": Entry(by_keyword(debiased_info_nce, temperature=TEMPERATURE), textbook_dcl, 2),
-    "HCL, 2 views": Entry(by_keyword(hard_negative_info_nce, temperature=TEMPERATURE), textbook_hcl, 2, (8, 125)),
-    "fair_cclk, 2 views": Entry(colour_condition, textbook_fair_cclk, 2, (1160, 17440)),
-    "form a": Entry(margin(form="a"), textbook_form_a, 1),
-    "form b": Entry(margin(form="b"), textbook_form_b, 1),
-    "form d": Entry(margin(form="d"), textbook_form_d, 1, largest=1024, largest_textbook=256),
+    "eps_sup_info_nce": Entry(margin(), textbook.eps_sup_info_nce, 1, (2.0, 38)),
+    "fair_kl": Entry(by_keyword(fair_kl), textbook.fair_kl, 1, (2.2, 42)),
+    "eps_sup_info_nce + fair_kl": Entry(shared, textbook.both, 1, (4.6, 85)),
+    "sup_con": Entry(by_keyword(sup_con), textbook.sup_con, 1, pml=True),
+    "sup_con, 2 views": Entry(by_keyword(sup_con), textbook.sup_con, 2, (4.8, 85)),
+    "FSCL+, 2 views": Entry(by_keyword(fair_sup_con, group_norm=True), textbook.fscl_plus, 2, (6.5, 125)),
+    "info_nce, 2 views": Entry(by_keyword(info_nce, temperature=TEMPERATURE), textbook.info_nce, 2),
+    "DCL, 2 views": Entry(by_keyword(debiased_info_nce, temperature=TEMPERATURE), textbook.dcl, 2),
+    "HCL, 2 views": Entry(by_keyword(hard_negative_info_nce, temperature=TEMPERATURE), textbook.hcl, 2, (8, 125)),
+    "fair_cclk, 2 views": Entry(colour_condition, textbook.fair_cclk, 2, (1160, 17440)),
+    "form a": Entry(margin(form="a"), textbook.form_a, 1),
+    "form b": Entry(margin(form="b"), textbook.form_b, 1),
+    "form d": Entry(margin(form="d"), textbook.form_d, 1, largest=1024, largest_textbook=256),
 }
 
 

@@ -1,40 +1,23 @@
 """One trial: the same configuration gives the same metrics bit for bit, and nothing but PyTorch is needed."""
 
-import errno
 import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from helpers import COST, ROOT, quickstart, timeless
+from helpers import COST, ROOT, timeless
+from one_trial import config, metrics
 
 from study import data
 from study.data import Dataset, Split
-from study.training import Diverged, Trial, TrialConfig, Unusable, checkpoint, probes
+from study.training import Diverged, Trial, TrialConfig, probes
 from study.training.metrics import available
-
-METHOD = ("method.lambda=1.0", "method.epsilon=0.25")
-
-
-def config(*assignments: str, seed: int = 0) -> TrialConfig:
-    return quickstart("train.epochs=2", "search.early_stopping={}", *METHOD, *assignments).trial_config({}, seed)
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return data.load({"name": "biased_digits"})
-
-
-def metrics(trial: Trial) -> list[dict[str, float]]:
-    """What the trial gives, without the time that it took; and the test split at its end."""
-    return [*timeless(trial.run()), trial.evaluate("test")]
-
 
 FRESH = """
 # A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.
@@ -121,84 +104,6 @@ def test_milestones_lower_the_learning_rate(dataset: Dataset) -> None:
     plain, stepped = (metrics(Trial(config(*more), dataset, "cpu")) for more in ((), ("train.lr_milestones=[0.5]",)))
     assert plain[0] == stepped[0]
     assert plain[1]["train/loss"] != stepped[1]["train/loss"]
-
-
-@pytest.mark.parametrize("stop", [1, 2])
-def test_a_trial_stopped_and_resumed_gives_the_bits_of_one_that_was_not(
-    dataset: Dataset, tmp_path: Path, stop: int
-) -> None:
-    three = config("train.epochs=3", "train.lr_milestones=[0.5]", "model.head=mlp", "model.head_norm=hidden")
-    file = tmp_path / "trial" / "state.pt"
-    whole = Trial(three, dataset, "cpu")
-    expected = timeless(whole.run())
-    first = list(islice(Trial(three, dataset, "cpu").run(file), stop + 1))[:stop]  # written once the next is asked for
-    assert [path.name for path in file.parent.iterdir()] == ["state.pt"]
-    torch.rand(5)
-    again = Trial(three, dataset, "cpu")
-    assert timeless([*first, *again.run(file)]) == expected
-    assert again.evaluate("test") == whole.evaluate("test")
-
-
-def test_what_is_written_was_given_before(dataset: Dataset, tmp_path: Path) -> None:
-    """A caller that is cut off never misses an epoch: the file holds no epoch whose metrics were not taken."""
-    file = tmp_path / "state.pt"
-    trial = Trial(config("train.epochs=3"), dataset, "cpu")
-    held = [trial.epochs_in(file) for _ in trial.run(file)]
-    assert [*held, trial.epochs_in(file)] == [0, 1, 2, 2], "the last epoch is not written: nothing follows it"
-
-
-def test_the_state_of_another_trial_is_refused(dataset: Dataset, tmp_path: Path) -> None:
-    file = tmp_path / "state.pt"
-    list(Trial(config(), dataset, "cpu").run(file))
-    for other in (config(seed=3), config("model.width=4")):
-        with pytest.raises(Unusable, match=r"state\.pt: is the state of a trial of another configuration"):
-            next(iter(Trial(other, dataset, "cpu").run(file)))
-
-
-@pytest.mark.parametrize("damage", ["empty", "half", "one bit", "text"])
-def test_a_damaged_file_is_told(dataset: Dataset, tmp_path: Path, damage: str) -> None:
-    file = tmp_path / "state.pt"
-    trial = Trial(config(), dataset, "cpu")
-    list(trial.run(file))
-    whole = file.read_bytes()
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 1
-    file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "one bit": flipped, "text": b"hello"}[damage])
-    with pytest.raises(Unusable, match="is damaged"):
-        trial.epochs_in(file)
-
-
-def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Epochs of 1 s, writes of 0.19 s: the first after one epoch, then none for 20 times 0.19 s."""
-    now = [0.0]
-    monkeypatch.setattr(checkpoint.time, "perf_counter", lambda: now[0])
-    save = torch.save
-
-    def slow(content: object, file: object) -> None:
-        now[0] += 0.19
-        save(content, file)
-
-    monkeypatch.setattr(checkpoint.torch, "save", slow)
-    kept, written = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.PAUSE), []
-    for epoch in range(1, 13):
-        now[0] += 1.0
-        kept.keep(epoch)
-        written.append(kept.restore())
-    assert written == [1] * 4 + [5] * 4 + [9] * 4
-
-
-def test_a_write_that_fails_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {})
-    kept.keep(1)
-
-    def full(content: object, file: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(checkpoint.torch, "save", full)
-    with pytest.raises(OSError, match="No space left"):
-        kept.keep(2)
-    assert kept.restore() == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
 
 
 def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Dataset) -> None:
