@@ -87,15 +87,16 @@ class ReportingScheduler(FIFOScheduler):
         self._actors: dict[str, str] = {}  # of each run
         self._begun: set[str] = set()
 
-    def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
-        """Tune asks in each round of its loop."""
+    def choose_trial_to_run(self, tune_controller: Any) -> None:
+        """Tune asks in each round of its loop. Nothing is chosen: waiting trials begin in their order anyway. A chosen
+        one gets the first process that comes free, and the one that is starting for it is ended: where trials end more
+        often than processes start, those never come to start."""
         running = {one.trial_id: one for one in tune_controller.get_live_trials() if one.status == TuneTrial.RUNNING}
         for name in self._watch.hanging(running):
             self._hung.add(name)
             ray.kill(running[name].temporary_state.ray_actor)  # Tune hears of it as of any process that dies
         for trial in running.values():
             self._begin(trial)
-        return super().choose_trial_to_run(tune_controller)
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
         job, agenda = trial.config["job"], self._agenda
