@@ -1,7 +1,6 @@
 """The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
 
 import json
-import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,8 @@ from ray.tune.stopper import NoopStopper
 from study.home import StudyFolder
 from study.record import ENDED
 from study.sweep.agenda import Agenda, CannotGoOn
-from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk
+from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch
-
-NODE_ANSWERS = 2.0
-"""Seconds within which a node that is alive takes a connection."""
 
 
 class JobSearcher(Searcher):
@@ -165,17 +161,7 @@ class ReportingScheduler(FIFOScheduler):
         self._tidy(number)
 
     def _lost_its_node(self, trial: TuneTrial) -> bool:
-        """Whether the node of a process that died or fell silent is dead or out of reach. Ray itself hears of that half
-        a minute later, or a whole one."""
-        machine = self._machines.get(self._actors.pop(trial.trial_id, ""))
-        node = next((one for one in ray.nodes() if one["NodeID"] == machine), None)
-        if node is None or not node["Alive"]:
-            return node is not None
-        try:
-            socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
-        except OSError:
-            return True
-        return False
+        return is_out_of_reach(self._machines.get(self._actors.pop(trial.trial_id, "")), ray.nodes())
 
     def _tidy(self, number: int) -> None:
         """A trial that has ended needs no checkpoint."""

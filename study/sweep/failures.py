@@ -1,7 +1,10 @@
 """Why a trial did not come to its end, and whether running it again can help."""
 
 import errno
+import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from study.record import Kind, TrialRecord
 from study.spec import StudySpec
@@ -14,6 +17,9 @@ NODES = 100
 
 NODE_DIED = "because its node has died"
 """What Ray says of a process whose node went away."""
+
+NODE_ANSWERS = 2.0
+"""Seconds within which a node that is alive takes a connection."""
 
 GPU_FULL = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 HOST_FULL = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
@@ -80,6 +86,24 @@ def failure(error: BaseException) -> Failure:
     if isinstance(cause, exceptions.RayError) and not isinstance(cause, exceptions.RayActorError):
         return Failure("PREEMPTED", reason)  # a node, or an object that was lost with one
     return Failure("BUG", reason)
+
+
+def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the node of a process that died or fell silent is dead, or takes no connection. Ray itself hears of that
+    half a minute later, or a whole one.
+
+    Args:
+        machine: Ray's id of the node; None: it is not known, which says nothing.
+        nodes: all, as `ray.nodes` tells of them.
+    """
+    node = next((one for one in nodes if one["NodeID"] == machine), None)
+    if node is None or not node["Alive"]:
+        return node is not None
+    try:
+        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
+    except OSError:
+        return True
+    return False
 
 
 def full_disk(error: BaseException | None) -> OSError | None:

@@ -35,6 +35,11 @@ RETRY = 3.0
 """Seconds to wait when MLflow does not answer."""
 
 
+def rest(spent: float) -> float:
+    """Seconds until the next look at the ledger after so many of writing."""
+    return max(WINDOW, min(LONGEST, REST * spent))
+
+
 class Tracker:
     """Follows one study's ledger from `start` to `finish`."""
 
@@ -112,7 +117,7 @@ class Tracker:
                 self._trouble = None
                 if last:
                     return
-                self._finish.wait(max(WINDOW, min(LONGEST, REST * (time.monotonic() - began))))
+                self._finish.wait(rest(time.monotonic() - began))
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
                 if self._trouble is None:
                     self._troubled = time.monotonic()

@@ -6,18 +6,17 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from cluster_files import CLUSTER
 from command import Command
+from ended import assert_nothing_was_lost
 from helpers import ROOT
 from ray.util import get_node_ip_address
 from slurm import NODES, Slurm, missing
 
-from study.ledger import read
 from study.record import StudyRecord
 
 pytestmark = [
@@ -102,20 +101,9 @@ class Job:
         self.command.wait_for("queued", is_in_the_middle)
 
     def assert_complete(self) -> None:
-        """Every trial ended once, with each epoch once, and those that were cut went on from where they were."""
-        ends: Counter[int] = Counter()
-        epochs: Counter[int] = Counter()
-        for event in read(self.command.folder("queued").ledger_file):
-            if event["event"] == "report":
-                epochs[event["trial"]] += 1
-                assert event["epoch"] == epochs[event["trial"]]
-            elif event["event"] == "started":
-                assert not ends[event["trial"]]
-                epochs[event["trial"]] = event["epoch"]
-            elif event["event"] == "ended":
-                ends[event["trial"]] += 1
-        assert ends == dict.fromkeys(range(4), 1)
-        _, record = self.command.load("queued")
+        """Nothing was lost or done twice, and no session was more than the one before the cut and the one after."""
+        record = assert_nothing_was_lost(self.command.folder("queued"))
+        assert len(record.trials) == 4
         assert {trial.state for trial in record.trials.values()} == {"complete"}
         assert {trial.epochs for trial in record.trials.values()} == {80}
         assert len(record.sessions) == 2
@@ -146,6 +134,20 @@ def test_a_requeued_job_goes_on_with_its_study(job: Job) -> None:
     assert_ray_has_both_nodes(job, number)
     job.wait_for_mid_study()
     job.slurm("scontrol", "requeue", number)
+    assert_goes_on(job, number)
+
+
+def test_a_job_near_its_time_limit_has_itself_requeued(job: Job) -> None:
+    """Three minutes before, Slurm sends it a signal; the study stops in good order first."""
+    number = job.submit()
+    job.wait_for_mid_study()
+    job.slurm("scancel", "--batch", "--signal=USR1", number)
+    assert_goes_on(job, number)
+    print(job.log(number))
+
+
+def assert_goes_on(job: Job, number: str) -> None:
+    """In the queue again, and from there to its end."""
     job.wait(number, lambda found: found["JobState"] == "PENDING")
     job.slurm("scontrol", "update", f"JobId={number}", "StartTime=now")  # Slurm waits two minutes
     found = job.wait(number, lambda found: found["JobState"] in {"COMPLETED", "FAILED"})

@@ -122,6 +122,19 @@ def running(record: StudyRecord) -> int:
     return sum(trial.state == "running" for trial in record.trials.values())
 
 
+def test_the_doctor_looks_at_it(cluster: Cluster) -> None:
+    """By its dashboard, and from within its network, where it also looks whether the nodes see the home."""
+    for address, told in ((cluster.dashboard, "3 nodes"), (cluster.address, "all of them see")):
+        done = cluster("doctor", "--address", address, "--json")
+        (found,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "Ray")
+        assert found["state"] == "ok", found
+        assert told in found["told"]
+    done = cluster.command("doctor", "--address", cluster.dashboard, "--json")
+    (found,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "Ray")
+    assert (done.returncode, found["state"]) == (1, "problem")
+    assert "token" in found["told"]
+
+
 def test_everything_listens_on_loopback_alone(cluster: Cluster) -> None:
     """Ray's own ports too, which by default do not."""
     groups = {one.pid for one in cluster.local.processes}

@@ -1,6 +1,8 @@
 """What an error that ended a trial means, as Ray hands it on."""
 
 import errno
+import socket
+from typing import Any
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ from helpers import quickstart
 from ray import cloudpickle, exceptions
 
 from study.record import TrialRecord
-from study.sweep.failures import Failure, failure, full_disk
+from study.sweep.failures import Failure, failure, full_disk, is_out_of_reach
 from study.sweep.memory import EndedForMemory
 
 
@@ -95,3 +97,19 @@ def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> 
     died = Failure("PREEMPTED", "", node_died=True)
     assert died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=99), quickstart(), before=0)
     assert not died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=100), quickstart(), before=0)
+
+
+def test_a_node_is_out_of_reach_where_ray_says_so_or_nothing_listens() -> None:
+    """Asked at its own port, as Ray is late to hear of a machine that lost its power, or its link."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+
+        def told(name: str, alive: bool = True) -> dict[str, Any]:
+            return {"NodeID": name, "Alive": alive, "NodeManagerAddress": "127.0.0.1", "NodeManagerPort": port}
+
+        nodes = [told("one"), told("other", alive=False)]
+        assert not is_out_of_reach("one", nodes)
+        assert is_out_of_reach("other", nodes)
+        assert not is_out_of_reach("unknown", nodes)
+        assert not is_out_of_reach(None, nodes)
+    assert is_out_of_reach("one", nodes)

@@ -12,6 +12,7 @@ from study.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
 from study.tracking.progress import Progress
+from study.tracking.writer import SHARE
 
 
 def test_a_growing_ledger_is_followed(home: Home) -> None:
@@ -38,6 +39,41 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert not tracker.is_behind
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
+
+
+def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the study ends: then it brings the rest at once."""
+    monkeypatch.setattr(tracker, "WINDOW", 600.0)
+    folder = home.create(SPEC)
+    one, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
+    ledger.append("opened", **SESSION)
+    ledger.append("trial", trial=0, stage="search", params=PARAMS, seed=0)
+    ledger.append("started", trial=0, node="here")
+    for epoch in range(1, 2 * SHARE + 1):
+        ledger.append("report", trial=0, epoch=epoch, metrics={"val/accuracy": 0.5})
+    one.start()
+    deadline = time.monotonic() + 60
+    while Progress.load(folder.tracking_file, home.tracking_uri).offset < (size := folder.ledger_file.stat().st_size):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    ledger.append("ended", trial=0, state="complete")
+    ledger.append("closed", state="complete")
+    ledger.close()
+    time.sleep(1)
+    assert Progress.load(folder.tracking_file, home.tracking_uri).offset == size
+    began = time.monotonic()
+    assert one.finish() is None
+    assert time.monotonic() - began < 30
+    assert Runs(home.tracking_uri, SPEC.name).by_name["search-000"].info.status == "FINISHED"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rest"), [(0.0, tracker.WINDOW), (0.1, tracker.WINDOW), (1.0, 3.0), (60.0, tracker.LONGEST)]
+)
+def test_it_rests_longer_than_it_wrote_but_not_for_ever(seconds: float, rest: float) -> None:
+    assert tracker.rest(seconds) == rest
 
 
 @pytest.mark.parametrize(
