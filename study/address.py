@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from study.errors import UserError
 
+LOOPBACK = "127.0.0.1"
+
 LEAST = 16
 """Characters of a token; Ray makes ones of 64."""
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import psutil
 
-from study.cluster.process import LOOPBACK, Process, free_port, naming, read, write_secret
+from study.address import LOOPBACK
+from study.cluster.process import Process, free_port, naming, read, write_secret
 from study.errors import UserError
 from study.home import Home
 

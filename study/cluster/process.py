@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-LOOPBACK = "127.0.0.1"
+from study.address import LOOPBACK
 
 
 @dataclass(frozen=True)

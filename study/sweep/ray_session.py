@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from study import logs
-from study.address import check_token, give_token, is_loopback, stay_on_loopback
+from study.address import LOOPBACK, check_token, give_token, is_loopback, stay_on_loopback
 from study.errors import UserError
 from study.spec.schema import Resources
 
@@ -28,6 +28,9 @@ ENVIRONMENT = {
     "TUNE_GLOBAL_CHECKPOINT_S": "3600",  # nobody reads Tune's snapshots
     "TUNE_MAX_PENDING_TRIALS_PG": "10000",  # how many trials there are at once is the searcher's to say
 }
+
+OWN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Of a Ray of this process's own. Whatever its name says: each of Ray's processes then keeps to 127.0.0.1."""
 
 NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
@@ -72,7 +75,8 @@ def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
     Raises:
         UserError: it cannot start, or be reached; or a node of it does not see the home.
     """
-    os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
+    settings = ENVIRONMENT | (OWN if address is None else {})
+    os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
     import ray  # noqa: F401 (it sets up the loggers)
 
     logs.hush("ray", "ray.tune", level=logging.CRITICAL)
@@ -203,17 +207,19 @@ class Slots:
 
 
 def _start() -> None:
-    """A Ray of this process's own, whose workers inherit its environment.
+    """A Ray of this process's own, on loopback alone, whose workers inherit its environment.
 
     Raises:
         UserError: it cannot start.
     """
     import ray
 
+    stay_on_loopback()
     for left in reversed(range(TRIES)):
         try:
             ray.init(
                 address="local",
+                _node_ip_address=LOOPBACK,
                 include_dashboard=False,
                 log_to_driver=logs.is_verbose(),
                 configure_logging=False,

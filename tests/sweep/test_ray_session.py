@@ -1,4 +1,4 @@
-"""Leaving Ray: what other threads do at that moment must not end the process."""
+"""A Ray of a driver's own: nobody else reaches it, and what other threads do while it is left ends nothing."""
 
 import subprocess
 import sys
@@ -40,6 +40,34 @@ with ray_session(None, None):
 left.set()
 print("enabled afterwards:", gc.isenabled())
 """
+
+
+LISTENS = """
+import psutil, ray
+from study.sweep.ray_session import ray_session
+
+class Trial:
+    def is_there(self):
+        return True
+
+with ray_session(None, None):
+    trial = ray.remote(Trial).remote()
+    ray.get(trial.is_there.remote())
+    driver = psutil.Process()
+    for process in [driver, *driver.children(recursive=True)]:
+        for one in process.net_connections("inet"):
+            if one.status == psutil.CONN_LISTEN:
+                print(one.laddr.ip)
+"""
+
+
+def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
+    """Its metrics too; left to itself it listens on all of the machine's addresses."""
+    done = subprocess.run([sys.executable, "-c", LISTENS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = done.stdout.split()
+    assert len(found) > 8
+    assert set(found) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 def test_no_other_thread_frees_objects_of_ray_while_it_is_left() -> None:
