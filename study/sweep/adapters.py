@@ -1,7 +1,8 @@
 """The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from study.record import ENDED
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch
+
+LOOK = 1.0
+"""Seconds between two looks for trials that hang; Tune's loop turns with every report, of a thousand trials perhaps."""
 
 
 class JobSearcher(Searcher):
@@ -78,25 +82,42 @@ class ReportingScheduler(FIFOScheduler):
         self._agenda, self._folder = agenda, folder
         self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._hung: set[str] = set()
+        self._looked = 0.0
         self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
         self._machines: dict[str, str] = {}  # Ray's id of the node of each actor
         self._actors: dict[str, str] = {}  # of each run
         self._begun: set[str] = set()
 
-    def choose_trial_to_run(self, tune_controller: Any) -> None:
-        """Tune asks in each round of its loop. Nothing is chosen: waiting trials begin in their order anyway. A chosen
-        one gets the first process that comes free, and the one that is starting for it is ended: where trials end more
-        often than processes start, those never come to start."""
-        running = {one.trial_id: one for one in tune_controller.get_live_trials() if one.status == TuneTrial.RUNNING}
+    def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
+        """Tune asks in each round of its loop, and gives what is chosen the process that came free.
+
+        That is the first of those that wait for room. A trial that a process is starting for is left to it: Tune would
+        end that process, and where trials end more often than processes start, those would never come to start.
+        """
+        live = tune_controller.get_live_trials()
+        for trial in live:
+            if trial.trial_id not in self._begun and trial.status == TuneTrial.RUNNING:
+                self._begin(trial)
+        if time.monotonic() - self._looked >= LOOK:
+            self._end_what_hangs(live)
+        if not tune_controller._actor_cache.num_cached_objects:
+            return None
+        actors, has_room = tune_controller._trial_to_actor, tune_controller._actor_manager.is_actor_started
+        waiting = [trial for trial in live if trial in actors and not has_room(actors[trial])]
+        return min(waiting, key=lambda trial: trial.config["job"]["trial"], default=None)
+
+    def _end_what_hangs(self, live: Iterable[TuneTrial]) -> None:
+        running = {trial.trial_id: trial for trial in live if trial.status == TuneTrial.RUNNING}
         for name in self._watch.hanging(running):
             self._hung.add(name)
-            ray.kill(running[name].temporary_state.ray_actor)  # Tune hears of it as of any process that dies
-        for trial in running.values():
-            self._begin(trial)
+            actor: Any = running[name].temporary_state.ray_actor
+            ray.kill(actor)  # Tune hears of it as of any process that dies
+        self._looked = time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
         job, agenda = trial.config["job"], self._agenda
         number, record = job["trial"], agenda.record.trials[job["trial"]]
+        self._actors[trial.trial_id] = _actor(trial)
         if "node" in result:
             self._nodes[_actor(trial)] = result["node"]
             self._machines[_actor(trial)] = result["machine"]

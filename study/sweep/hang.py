@@ -39,18 +39,23 @@ class Watch:
 
     def heard(self, name: str, epoch: int | None = None, seconds: float | None = None) -> None:
         """A trial reported: an epoch and the seconds that it took, or that it begins (None)."""
+        self._advance()
         self._heard[name] = self._now, epoch is None or epoch + 1 == self._last
         if seconds is not None:
             self._epochs.append(seconds)
 
     def hanging(self, running: Iterable[str]) -> list[str]:
         """Those of the trials that run now which did not report for too long; each is told once."""
-        now = time.monotonic()
-        self._now, self._looked = self._now + min(now - self._looked, BLINK), now
+        self._advance()
         self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
-        found = [name for name, (at, slow) in self._heard.items() if self._now - at > self._patience(slow)]
+        patience = {slow: self._patience(slow) for slow in (False, True)}
+        found = [name for name, (at, slow) in self._heard.items() if self._now - at > patience[slow]]
         self._heard |= {name: (float("inf"), True) for name in found}
         return found
+
+    def _advance(self) -> None:
+        now = time.monotonic()
+        self._now, self._looked = self._now + min(now - self._looked, BLINK), now
 
     def _patience(self, slow: bool) -> float:
         if self._limit is not None:

@@ -1,4 +1,4 @@
-"""Processes of trials that take long to start, as on a node that joins late or a machine with many slots."""
+"""Which trial gets which process: those that are starting are let start, and those that wait come in their order."""
 
 import os
 import subprocess
@@ -6,68 +6,93 @@ import sys
 from pathlib import Path
 
 from study.home import StudyFolder
-from study.record import StudyRecord
+from study.ledger import Event, read
 
-SLOW_TO_START = """
+SCRIPT = """
 import os, sys, time
 from pathlib import Path
 from ray import tune
 
+import study.sweep.driver as driver
 import study.sweep.worker as worker
 from study import data
 from study.home import Home
 from study.ledger import Ledger, read
 from study.record import StudyRecord
 from study.spec import load_study
-from study.sweep.driver import drive
 
-def load(driver, begun):
-    (Path(begun) / str(os.getpid())).touch()
-    if os.getpid() != driver and len(os.listdir(begun)) > 2:
-        time.sleep(3)
-    return Slow(driver, begun)
+trials, slots, begun = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 
-class Slow:  # to load, but in the driver and the first process of trials
-    def __init__(self, *given):
-        self.given = given
+def load(driver):
+    if os.getpid() != driver:
+        (begun / str(os.getpid())).touch()
+        try:
+            (begun / "first").open("x").close()
+        except FileExistsError:
+            time.sleep(3)
+            (begun / "second").touch()
+    return SlowToLoad(driver)
+
+class SlowToLoad:  # but in the first process of trials
+    def __init__(self, driver):
+        self.driver = driver
 
     def __reduce__(self):
-        return load, self.given
+        return load, (self.driver,)
 
-gate = Slow(os.getpid(), sys.argv[1])
+gate = SlowToLoad(os.getpid())
 
 def job(config, **_):
     gate
     worker.tell_start(heard=0)
     time.sleep(0.1)
+    while config["job"]["trial"] == 60 and not (begun / "second").exists():
+        time.sleep(0.1)
     tune.report({"epoch": 1, "metrics": {"val/accuracy": 0.5}})
 
 worker.run_job = job
+if slots > 2:
+    driver.Slots = lambda *_, **__: lambda: slots
 spec = load_study("quickstart", [
-    "search.sampler=random", "search.trials=100", "search.baseline=null", "search.confirm={top: 0}",
+    "search.sampler=random", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}",
     "search.early_stopping={}", "train.epochs=1", "resources.cpu=" + str((os.cpu_count() or 1) / 2),
 ])
 home = Home.locate()
 folder = home.create(spec)
 ledger = Ledger(folder.ledger_file)
-drive(folder, spec, data.load_all(spec.data_sections), ledger, StudyRecord.fold(read(folder.ledger_file)))
+driver.drive(folder, spec, data.load_all(spec.data_sections), ledger, StudyRecord.fold(read(folder.ledger_file)))
 """
+
+
+def ran(folder: Path, trials: int, slots: int) -> list[Event]:
+    """A study of trials that take a tenth of a second, with room for two at once and `slots` handed out."""
+    (folder / "begun").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(trials), str(slots), str(folder / "begun")],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "STUDY_HOME": str(folder / "home")},
+    )
+    assert done.returncode == 0, done.stderr
+    return list(read(StudyFolder(folder / "home" / "quickstart").ledger_file))
 
 
 def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_path: Path) -> None:
     """Tune would hand the first waiting trial to whatever process comes free, and end the one started for it; where
     trials end more often than processes start, none but the first few would ever do anything.
     """
-    (tmp_path / "begun").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW_TO_START, str(tmp_path / "begun")],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "STUDY_HOME": str(tmp_path / "home")},
-    )
-    assert done.returncode == 0, done.stderr
-    record = StudyRecord.load(StudyFolder(tmp_path / "home" / "quickstart").ledger_file)
-    assert record.state == "complete"
-    assert len(list((tmp_path / "begun").iterdir())) == 1 + 2, "the driver, and a process for each of two slots"
-    assert len({trial.node for trial in record.trials.values()}) == 2
+    events = ran(tmp_path, trials=80, slots=2)
+    assert events[-1]["state"] == "complete"
+    processes = {path.name for path in (tmp_path / "begun").iterdir()} - {"first", "second"}
+    assert {event["node"].partition(":")[2] for event in events if event["event"] == "started"} == processes
+    assert len(processes) == 2
+
+
+def test_trials_that_wait_for_room_begin_in_their_order(tmp_path: Path) -> None:
+    """Where more are handed out than fit, as to a cluster that grows by itself."""
+    events = ran(tmp_path, trials=40, slots=12)
+    order = [event["trial"] for event in events if event["event"] == "started"]
+    assert sorted(order) == list(range(40))
+    waited = [trial for trial in order if trial > 1]  # there is room for the first two; one's process starts slowly
+    assert max(abs(trial - place) for place, trial in enumerate(waited, start=2)) <= 1, order
