@@ -18,40 +18,13 @@ from typing import Any
 
 from study import logs
 from study.address import check_jobs
+from study.cluster.job import Job, job_id, tags
 from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
 from study.spec import StudySpec
 
 ASK = 0.5
 """Seconds between two looks at a job that is waited for."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A study's driver on a cluster.
-
-    Attributes:
-        number: from 1, of the study's drivers.
-        state: pending, running, stopped, succeeded or failed, as Ray tells it.
-        began, ended: seconds since the epoch.
-        python: the interpreter that runs it.
-        environment: variables that it was given along.
-    """
-
-    id: str
-    study: str
-    spec: str
-    number: int
-    state: str
-    message: str
-    began: float | None
-    ended: float | None
-    python: str
-    environment: dict[str, str]
-
-    @property
-    def is_over(self) -> bool:
-        return self.state in ("stopped", "succeeded", "failed")
 
 
 @dataclass(frozen=True)
@@ -94,7 +67,7 @@ class Jobs:
     def all(self) -> list[Job]:
         """Every study's drivers, the oldest first."""
         with _told(self.address):
-            found = [_job(details) for details in self._client.list_jobs() if "study" in (details.metadata or {})]
+            found = [Job.of(details) for details in self._client.list_jobs() if "study" in (details.metadata or {})]
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
     def of(self, name: str) -> list[Job]:
@@ -110,10 +83,13 @@ class Jobs:
         if found := self.of(name):
             return found[-1]
         there = sorted({job.study for job in self.all()})
-        raise UserError(f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}")
+        raise UserError(
+            f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}. "
+            "A head that was started anew has forgotten its jobs: study submit of the same file goes on with it"
+        )
 
     def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str], join: bool) -> Submitted:
-        """Have a study run.
+        """Have a study run, or go on where its last driver failed or was stopped, perhaps before it made the study.
 
         Args:
             python: the interpreter on the cluster that has this project's dependencies.
@@ -123,17 +99,27 @@ class Jobs:
         Raises:
             UserError: the study is there already, or another one of its name.
         """
-        if before := self.of(spec.name):
-            last = before[-1]
-            if last.spec != spec.hash:
-                raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
-            if join:
-                return Submitted(last.id)
-            how = f"study {'resume' if last.is_over else 'logs -f'} {spec.name} --address {self.address}"
-            raise UserError(f"{spec.name}: was submitted already ({last.id}, {last.state}). Go on with it: {how}")
-        told = {"study": spec.name, "spec": spec.hash, "number": "1", "python": python}
+        before = self.of(spec.name)
+        if before and before[-1].state not in ("failed", "stopped"):
+            return self._joined(before[-1], spec, join)
+        number = before[-1].number + 1 if before else 1
         command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
-        return self._start(f"study-{spec.name}", command, told, environment, spec)
+        told = tags(spec.name, spec.hash, number, python)
+        try:
+            return self._start(job_id(spec.name, number), command, told, environment, spec)
+        except UserError:
+            now = self.of(spec.name)
+            if len(now) == len(before):
+                raise
+            return self._joined(now[-1], spec, join)  # somebody else's was sooner
+
+    def _joined(self, last: Job, spec: StudySpec, join: bool) -> Submitted:
+        if last.spec != spec.hash:
+            raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
+        if join:
+            return Submitted(last.id)
+        how = f"study {'resume' if last.is_over else 'logs -f'} {spec.name} --address {self.address}"
+        raise UserError(f"{spec.name}: was submitted already ({last.id}, {last.state}). Go on with it: {how}")
 
     def resume(self, name: str, options: Sequence[str] = ()) -> Submitted:
         """Have a study go on, by another driver with the variables of the last one.
@@ -147,9 +133,10 @@ class Jobs:
         last = self.last(name)
         if not last.is_over:
             raise UserError(f"{name}: runs ({last.id}). Its state: study status {name} --address {self.address}")
-        told = {"study": name, "spec": last.spec, "number": str(last.number + 1), "python": last.python}
+        number = last.number + 1
         command = ["resume", name, "--address", "auto", *options]
-        return self._start(f"study-{name}-{last.number + 1}", command, told, last.environment)
+        told = tags(name, last.spec, number, last.python)
+        return self._start(job_id(name, number), command, told, last.environment)
 
     def stop(self, name: str, patience: float = 180.0) -> Job:
         """Have the driver of a study stop in good order, and wait until it has.
@@ -173,7 +160,7 @@ class Jobs:
         deadline = None if patience is None else time.monotonic() + patience
         while True:
             with _told(self.address):
-                found = _job(self._client.get_job_info(job))
+                found = Job.of(self._client.get_job_info(job))
             if found.is_over:
                 return found
             if deadline and time.monotonic() > deadline:
@@ -249,23 +236,6 @@ def _document(log: str) -> Any:
         with suppress(ValueError):
             return json.JSONDecoder().raw_decode(log, found.start())[0]
     raise UserError(f"no answer came back: {log[-2000:]}")
-
-
-def _job(details: Any) -> Job:
-    """A driver, from what Ray tells of it."""
-    told = details.metadata or {}
-    return Job(
-        str(details.submission_id),
-        told.get("study", ""),
-        told.get("spec", ""),
-        int(told.get("number", 0)),
-        str(details.status.value).lower(),
-        details.message or "",
-        details.start_time / 1000 if details.start_time else None,
-        details.end_time / 1000 if details.end_time else None,
-        told.get("python", "python"),
-        dict((details.runtime_env or {}).get("env_vars", {})),
-    )
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import pytest
 from command import Command
 from ended import assert_nothing_was_lost, lost
 from helpers import timeless
+from ray.job_submission import JobSubmissionClient
 
 from study.cluster.local import LocalCluster
 from study.home import Home
@@ -37,6 +38,7 @@ class Cluster:
         self.dashboard, self.address = told["dashboard"], told["address"]
         self.local = LocalCluster.of(Home(home))
         self.shell = self.local.environment()
+        self.token = self.local.token_file.read_text(encoding="utf-8")
         self.shell["MLFLOW_TRACKING_PASSWORD"] = self.local.password_file.read_text(encoding="utf-8")
 
     def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -91,6 +93,48 @@ def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     assert trial["events"][-1]["state"] == "complete"
 
 
+ONE_TRIAL = ["--set", "search.trials=1", "--set", "search.confirm={top: 0}", "--set", "train.epochs=1"]
+
+
+def test_a_submission_that_failed_is_made_again(cluster: Cluster, tmp_path: Path) -> None:
+    """Its data were not there, so that there is no study to go on with; a file without the fault may have its name."""
+    shell = {**cluster.shell, "STUDY_DATA": str(tmp_path)}
+    again = ["submit", "quickstart", "--name", "again", *ONE_TRIAL, "--follow", "--address", cluster.dashboard]
+    wrong = cluster.command(*again, "--set", "data={name: biased_mnist}", "--env", "STUDY_DATA", **shell)
+    assert wrong.returncode == 1
+    assert "study data prepare biased_mnist" in wrong.stdout
+    right = cluster(*again)
+    assert right.returncode == 0, right.stdout + right.stderr
+    assert [trial.state for trial in cluster.command.load("again")[1].trials.values()] == ["complete"]
+
+
+def test_a_study_whose_jobs_the_head_forgot_is_submitted_again(cluster: Cluster) -> None:
+    """As a head that was started anew has."""
+    again = ["submit", "quickstart", "--name", "forgotten", *ONE_TRIAL, "--follow", "--address", cluster.dashboard]
+    assert cluster(*again).returncode == 0
+    client = JobSubmissionClient(cluster.dashboard, headers={"Authorization": f"Bearer {cluster.token}"})
+    client.delete_job("study-forgotten")
+    resumed = cluster.there("resume", "forgotten")
+    assert resumed.returncode == 2
+    assert "study submit of the same file goes on with it" in resumed.stderr
+    assert cluster(*again).returncode == 0
+    _, record = cluster.command.load("forgotten")
+    assert (record.state, len(record.trials)) == ("complete", 1)
+
+
+def test_the_doctor_looks_at_it(cluster: Cluster) -> None:
+    """By its dashboard, and from within its network, where it also looks whether the nodes see the home."""
+    for address, told in ((cluster.dashboard, "3 nodes"), (cluster.address, "all of them see")):
+        done = cluster("doctor", "--address", address, "--json")
+        (found,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "Ray")
+        assert found["state"] == "ok", found
+        assert told in found["told"]
+    done = cluster.command("doctor", "--address", cluster.dashboard, "--json")
+    (found,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "Ray")
+    assert (done.returncode, found["state"]) == (1, "problem")
+    assert "token" in found["told"]
+
+
 def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:
     """One node dies in mid-trial, one joins late, then the other one dies: each trial ends once, and as it would have
     without: an epoch is the same wherever it runs.
@@ -120,19 +164,6 @@ def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:
 
 def running(record: StudyRecord) -> int:
     return sum(trial.state == "running" for trial in record.trials.values())
-
-
-def test_the_doctor_looks_at_it(cluster: Cluster) -> None:
-    """By its dashboard, and from within its network, where it also looks whether the nodes see the home."""
-    for address, told in ((cluster.dashboard, "3 nodes"), (cluster.address, "all of them see")):
-        done = cluster("doctor", "--address", address, "--json")
-        (found,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "Ray")
-        assert found["state"] == "ok", found
-        assert told in found["told"]
-    done = cluster.command("doctor", "--address", cluster.dashboard, "--json")
-    (found,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "Ray")
-    assert (done.returncode, found["state"]) == (1, "problem")
-    assert "token" in found["told"]
 
 
 def test_everything_listens_on_loopback_alone(cluster: Cluster) -> None:
