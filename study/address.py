@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import re
+import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -70,16 +71,40 @@ def give_token() -> None:
     Raises:
         UserError: others can read the file, or it cannot be read.
     """
-    path = _token_file()
-    if path is None:
+    given, default = _token_file(), _default_token_file()
+    if given is None and (os.environ.get("RAY_AUTH_TOKEN") or not default.exists()):
         return
+    path = given or default
     try:
         if path.stat().st_mode & 0o077:
             raise UserError(f"{path}: others can read this token: chmod 600 {path}")
         path.read_bytes()
     except OSError as error:
         raise UserError(f"RAY_AUTH_TOKEN_PATH: {path}: {error.strerror}") from None
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if given:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
+def make_token() -> None:
+    """Make the token that Ray would make for this user's own clusters, where there is none, or take it from the eyes of
+    others: Ray leaves that to the umask."""
+    path = _default_token_file()
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    part = path.with_name(f"{path.name}-{os.getpid()}")
+    write_secret(part, secrets.token_hex(32))
+    try:
+        os.link(part, path)  # another process may be making it, and its Ray have read it
+    except FileExistsError:
+        path.chmod(0o600)
+    finally:
+        part.unlink()
+
+
+def write_secret(path: Path, text: str) -> None:
+    """A file that nobody else can read at any moment."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def is_loopback(host: str) -> bool:
@@ -105,9 +130,13 @@ def _token_file() -> Path | None:
     return Path(given) if given else None
 
 
+def _default_token_file() -> Path:
+    return Path.home() / ".ray" / "auth_token"
+
+
 def _token() -> str | None:
     """The token that Ray would send, wherever it finds it."""
-    path = _token_file() or Path.home() / ".ray" / "auth_token"
+    path = _token_file() or _default_token_file()
     if given := os.environ.get("RAY_AUTH_TOKEN"):
         return given.strip()
     try:

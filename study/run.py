@@ -18,6 +18,7 @@ from study.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.ray_session import check_machine
 from study.tracking import Tracker, refresh
+from study.tracking.connection import check_server
 from study.tracking.registry import register
 from study.trained.write import chosen
 from study.trained.write import write as write_models
@@ -40,7 +41,7 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
             left behind; or Ray cannot start or be reached, and `study resume` tries again.
     """
     home.check_new(spec.name)
-    _check_place(spec, address)
+    _check_place(home, spec, address)
     if spec.search.from_ is not None:
         warm_start.lessons(home, spec)
     datasets = data.load_all(spec.data_sections)
@@ -66,9 +67,10 @@ def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None
     return resume(home, spec.name, view, address=address)
 
 
-def _check_place(spec: StudySpec, address: str | None) -> None:
-    """Refuse a trial that could never be placed, a cluster that is not to be spoken to, and a home that would end with
-    a job: it runs in a folder of Ray's."""
+def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
+    """Refuse a trial that could never be placed, a cluster or an MLflow that is not to be spoken to, and a home that
+    would end with a job: it runs in a folder of Ray's."""
+    check_server(home.tracking_uri)
     if address is None:
         check_machine(spec.resources)
         return
@@ -93,10 +95,10 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
     folder = home.find(name)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
-        _check_place(spec, address)
+        _check_place(home, spec, address)
         record = further.search(folder, spec, trials)
     if record.state != "complete" or trials is not None:
-        _check_place(spec, address)
+        _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
     tracker = Tracker(home, folder, spec)
     if not tracker.is_behind:
@@ -120,7 +122,7 @@ def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: st
     """
     folder = home.find(name)
     spec = folder.spec()
-    _check_place(spec, address)
+    _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
     further.confirm(folder, spec, top, seeds)
     return _run(home, folder, datasets, view, address)
@@ -135,7 +137,7 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
-    _check_place(spec, address)
+    _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
     return _run(home, final.extend(home, spec), datasets, view, address)
 

@@ -71,3 +71,24 @@ def test_a_token_file_that_is_not_there_is_named(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "none"))
     with pytest.raises(UserError, match="none: No such file"):
         address.check_cluster("auto")
+
+
+def test_rays_own_token_file_is_looked_at_too(tmp_path: Path) -> None:
+    address.make_token()
+    path = tmp_path / ".ray" / "auth_token"
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    address.give_token()
+    assert "RAY_AUTH_MODE" not in os.environ, "Ray decides by itself whether to use it"
+    path.chmod(0o644)
+    with pytest.raises(UserError, match="chmod 600"):
+        address.give_token()
+
+
+def test_a_token_that_is_there_is_kept_and_hidden(tmp_path: Path) -> None:
+    address.make_token()
+    (path,) = (tmp_path / ".ray").iterdir()
+    before = path.read_text()
+    path.chmod(0o644)
+    address.make_token()
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (before, 0o600)
+    assert list((tmp_path / ".ray").iterdir()) == [path]

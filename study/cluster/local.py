@@ -20,8 +20,8 @@ from typing import Any
 
 import psutil
 
-from study.address import LOOPBACK
-from study.cluster.process import Process, free_port, naming, read, write_secret
+from study.address import LOOPBACK, write_secret
+from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
 from study.home import Home
 

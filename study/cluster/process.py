@@ -47,13 +47,6 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def write_secret(path: Path, text: str) -> None:
-    """A file that nobody else can read at any moment."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-
-
 def read(path: Path) -> str:
     """A secret, or a log of which every byte may be anything."""
     return path.read_text(encoding="utf-8", errors="replace")

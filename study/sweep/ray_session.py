@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from study import logs
-from study.address import LOOPBACK, check_token, give_token, is_loopback, stay_on_loopback
+from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token, stay_on_loopback
 from study.errors import UserError
 from study.spec.schema import Resources
 
@@ -96,14 +96,15 @@ def _leave() -> None:
     """End Ray, or the connection to it.
 
     Tune leaves rings of objects that only Python's garbage collection frees, in whichever thread it happens to run.
-    One of Ray's that is freed while Ray ends makes it end the process: so they are freed before, and none meanwhile.
+    One of Ray's that is freed while Ray ends makes it end the process: so they are freed before, and collection rests
+    meanwhile.
     """
     import ray
 
     collects = gc.isenabled()
     gc.disable()
-    gc.collect()
     try:
+        gc.collect()
         ray.shutdown()
     finally:
         if collects:
@@ -215,6 +216,7 @@ def _start() -> None:
     import ray
 
     stay_on_loopback()
+    make_token()
     for left in reversed(range(TRIES)):
         try:
             ray.init(
@@ -230,6 +232,3 @@ def _start() -> None:
             _leave()
             if not left:
                 raise UserError(f"Ray cannot start on this machine: {error}") from None
-    token = Path.home() / ".ray" / "auth_token"
-    if token.exists():
-        token.chmod(0o600)  # Ray leaves it readable by everyone

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from study import logs
+from study.address import is_loopback
+from study.errors import UserError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -14,6 +16,18 @@ ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
+
+
+LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
+"""Characters of a password, as MLflow wants them; and the one that it has where nobody sets one."""
+
+OTHER_WAYS = (
+    "MLFLOW_TRACKING_TOKEN",
+    "MLFLOW_TRACKING_AUTH",
+    "MLFLOW_TRACKING_AWS_SIGV4",
+    "MLFLOW_TRACKING_CLIENT_CERT_PATH",
+)
+"""Variables that tell MLflow to show who it is by something else than a password."""
 
 
 def connect(uri: str, timeout: int = 30) -> "MlflowClient":
@@ -34,6 +48,30 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)
     return client
+
+
+def check_server(uri: str) -> None:
+    """Refuse an MLflow server elsewhere that no password guards: whoever reaches it changes its runs.
+
+    Raises:
+        UserError: says how to give the password.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme not in ("http", "https") or is_loopback(parts.hostname or ""):
+        return
+    if any(os.environ.get(name) for name in OTHER_WAYS):
+        return
+    from mlflow.utils.credentials import read_mlflow_creds
+
+    password = parts.password or read_mlflow_creds().password or ""
+    if len(password) >= LEAST_PASSWORD and password != DEFAULT_PASSWORD:
+        return
+    given = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
+    raise UserError(
+        f"MLFLOW_TRACKING_URI: {public(uri)}: {given if password else 'no password'} is given, and whoever reaches a "
+        f"server without one changes its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
+        "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    )
 
 
 def public(uri: str) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from study.address import write_secret
 from study.cluster.local import LocalCluster
-from study.cluster.process import Process, write_secret
+from study.cluster.process import Process
 from study.errors import UserError
 from study.home import Home
 
