@@ -58,11 +58,15 @@ def _sweep() -> None:
             _run("ip", "netns", "del", network)
     if Path("/sys/class/net", BRIDGE).exists():
         _run("ip", "link", "del", BRIDGE)
+    with suppress(OSError):
+        SLOW.rmdir()
 
 
 def _sleeps(init: psutil.Process) -> bool:
-    """Whether the first process of a machine has all behind it."""
-    return any(one.name() == "sleep" for one in init.children())
+    """Whether the first process of a machine has all behind it; what it does before ends at any moment."""
+    with suppress(psutil.NoSuchProcess):
+        return any(one.name() == "sleep" for one in init.children())
+    return False
 
 
 class Machine:
@@ -77,7 +81,7 @@ class Machine:
         for settings in (("addr", "add", f"{self.address}/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
             _run("ip", "-n", self._network, *settings)
         _run("ip", "-n", self._network, "link", "set", "lo", "up")
-        ready = f"hostname {name}; mkdir -p /tmp/ray; mount -t tmpfs tmpfs /tmp/ray"
+        ready = f"set -e; hostname {name}; mkdir -p /tmp/ray; mount -t tmpfs tmpfs /tmp/ray"
         script = f"{ready}; while :; do sleep 3600 & wait $!; done"
         apart = ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"]
         self._first = subprocess.Popen(["ip", "netns", "exec", self._network, *apart, "bash", "-c", script])
@@ -112,10 +116,14 @@ class Machine:
         SLOW.mkdir(exist_ok=True)
         (SLOW / "cpu.cfs_period_us").write_text("100000")
         (SLOW / "cpu.cfs_quota_us").write_text(str(round(share * 100_000)))
+        slowed = 0
         for started in self._started:
             for one in psutil.Process(started.pid).children(recursive=True):
-                if "".join(one.cmdline()).startswith("ray::"):
-                    (SLOW / "cgroup.procs").write_text(str(one.pid))
+                with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                    if "".join(one.cmdline()).startswith("ray::"):
+                        (SLOW / "cgroup.procs").write_text(str(one.pid))
+                        slowed += 1
+        assert slowed
 
     def cut(self) -> None:
         """Nothing comes or goes any more."""
@@ -196,7 +204,7 @@ class Cluster:
 
     def node(self, wait: bool = True) -> Machine:
         """Start a node of one core."""
-        there = self.machine(f"node-{self._number}")
+        there = self.machine(f"node-{self._number + 1}")
         self._start(there, [f"--address={self.address}", "--num-cpus=1", "--num-gpus=0"])
         if wait:
             self._wait(lambda: there.address in self.alive())
@@ -208,7 +216,7 @@ class Cluster:
         for name in names:
             self.machines.pop(name).off()
         if wait:
-            self._wait(lambda: not gone & self.alive())
+            self._wait(lambda: bool(there := self.alive()) and not gone & there)
 
     def alive(self) -> set[str]:
         """The addresses of nodes that the head takes for alive."""

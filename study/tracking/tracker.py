@@ -22,7 +22,7 @@ WINDOW = 0.5
 """Seconds between two looks at the ledger."""
 
 REST, LONGEST = 3.0, 5.0
-"""How many times as long as it wrote the tracking then rests, and seconds that it rests at most, unless it is behind: a
+"""The tracking rests `REST` times as long as it wrote, `LONGEST` seconds at most, and not at all while it is behind: a
 server on the same machine shares its cores with the trials, and news that wait for each other take fewer requests."""
 
 PATIENCE, IMPATIENCE = 120.0, 5.0

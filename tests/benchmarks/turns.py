@@ -26,6 +26,9 @@ from study.sweep.ray_session import ray_session
 
 TURNS = 300
 
+EVERY = 0.02
+"""Seconds between two reports, whatever the number of trials."""
+
 
 class Trials:
     """Processes of trials: each call ends after some seconds, as an epoch does."""
@@ -35,7 +38,7 @@ class Trials:
 
 
 def waiting(count: int) -> float:
-    """Of a turn of the event manager, with a report every 20 ms whatever the number of trials."""
+    """Of a turn of the event manager."""
     manager, begun = RayActorManager(PlacementGroupResourceManager()), []
     cls = ray.remote(max_concurrency=count)(Trials)
     actor = manager.add_actor(cls, {}, ResourceRequest([{"CPU": 1}]), on_start=begun.append)
@@ -43,7 +46,7 @@ def waiting(count: int) -> float:
         manager.next(timeout=0.1)
 
     def again(*_: Any) -> None:
-        seconds = random.uniform(0.5, 1.5) * count * 0.02
+        seconds = random.uniform(0.5, 1.5) * count * EVERY
         manager.schedule_actor_task(actor, "epoch", args=(seconds,), on_result=again)
 
     for _ in range(count):
@@ -66,9 +69,11 @@ def looking(count: int) -> float:
     for trial in trials:
         scheduler._begun.add(trial.trial_id)
         scheduler._watch.heard(trial.trial_id, 1, 1.0)
-    controller = SimpleNamespace(get_live_trials=lambda: trials)
+    cache = SimpleNamespace(num_cached_objects=0)
+    controller = SimpleNamespace(get_live_trials=lambda: trials, _actor_cache=cache)
     before = time.process_time()
     for _ in range(TURNS):
+        scheduler._looked -= EVERY
         scheduler.choose_trial_to_run(controller)
     return 1000 * (time.process_time() - before) / TURNS
 

@@ -101,7 +101,7 @@ class Job:
         self.command.wait_for("queued", is_in_the_middle)
 
     def assert_complete(self) -> None:
-        """Nothing was lost or done twice, and no session was more than the one before the cut and the one after."""
+        """Nothing was lost or done twice, in two sessions: the one before the cut and the one after."""
         record = assert_nothing_was_lost(self.command.folder("queued"))
         assert len(record.trials) == 4
         assert {trial.state for trial in record.trials.values()} == {"complete"}
@@ -138,12 +138,13 @@ def test_a_requeued_job_goes_on_with_its_study(job: Job) -> None:
 
 
 def test_a_job_near_its_time_limit_has_itself_requeued(job: Job) -> None:
-    """Three minutes before, Slurm sends it a signal; the study stops in good order first."""
+    """At the signal that it asks Slurm for, three minutes before; the study stops in good order first."""
+    assert "\n#SBATCH --signal=B:USR1@180\n" in (CLUSTER / "slurm" / "study.sbatch").read_text(encoding="utf-8")
     number = job.submit()
     job.wait_for_mid_study()
     job.slurm("scancel", "--batch", "--signal=USR1", number)
     assert_goes_on(job, number)
-    print(job.log(number))
+    assert "go on with it: study resume queued" in job.log(number)
 
 
 def assert_goes_on(job: Job, number: str) -> None:

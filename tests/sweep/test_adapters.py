@@ -1,0 +1,52 @@
+"""What the scheduler makes of Tune's news, where a real cluster would have to break to tell."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import ray
+from course import Course, spec_of
+
+from study.home import Home
+from study.ledger import read
+from study.sweep.adapters import ReportingScheduler
+from study.sweep.agenda import Job
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Iterator[Course]:
+    found = Course(tmp_path / "ledger.jsonl", spec_of("search.sampler=random"))
+    yield found
+    found.ledger.close()
+
+
+@pytest.mark.parametrize(("listens", "kind"), [(True, "HUNG"), (False, "PREEMPTED")])
+def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_reach(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool, kind: str
+) -> None:
+    """As behind a link that was cut: no fault of the trial's. Ray still takes the node for alive."""
+    job = course.agenda.next()
+    assert isinstance(job, Job)
+    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
+    actor = SimpleNamespace(_actor_id=b"one")
+    trial: Any = SimpleNamespace(
+        trial_id="trial",
+        config={"job": {"kind": "train", "trial": 0, "attempt": 0, "heard": 0}},
+        temporary_state=SimpleNamespace(ray_actor=actor),
+        pickled_error_file=None,
+        error_file=None,
+    )
+    scheduler.on_trial_result(None, trial, {"node": "there:1", "machine": "far", "behind": 0})
+    scheduler._hung.add("trial")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        node = {"NodeID": "far", "Alive": True, "NodeManagerAddress": "127.0.0.1"}
+        node["NodeManagerPort"] = server.getsockname()[1]
+        monkeypatch.setattr(ray, "nodes", lambda: [node])
+        if not listens:
+            server.close()
+        scheduler.on_trial_error(None, trial)
+    (lost,) = (event for event in read(course.ledger.path) if event["event"] == "lost")
+    assert (lost["kind"], lost.get("node_died", False)) == (kind, not listens)
