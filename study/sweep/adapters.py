@@ -103,7 +103,8 @@ class ReportingScheduler(FIFOScheduler):
         if not tune_controller._actor_cache.num_cached_objects:
             return None
         actors, has_room = tune_controller._trial_to_actor, tune_controller._actor_manager.is_actor_started
-        waiting = [trial for trial in live if trial in actors and not has_room(actors[trial])]
+        pending = (trial for trial in live if trial.status == TuneTrial.PENDING)
+        waiting = [trial for trial in pending if trial in actors and not has_room(actors[trial])]
         return min(waiting, key=lambda trial: trial.config["job"]["trial"], default=None)
 
     def _end_what_hangs(self, live: Iterable[TuneTrial]) -> None:
