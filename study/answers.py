@@ -1,10 +1,11 @@
 """Answers to the questions of `study init`: where they come from, and whether they can be used."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from study import data, methods
-from study.data import label_files
+from study.data import image_folder, label_files
 from study.errors import UserError, nearest
 from study.knobs import Knob
 from study.spec.checks import fault
@@ -66,9 +67,9 @@ def is_table(folder: Path) -> Check:
     """A file of this name is in the folder."""
 
     def check(name: str) -> None:
-        if not (folder / name).is_file():
+        if not os.path.isfile(place := image_folder.table_in(folder, name)):
             found = sorted(path.name for path in folder.iterdir() if path.suffix in TABLES)
-            raise UserError(f"{folder / name}: not found. Tables there: {', '.join(found) or 'none'}")
+            raise UserError(f"{place}: not found. Tables there: {', '.join(found) or 'none'}")
 
     return check
 

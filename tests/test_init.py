@@ -105,6 +105,7 @@ def test_a_study_of_the_users_table_runs() -> None:
         (of(data="birds/0.jpg"), "birds/0.jpg: no table; allowed are .csv and .parquet"),
         (of(data="birds", target="kind"), "--file: is missing: Column with the files (image, kind, place)"),
         (of(data="birds", labels="labels.csv"), "labels.csv: not found. Tables there: list.csv"),
+        (of(data="birds", labels="../people.csv"), "data.labels: '../people.csv' given, allowed is a relative path"),
         (of(data="birds", file="image", target="kinds"), "no column 'kinds'. Did you mean 'kind'? It has: image, kind"),
         (of(data="birds", file="image", target="kind", bias="kind+plaice"), "no column 'plaice'. Did you mean 'place'"),
         (of(data="people.csv"), "--target: is missing: Column with the class (age, hours, paid, group)"),

@@ -88,6 +88,7 @@ def _listings(options: Options) -> dict[str, Listing]:
         given = f"{len(splits)} and {len(table)} images"
         raise UserError(f"{partition}: does not list the images of {labels} in their order ({given}). Get both again")
     codes = label_files.codes(splits["split"], partition, "split", ("0", "1", "2"))
+    label_files.check_files(table.index, labels, "file")
     everything = Listing([images / name for name in table.index], target, bias)
     return listings.by_code(everything, codes, ("train", "val", "test"))
 

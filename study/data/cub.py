@@ -73,6 +73,7 @@ def _listings(folder: Path, condition: str) -> tuple[Listing, Listing]:
     )
     if not list(names) == list(classes) == list(training):
         raise UserError(f"{folder}: its three lists of images name different images. Unpack the archive again")
+    label_files.check_files(names.values(), folder / "images.txt", "file")
     path = folder / "image_class_labels.txt"
     target = label_files.codes(classes.values(), path, "class", [str(1 + index) for index in range(CLASSES)])
     split = label_files.codes(training.values(), folder / "train_test_split.txt", "is_training", ("1", "0"))

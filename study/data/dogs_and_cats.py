@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from study.data import balance, listings
+from study.data import balance, label_files, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
 from study.data.listings import Listing
@@ -80,6 +80,8 @@ def _animals(images: Path, *lists: Path) -> Listing:
             species = name.partition(".")[0]
             if species not in SPECIES:
                 raise UserError(f"{path}: entry {line}: {name!r} begins neither with 'cat.' nor with 'dog.'")
+            if label_files.leads_out(name):
+                raise UserError(f"{path}: entry {line}: {name!r} given, {label_files.INSIDE}")
             if names.setdefault(name, (SPECIES.index(species), colour))[1] != colour:
                 raise UserError(f"{path}: entry {line}: {name!r} is on the other list, too")
     labels = np.array(list(names.values()), np.int64).reshape(-1, 2)

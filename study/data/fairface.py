@@ -77,4 +77,5 @@ def _listing(options: Options, split: str) -> Listing:
     target, bias = (
         label_files.codes(table[name], path, name, VALUES[name]) for name in (options.target, options.sensitive)
     )
+    label_files.check_files(table["file"], path, "file")
     return Listing([path.parent / name for name in table["file"]], target, bias)

@@ -1,5 +1,6 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,9 +23,10 @@ class Options:
     """Keys of the `data` section.
 
     Attributes:
-        path: folder of the images; absolute, or relative to the current folder or that of all data sets.
-        labels: the CSV (or .parquet), relative to `path`.
-        file: its column with the files, relative to `path` or to the folders `train`, `val`, `test` in it.
+        path: folder of the images, any that you can read; absolute, or relative to the current folder or that of all
+            data sets. Links in it are followed.
+        labels: the CSV (or .parquet) in it, relative to `path`, without `..`.
+        file: its column with the files, relative to `path` or to the folders `train`, `val`, `test`, without `..`.
         target: its column with the classes, whole numbers or names.
         bias: its column with the bias (sensitive, spurious) classes; several combined: `gender+young`.
         condition: its columns with continuous attributes.
@@ -70,9 +72,20 @@ def load(options: Options) -> Dataset:
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
 
 
+def table_in(folder: Path, labels: str) -> Path:
+    """Where the table is that the key `labels` names.
+
+    Raises:
+        UserError: it would not be in the folder.
+    """
+    if label_files.leads_out(labels):
+        raise UserError(f"data.labels: {labels!r} given, {label_files.INSIDE}")
+    return folder / labels
+
+
 def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     folder = label_files.locate(options.path)
-    path = folder / options.labels
+    path = table_in(folder, options.labels)
     table = label_files.read(path, (options.file, *([options.split] if options.split else [])))
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)
@@ -91,7 +104,7 @@ def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
     """The files as listed.
 
     Raises:
-        UserError: one is empty, or listed twice: it might be in two splits.
+        UserError: one is empty or leads out of the folder, or is listed twice: it might be in two splits.
     """
     names = table[column].tolist()
     seen: dict[str, int] = {}
@@ -100,6 +113,7 @@ def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
             problem = f"{name!r} is in row {seen[name]}, too" if name else "is empty"
             raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
         seen[name] = row
+    label_files.check_files(names, path, column)
     return names
 
 
@@ -111,7 +125,8 @@ def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | Non
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        home = first if first in homes else next((alias for alias in homes if (homes[alias] / name).exists()), None)
+        found = (alias for alias in homes if os.path.exists(homes[alias] / name))
+        home = first if first in homes else next(found, None)
         if home is None:
             raise UserError(f"{folder}: {name!r} is in none of its folders {', '.join(homes)}")
         files.append(folder / name if first in homes else homes[home] / name)

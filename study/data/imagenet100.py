@@ -78,6 +78,7 @@ def _classes(path: Path) -> dict[str, int]:
     names = [line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if len(names) != CLASSES or len(set(names)) != CLASSES:
         raise UserError(f"{path}: names {len(set(names))} classes in {len(names)} lines, {CLASSES} are needed")
+    label_files.check_files(names, path, "class")
     return {name: index for index, name in enumerate(sorted(names))}
 
 

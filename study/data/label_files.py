@@ -1,7 +1,8 @@
 """Labels from text tables: columns by name, values checked, what is wrong told with file, column and remedy."""
 
+import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,15 @@ if TYPE_CHECKING:
 SHOWN = 12
 """Columns or values that a message lists."""
 
+INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
+"""What a message says of a name that `leads_out`."""
+
 
 def locate(given: str, note: str = "") -> Path:
     """A user's path: absolute, or under the current folder, or under the folder of all data sets.
+
+    It may be any that the user can read: it stands in the study file, in plain sight of whoever runs it. Names that
+    are listed in such files may not, see `leads_out`.
 
     Args:
         note: where to get it and in which form, in a sentence.
@@ -35,12 +42,28 @@ def locate(given: str, note: str = "") -> Path:
 
 def there(given: str) -> Path | None:
     """The same, or None."""
-    return next((place for place in _places(given) if place.exists()), None)
+    return next((place for place in _places(given) if os.path.exists(place)), None)
 
 
 def _places(given: str) -> list[Path]:
-    path = Path(given).expanduser()
+    path = Path(os.path.expanduser(given))
     return [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
+
+
+def leads_out(name: str) -> bool:
+    """Whether a name from a list of files may lead out of the folder that it belongs to, or is none.
+
+    A link in the folder may lead anywhere: it was made on this machine, a list may come from elsewhere.
+    """
+    path = PurePath(name)
+    return not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name
+
+
+def check_files(names: Iterable[str], path: Path, column: str) -> None:
+    """Raise a UserError if a name in a column `leads_out`; says in which row, counted from 1 without the header."""
+    for row, name in enumerate(names, 1):
+        if leads_out(name):
+            raise UserError(f"{path}: column {column!r}, row {row}: {name!r} given, {INSIDE}")
 
 
 def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFrame":
@@ -63,7 +86,7 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     """A table with the types that pandas gives its columns; raises as `read`."""
     import pandas as pd
 
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UserError(f"{path}: not found")
     try:
         frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, **options)

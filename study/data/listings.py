@@ -1,5 +1,6 @@
 """Splits as lists of files, before any image is read: cut, checked, then decoded together."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,7 @@ def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, 
     for name, listing in listings.items():
         if not len(listing):
             raise UserError(f"split {name} is empty: no image is left for it. Check the files and the keys of `data`")
-    absent = [str(file) for listing in listings.values() for file in listing.files if not file.exists()]
+    absent = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
     if absent:
         raise UserError(told("listed but not there", absent))
     return {

@@ -53,5 +53,6 @@ def _listings() -> dict[str, Listing]:
     table = label_files.read(path, COLUMNS)
     target, bias = (label_files.codes(table[column], path, column, ("0", "1")) for column in ("y", "place"))
     codes = label_files.codes(table["split"], path, "split", ("0", "1", "2"))
+    label_files.check_files(table["img_filename"], path, "img_filename")
     everything = Listing([folder / name for name in table["img_filename"]], target, bias)
     return listings.by_code(everything, codes, ("train", "val", "test"))

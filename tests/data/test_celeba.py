@@ -98,6 +98,13 @@ def test_a_list_of_other_images(folder):
         load()
 
 
+def test_an_image_outside_the_folder(folder):
+    for name in ("list_attr_celeba.txt", "list_eval_partition.txt"):
+        (folder / name).write_text((folder / name).read_text().replace("000003.jpg", "../000003.jpg"))
+    with pytest.raises(UserError, match=r"list_attr_celeba\.txt: column 'file', row 3: '\.\./000003\.jpg' given"):
+        load()
+
+
 def test_an_empty_split(folder):
     path = folder / "list_eval_partition.txt"
     path.write_text(path.read_text().replace(".jpg 1", ".jpg 2"))

@@ -162,7 +162,12 @@ def test_cats_are_dark_and_dogs_bright_in_training(animals):
 
 
 @pytest.mark.parametrize(
-    ("entry", "message"), [("mouse.7.jpg", "begins neither with"), ("cat.2.jpg", "is on the other list, too")]
+    ("entry", "message"),
+    [
+        ("mouse.7.jpg", "begins neither with"),
+        ("cat.2.jpg", "is on the other list, too"),
+        ("cat./../dog.1.jpg", "given, allowed is a relative path"),
+    ],
 )
 def test_lists_that_make_no_sense(animals, entry, message):
     with (animals / "list_bright.txt").open("a") as file:
@@ -214,6 +219,8 @@ def test_fairface_cuts_validation_by_cell(home):
 def test_fairface_with_a_value_that_is_none(home):
     with pytest.raises(UserError, match=r"fairface_label_val\.csv: column 'race', row 1: the value is 'Martian'|train"):
         fairface(home, ROWS.replace("White", "Martian"))
+    with pytest.raises(UserError, match=r"fairface_label_train\.csv: column 'file', row 1: '\.\./train/0\.jpg' given"):
+        fairface(home, ROWS.assign(file="../" + ROWS["file"]))
     with pytest.raises(UserError, match=r"column 'gender'\. It has|no column 'gender'"):
         fairface(home, ROWS.drop(columns="gender"))
 

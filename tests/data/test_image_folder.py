@@ -1,13 +1,18 @@
 """image_folder: the user's images, by CSV, in folders or flat; what is wrong is told with file, column and remedy."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from escapes import ESCAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import numbers, picture, truncate
 
 from study import data
+from study.data import image_folder, label_files
 from study.errors import UserError
 
 HEADER = "file,target,gender,young,weight,part"
@@ -142,6 +147,12 @@ def test_whole_numbers_are_classes_in_their_order(home):
         ({"condition": ["gender"]}, r"column 'gender', row 1: 'f' is not a finite number"),
         ({"target": "weight"}, r"column 'weight' has 40 different values in 40 rows: no classes"),
         ({"labels": "list.csv"}, r"mine/list\.csv: not found"),
+        ({"labels": "../mine/labels.csv"}, r"data\.labels: '\.\./mine/labels\.csv' given, allowed is a relative path"),
+        ({"labels": "/labels.csv"}, r"data\.labels: '/labels\.csv' given"),
+        ({"labels": "a\0.csv"}, r"data\.labels: 'a\\x00\.csv' given"),
+        ({"labels": "x" * 300}, r"mine/x+: not found"),
+        ({"path": "x" * 300}, r"x+: not found\. Looked for"),
+        ({"path": "~nobody-of-this-name/mine"}, r"~nobody-of-this-name/mine: not found\. Looked for"),
         ({"path": "yours"}, r"yours: not found\. Looked for .*/yours and .*data/yours"),
         ({"condition_file": "clip.npz"}, r"clip\.npz: not found"),
     ],
@@ -158,6 +169,12 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
         (lambda lines: [*lines, lines[3]], r"column 'file', row 41: '3\.png' is in row 4, too"),
         (lambda lines: [lines[0].replace("cat", ""), *lines[1:]], r"column 'target', row 1: the value is empty"),
         (lambda lines: [",dog,m,0,0,train", *lines], r"column 'file', row 1: is empty"),
+        (lambda lines: [f"../{lines[0]}", *lines[1:]], r"column 'file', row 1: '\.\./0\.png' given, allowed is a"),
+        (lambda lines: [*lines, f"a/../../mine/{lines[7]}"], r"labels\.csv: .*, row 41: 'a/\.\./\.\./mine/7\.png'"),
+        (lambda lines: [*lines, f"/{lines[7]}"], r"column 'file', row 41: '/7\.png' given"),
+        (lambda lines: [*lines, lines[7].replace(".", "\0.", 1)], r"column 'file', row 41: '7\\x00\.png' given"),
+        (lambda lines: [*lines, lines[7].replace("7.png", "./", 1)], r"column 'file', row 41: '\./' given"),
+        (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but not there: .*mine/x+7\.png"),
         (lambda lines: [], r"labels\.csv: has no rows"),
         (lambda lines: [lines[0], lines[1] + ",7,8", *lines[2:]], r"labels\.csv: not readable as a table"),
         (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),
@@ -167,6 +184,46 @@ def test_bad_lists(home, change, message):
     write(home, rows())
     (home / "labels.csv").write_text("\n".join([HEADER, *change(rows())]) + "\n")
     with pytest.raises(UserError, match=message):
+        load()
+
+
+@given(ESCAPES)
+def test_no_name_in_a_list_and_no_labels_lead_out_of_the_folder(name):
+    """As `..` is resolved by text and where a link precedes it; nothing more than needed is refused."""
+    folder = Path("/some/folder")
+    stays = os.path.normpath(folder / name).startswith(f"{folder}/") and ".." not in name.split("/")
+    if stays and "\0" not in name:
+        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
+        assert image_folder.table_in(folder, name) == folder / name
+        return
+    with pytest.raises(UserError, match=r"labels\.csv: column 'file', row 2: .* given, allowed is") as listed:
+        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
+    with pytest.raises(UserError, match=r"data\.labels: .* given, allowed is") as labels:
+        image_folder.table_in(folder, name)
+    for told in (listed, labels):
+        assert repr(name) in str(told.value)
+        assert len(str(told.value).splitlines()) == 1
+
+
+def test_links_in_the_folder_are_followed(home):
+    write(home, rows())
+    expected = drawn(load(bias="gender"))
+    (elsewhere := home.with_name("elsewhere")).mkdir()
+    for file in list(home.iterdir()):
+        file.rename(elsewhere / file.name)
+        file.symlink_to(elsewhere / file.name)
+    assert drawn(load(bias="gender")) == expected
+    (home / "more").symlink_to(elsewhere)
+    listed = [f"more/{line}" for line in rows()]
+    (home / "labels.csv").write_text("\n".join([HEADER, *listed]) + "\n")
+    assert drawn(load(bias="gender")) == expected
+
+
+@pytest.mark.parametrize("name", ["../train/7.png", "train/../7.png", "x" * 300])
+def test_names_that_lead_out_where_folders_say_the_split(home, name):
+    write(home, rows(), lambda number: "train")
+    (home / "labels.csv").write_text("\n".join([HEADER, *rows()]).replace("\n7.png", f"\n{name}"))
+    with pytest.raises(UserError, match=r"row 8: '.*7\.png' given|'x+' is in none of its folders train"):
         load()
 
 

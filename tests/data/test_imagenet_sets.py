@@ -150,3 +150,9 @@ def test_a_list_of_other_than_100_classes(hundred, names):
     (hundred / "imagenet" / "imagenet100.txt").write_text("\n".join(names))
     with pytest.raises(UserError, match=r"imagenet100\.txt: names 99 classes in (99|100) lines, 100 are needed"):
         imagenet100()
+
+
+def test_a_class_outside_the_tree(hundred):
+    (hundred / "imagenet" / "imagenet100.txt").write_text("\n".join([*HUNDRED[:99], "../val/" + HUNDRED[99]]))
+    with pytest.raises(UserError, match=r"imagenet100\.txt: column 'class', row 100: '\.\./val/n\d+' given"):
+        imagenet100()
