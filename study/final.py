@@ -54,8 +54,8 @@ def extend(home: Home, spec: StudySpec) -> StudyFolder:
     Raises:
         UserError: the name is taken by another configuration.
     """
-    folder = StudyFolder(home.path / spec.name)
-    if not folder.path.exists():
+    folder = next((one for one in home.studies() if one.name == spec.name), None)
+    if folder is None:
         return home.create(spec)
     there = folder.spec()
     if there.final_seeds is None or replace(there, final_seeds=spec.final_seeds).hash != spec.hash:

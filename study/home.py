@@ -133,7 +133,7 @@ class Home:
         return self.path / "artifacts"
 
     def studies(self) -> list[StudyFolder]:
-        """Every study of this home, the newest last.
+        """Every study of this home, the newest last; what lies elsewhere and is only linked to is none.
 
         Raises:
             UserError: a newer version of this package made the home.
@@ -141,7 +141,8 @@ class Home:
         if not self.path.is_dir():
             return []
         home_format.check(self.path)
-        found = (StudyFolder(path) for path in self.path.iterdir() if not path.name.startswith("."))  # drafts do
+        finished = (path for path in self.path.iterdir() if not path.name.startswith("."))
+        found = (StudyFolder(path) for path in finished if not path.is_symlink())
         folders = [folder for folder in found if folder.ledger_file.is_file() and folder.spec_file.is_file()]
         return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
 
@@ -152,6 +153,7 @@ class Home:
             UserError: there is none; says which there are. Or a newer version made the home.
         """
         check_name(name)
+        self._check_no_link(name)
         names = [folder.name for folder in self.studies()]
         if name not in names:
             there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
@@ -159,13 +161,17 @@ class Home:
         return StudyFolder(self.path / name)
 
     def check_new(self, name: str) -> None:
-        """Refuse a name that is taken.
+        """Refuse a name that is taken, by a study or by the home itself.
 
         Raises:
-            UserError: says how to go on with that study, or to run another one beside it; or a newer version of this
-                package made the home.
+            UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
+                study's, or a newer version of this package made the home.
         """
+        check_name(name)
         home_format.check(self.path)
+        self._check_no_link(name)
+        if self.path / name in (self.database, self.artifacts, home_format.file(self.path)):
+            raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._free_name(name)}")
         if (self.path / name).exists():
             raise UserError(
                 f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
@@ -197,5 +203,14 @@ class Home:
             raise UserError(f"{self.path}: cannot be written: {error.strerror}. Another home: STUDY_HOME=...") from None
         return folder
 
+    def _check_no_link(self, name: str) -> None:
+        """Refuse a link by a study's name: what it leads to would be renamed, removed or written in its place."""
+        if (path := self.path / name).is_symlink():
+            raise UserError(
+                f"{name}: is a symbolic link in {self.path}, to {os.readlink(path)}; a study is a folder there. Move "
+                "that folder in the link's place"
+            )
+
     def _free_name(self, name: str) -> str:
-        return next(free for index in range(2, 10_000) if not (self.path / (free := f"{name}-{index}")).exists())
+        free = (f"{name}-{index}" for index in range(2, 10_000))
+        return next(name for name in free if not os.path.lexists(self.path / name))

@@ -73,6 +73,29 @@ def test_a_study_that_runs_is_not_removed(home: Home) -> None:
     assert len(home.studies()) == 2
 
 
+def test_a_link_in_the_place_of_a_study_is_refused_before_anything_is_removed(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    track(home)
+    moved = (home.path / "one").rename(tmp_path / "moved")
+    (home.path / "one").symlink_to(moved)
+    before = sorted(moved.rglob("*"))
+    for flags in (["--yes"], []):
+        assert run_command(monkeypatch, "delete", "one", *flags) == 2
+        assert f"one: is a symbolic link in {home.path}, to {moved}" in capsys.readouterr().err
+    assert runs(home) == {"one": 2, "other": 2}
+    assert sorted(moved.rglob("*")) == before
+
+
+def test_what_a_link_in_a_study_leads_to_stays(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "mine").touch()
+    (home.path / "one" / "checkpoints").symlink_to(tmp_path / "disk")
+    delete(home, "one")
+    assert [folder.name for folder in home.studies()] == ["other"]
+    assert (tmp_path / "disk" / "mine").exists()
+
+
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])
 def test_without_a_yes_nothing_is_removed(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str

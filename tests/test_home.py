@@ -3,17 +3,29 @@
 import json
 import os
 import resource
+import tempfile
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import normalize
+from urllib.parse import unquote
 
 import pytest
-from helpers import quickstart
+from escapes import ESCAPES
+from helpers import Told, quickstart, write_ledger
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from study import __version__
+from study.choice import Choice
 from study.errors import UserError
+from study.export import exported
+from study.final import extend, final_study
 from study.home import Home, StudyFolder
 from study.ledger import Ledger, read
+from study.ranking import ranked
+from study.record import StudyRecord
 from study.spec import StudySpec
+from study.spec.load import NAME_RULE
 
 
 @pytest.fixture
@@ -82,6 +94,95 @@ def test_a_name_that_leads_out_of_the_home_is_refused(home: Home, name: str) -> 
     home.create(named("other"))
     with pytest.raises(UserError, match="cannot be a study's name"):
         home.find(name)
+
+
+def make_all_that_is_named_after(home: Home, name: str) -> None:
+    """A study with a trial, a file of each kind, what it exports, and its final training."""
+    spec = named(name)
+    folder = home.create(spec)
+    write_ledger(folder.ledger_file, Told("search", [0.5], params={"method.alpha": 0.5}))
+    numbered = [folder.model_file(0), folder.model_file(0, 3), folder.description_file(0), folder.checkpoint_file(0)]
+    for path in [*numbered, folder.error_file(0), folder.report / "page", folder.best_file, folder.card_file]:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    record = StudyRecord.load(folder.ledger_file)
+    best = exported(folder, spec, record, ranked(record, spec)[0], Choice())
+    home.create(best)
+    extend(home, final_study(best, [0]))
+
+
+@given(ESCAPES | st.from_regex(NAME_RULE, fullmatch=True))
+@example("a" * 100)
+@example("a..b")
+@example("../a")
+@example("%2e%2e%2fa")
+@example("\uff0e\uff0e\uff0fa")
+def test_no_name_leads_out_of_the_home(name: str) -> None:
+    """Either it is refused and nothing is written, or all that is named after it is in the home by a plain name."""
+    with tempfile.TemporaryDirectory() as parent:
+        home = Home(Path(parent, "a", "home"))
+        try:
+            make_all_that_is_named_after(home, name)
+        except UserError:
+            assert everything(Path(parent)) == []
+            with pytest.raises(UserError):
+                home.find(name)
+            return
+        tops = {path.name for path in home.path.iterdir()}
+        assert tops == {"format", name, f"{name[:95]}-best", f"{name[:94]}-final"}
+        assert [path for path in everything(Path(parent)) if not path.startswith("a/home/")] == ["a", "a/home"]
+        assert {(unquote(top), normalize("NFKC", top)) for top in tops} == {(top, top) for top in tops}
+        assert not [top for top in tops if top.startswith((".", "-"))]
+
+
+@given(ESCAPES)
+def test_no_origin_and_no_given_name_lead_a_final_training_out_of_the_home(text: str) -> None:
+    for spec, name in ((replace(quickstart(), origin={"study": text}), None), (quickstart(), text)):
+        with tempfile.TemporaryDirectory() as parent:
+            home = Home(Path(parent, "a", "home"))
+            try:
+                folder = extend(home, final_study(spec, [0], name))
+            except UserError:
+                assert everything(Path(parent)) == []
+            else:
+                assert everything(home.path / folder.name) == ["ledger.jsonl", "study.yaml"]
+                assert {path.name for path in home.path.iterdir()} == {"format", folder.name}
+
+
+@pytest.mark.parametrize("name", ["artifacts", "format", "mlflow.db"])
+def test_a_name_that_the_home_needs_itself_is_refused(home: Home, name: str) -> None:
+    """Else a study's folder would be where all the others' artifacts go, and be removed with it."""
+    for _ in range(2):
+        with pytest.raises(UserError, match=rf"{name}: is the home's own in .* Another name: --name {name}-2"):
+            home.create(named(name))
+        home.create(named(f"one{len(home.studies())}"))
+
+
+def test_a_link_in_the_home_is_no_study(home: Home, tmp_path: Path) -> None:
+    elsewhere = Home(tmp_path / "elsewhere")
+    elsewhere.create(named("one"))
+    elsewhere.create(final_study(named("one"), [0]))
+    home.create(named("other"))
+    for name in ("one", "one-final"):
+        (home.path / name).symlink_to(elsewhere.path / name)
+    (home.path / "other-2").symlink_to("nowhere")
+    before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert [folder.name for folder in home.studies()] == ["other"]
+    for name in ("one", "other-2"):
+        for refuse in (home.find, home.check_new, lambda name: home.create(named(name))):
+            with pytest.raises(UserError, match=rf"^{name}: is a symbolic link in .*home, to .*(where/one|nowhere); "):
+                refuse(name)
+    with pytest.raises(UserError, match="one-final: is a symbolic link"):
+        extend(home, final_study(named("one"), [1]))
+    with pytest.raises(UserError, match="--name other-3"):
+        home.check_new("other")
+    assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_home_may_be_a_link(home: Home, tmp_path: Path) -> None:
+    home.create(named("one"))
+    (tmp_path / "link").symlink_to(home.path)
+    assert Home(tmp_path / "link").find("one").spec() == named("one")
 
 
 def test_studies_are_listed_the_oldest_first_and_nothing_else(home: Home) -> None:

@@ -183,7 +183,11 @@ def test_a_folder_is_no_study_file(tmp_path: Path) -> None:
         find(str(tmp_path / "folder.yaml"))
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", "/a", "-a", ".a", "a b", "a\n", "ä", "a" * 101, "a\0b"])
+NO_NAMES = ["", ".", "..", "a/b", "../a", "/a", "-a", ".a", "a b", "a\n", "ä", "a" * 101, "a\0b"]
+READ_ANOTHER_WAY = ["%2e%2e%2fa", "a%2fb", "a%00", "a\\b", "a\uff0e\uff0e\uff0fb", "a\u2215b", "a\u2025"]
+
+
+@pytest.mark.parametrize("name", [*NO_NAMES, *READ_ANOTHER_WAY])
 def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
     with pytest.raises(UserError, match="cannot be a study's name"):
         check_name(name)
