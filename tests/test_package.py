@@ -51,7 +51,7 @@ ALLOWED = {
     },
     "summary": {"ranking", "record", "spec"},
     "trained": {"data", "digest", "errors", "home", "ledger", "methods", "ranking", "record", "spec", "training"},
-    "tracking": {"errors", "home", "ledger", "logs", "ranking", "record", "spec", "summary", "trained"},
+    "tracking": {"address", "errors", "home", "ledger", "logs", "ranking", "record", "spec", "summary", "trained"},
     "analysis": {"data", "errors", "home", "objective", "ranking", "record", "spec", "summary", "training"},
 }
 """Which part may import which: the way of the data goes one way. Parts above these, as `run` and `cli`, may use all."""
