@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from study.cli.options import Json, Profile, Rename, Set, Spec, print_json
+from study.errors import UserError
 
 if TYPE_CHECKING:
     from study.cluster.jobs import Jobs
@@ -37,6 +38,7 @@ def submit(
     from study.provenance import owner
     from study.spec import load_study
 
+    _check(follow, as_json)
     variables = {"STUDY_OWNER": owner(), **given(env or ())}  # there, whoever runs the cluster would be it
     study = load_study(spec, assignments or (), profile, name)
     there = Jobs(address)
@@ -74,13 +76,20 @@ def logs(
     from study.cluster.jobs import Jobs
     from study.home import Home
 
-    if address is None:
-        document = trial_log.document(Home.locate().find(name), trial)
-    elif trial is None:
+    if follow and (address is None or trial is not None):
+        raise UserError(f"-f: follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
+    _check(follow, as_json)
+    if address is not None and trial is None:
         there = Jobs(address)
         job = there.last(name).id
-        _follow(there, name, job) if follow else print(there.log(job), end="")
+        if follow:
+            _follow(there, name, job)
+            return
+        log = there.log(job)
+        print_json({"name": name, "job": job, "log": log}) if as_json else print(log, end="")
         return
+    if address is None:
+        document = trial_log.document(Home.locate().find(name), trial)
     else:
         document = Jobs(address).ask(name, "logs", name, "--trial", str(trial))
     print_json(document) if as_json else print(trial_log.text(document))
@@ -148,6 +157,16 @@ def cluster_status(as_json: Json = False) -> None:
 
     cluster = LocalCluster.of(Home.locate())
     print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))
+
+
+def _check(follow: bool, as_json: bool) -> None:
+    """Refuse what would not be one JSON document.
+
+    Raises:
+        UserError: both are wanted.
+    """
+    if follow and as_json:
+        raise UserError("--json: one document of what there is, --follow: the log as it comes. Give one of them")
 
 
 def _follow(there: "Jobs", name: str, job: str) -> None:
