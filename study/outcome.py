@@ -29,7 +29,7 @@ class Outcome:
 def farewell(outcome: Outcome) -> list[str]:
     """The end of a run: how it ended, what came out, where things are and what to type next."""
     folder, spec, record = outcome.folder, outcome.spec, outcome.record
-    found = ["", *summary.lines(spec, record)]
+    found = ["", *summary.lines(summary.summary(spec, record))]
     if record.state == "complete":
         found += ["", f"report     {folder.report / 'report.html'}"]
         if spec.final_seeds is not None:

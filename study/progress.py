@@ -113,7 +113,7 @@ class Progress:
     def line(self) -> str:
         """All of it in one line."""
         counts = ", ".join(f"{count} {NAMES[state]}" for state, count in self.counts().items() if count)
-        return f"{_clock(self.elapsed())}  {counts}; best so far: {self.best()}; {self._to_go()} to go"
+        return f"{clock(self.elapsed())}  {counts}; best so far: {self.best()}; {self._to_go()} to go"
 
     def table(self) -> Table:
         """All of it as a table."""
@@ -123,7 +123,7 @@ class Progress:
         bar = "  ".join(f"[{COLOURS[state]}]{count} {NAMES[state]}[/]" for state, count in self.counts().items())
         table.add_row("trials", bar)
         table.add_row("best so far", self.best())
-        table.add_row("time", f"{_clock(self.elapsed())} elapsed, {self._to_go()} to go")
+        table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")
         return table
 
     def elapsed(self) -> float:
@@ -132,7 +132,7 @@ class Progress:
 
     def _to_go(self) -> str:
         seconds = self.remaining()
-        return "?" if seconds is None else f"about {_clock(seconds)}"
+        return "?" if seconds is None else f"about {clock(seconds)}"
 
     def _planned(self) -> int:
         spec = self._spec
@@ -184,7 +184,8 @@ COLOURS = {
 }
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """`0:40`, `12:05`, `3:30:00`."""
     whole = max(0, round(seconds))
     if whole < 3600:
         return f"{whole // 60}:{whole % 60:02d}"

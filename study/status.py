@@ -15,6 +15,20 @@ def document(folder: StudyFolder) -> dict[str, Any]:
     return {**summary.summary(spec, record), "pace": progress.pace(spec, record)}
 
 
+def lines(told: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    found = summary.lines(told)
+    if pace := told["pace"]:
+        to_go = "to go" if told["state"] == "running" else "left to do"
+        left = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
+        found.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
+    elif told["state"] == "running":
+        found.append("pace      not known before the first epoch")
+    if told["lost"]:
+        found.append(f"lost      {told['lost']} run(s) of trials, which had to run again")
+    return found
+
+
 def overview(home: Home) -> list[dict[str, Any]]:
     """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, when it began."""
     rows: list[dict[str, Any]] = []

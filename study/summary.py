@@ -24,10 +24,12 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "lost": sum(trial.attempt for trial in record.trials.values()),
         "test_readings": record.test_readings,
         "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
+        "untested": {trial.number: trial.untested for trial in record.trials.values() if trial.untested},
     }
     if spec.final_seeds is not None:
         return document | {"final": _final(spec, record)}
     return document | {
+        "shown": _shown(spec),
         "baseline": _candidate(spec, reference) if reference else None,
         "best": _candidate(spec, best) if best else None,
         "search_ended_by": record.enough,
@@ -76,29 +78,28 @@ def _shown(spec: StudySpec) -> list[str]:
     return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
 
 
-def lines(spec: StudySpec, record: StudyRecord) -> list[str]:
+def lines(document: dict[str, Any]) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
-    document = summary(spec, record)
     counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
-    whose = f", of {record.owner}" if record.owner else ""
-    found = [f"study {spec.name}{whose}: {record.state} ({counts or 'no trial yet'})"]
-    if spec.final_seeds is not None:
+    whose = f", of {document['owner']}" if document["owner"] else ""
+    found = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
+    if "final" in document:
         return found + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return found
-    found += _rows(rows, _shown(spec))
-    if record.learned_from:
-        source, count, left_out = record.learned_from
-        found.append(f"the search knew {count} configurations of {source} from the start; {left_out} were left out")
-    best = document["best"]
-    if missed := spec.search.constraints and best["violation"]:
-        found.append(f"no configuration keeps {', '.join(spec.search.constraints)}; the best misses by {missed:.4g}")
-    if "front" in document and len(document["front"]) > 1:
+    found += _rows(rows, document["shown"])
+    if learned := document["learned_from"]:
+        known = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
+        found.append(f"{known}; {learned['left_out']} were left out")
+    best, limits = document["best"], document["constraints"]
+    if missed := limits and best["violation"]:
+        found.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")
+    if len(document.get("front", ())) > 1:
         found.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
-    found.append("best: " + ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items()))
-    untested = [trial for trial in record.trials.values() if trial.untested]
-    found += [f"test split not read for trial {trial.number}: {trial.untested}" for trial in untested]
+    params = ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items())
+    found.append(f"best: trial {best['trial']}{f', {params}' if params else ''}")
+    found += [f"test split not read for trial {number}: {why}" for number, why in document["untested"].items()]
     if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
         found.append("The search gained nothing over the baseline.")
     return found

@@ -8,7 +8,7 @@ from helpers import Told, quickstart, record, write_ledger
 from study.analysis.message import caveats
 from study.ledger import Ledger
 from study.record import StudyRecord
-from study.summary import lines
+from study.summary import lines, summary
 
 
 def test_trials_are_folded_from_their_events() -> None:
@@ -124,5 +124,5 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
     told.apply({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     assert told.trials[1].untested == "weights are gone"
-    assert "test split not read for trial 1: weights are gone" in lines(quickstart(), told)
+    assert "test split not read for trial 1: weights are gone" in lines(summary(quickstart(), told))
     assert "The test split could not be read for trial 1: weights are gone" in caveats(quickstart(), told)

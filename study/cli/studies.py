@@ -51,19 +51,15 @@ def list_studies(as_json: Json = False) -> None:
 
 
 def show_status(name: Name, address: AnyAddress = None, as_json: Json = False) -> None:
-    """Show a study's state, trials and best so far. Example: study status quickstart"""
-    from study import status, summary
+    """Show a study's state, trials, best so far and pace. Example: study status quickstart"""
+    from study import status
     from study.home import Home
-    from study.record import StudyRecord
 
     if address:
         cluster.status(name, address, as_json)
         return
-    folder = Home.locate().find(name)
-    if as_json:
-        print_json(status.document(folder))
-    else:
-        print("\n".join(summary.lines(folder.spec(), StudyRecord.load(folder.ledger_file))))
+    document = status.document(Home.locate().find(name))
+    print_json(document) if as_json else print("\n".join(status.lines(document)))
 
 
 def report(
