@@ -80,6 +80,17 @@ def _unprivileged() -> str:
     return "postgres" if "postgres" in names else "nobody"
 
 
+def password_settings(folder: Path) -> dict[str, str]:
+    """What has an MLflow with this environment want `ADMIN` and `PASSWORD`; it keeps its users in a folder."""
+    users = folder / "basic_auth.ini"
+    users.write_text(
+        f"[mlflow]\ndefault_permission = READ\ndatabase_uri = sqlite:///{folder}/users.db\n"
+        f"admin_username = {ADMIN}\nadmin_password = {PASSWORD}\nauth_cache_ttl_seconds = 60\n"
+        "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
+    )
+    return {"MLFLOW_AUTH_CONFIG_PATH": str(users), "MLFLOW_FLASK_SERVER_SECRET_KEY": "for tests"}
+
+
 class MlflowServer:
     """`mlflow server`.
 
@@ -97,14 +108,8 @@ class MlflowServer:
         self._command += ["--host", host, "--port", str(self._port)]
         settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
         if auth:
-            users = folder / "basic_auth.ini"
-            users.write_text(
-                f"[mlflow]\ndefault_permission = READ\ndatabase_uri = sqlite:///{folder}/users.db\n"
-                f"admin_username = {ADMIN}\nadmin_password = {PASSWORD}\nauth_cache_ttl_seconds = 60\n"
-                "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
-            )
             self._command += ["--app-name", "basic-auth"]
-            settings |= {"MLFLOW_AUTH_CONFIG_PATH": str(users), "MLFLOW_FLASK_SERVER_SECRET_KEY": "for tests"}
+            settings |= password_settings(folder)
         self._environment = {
             key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")
         } | settings

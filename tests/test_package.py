@@ -34,7 +34,7 @@ ALLOWED = {
     "provenance": {"catalogue"},
     "published": {"errors"},
     "address": {"errors"},
-    "cluster": {"address", "errors", "home", "logs", "spec"},
+    "cluster": {"address", "errors", "home", "logs", "spec", "status"},
     "sweep": {
         "address",
         "data",

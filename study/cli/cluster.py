@@ -1,5 +1,6 @@
 """The commands about clusters: studies as jobs of one that is elsewhere, and one of this machine for trying things."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,10 @@ Head = Annotated[str, typer.Option("--address", metavar="URL", help="The head's 
 Where = Annotated[str | None, typer.Option("--address", metavar="URL", help="The head's dashboard; this machine else.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
+Env = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="KEY", help="Give this variable along; the cluster's users can read it."),
+]
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Show its log until it ends; Ctrl-C only detaches.")]
 
 
@@ -25,10 +30,7 @@ def submit(
     name: Rename = None,
     assignments: Set = None,
     profile: Profile = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option("--env", metavar="KEY", help="Give this variable along; the cluster's users can read it."),
-    ] = None,
+    env: Env = None,
     python: Python = "python",
     as_json: Json = False,
 ) -> None:
@@ -121,6 +123,30 @@ def status(name: str, address: str, as_json: bool) -> None:
 
     document = told.document(Jobs(address), name)
     print_json(document) if as_json else print(told.text(document))
+
+
+def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
+    """A command that needs no study, on the head of a cluster elsewhere.
+
+    Raises:
+        Exit: 1 if it failed there.
+    """
+    from study.cluster.environment import given
+    from study.cluster.jobs import Jobs
+
+    there = Jobs(address)
+    job = there.begin([*command, "--json"] if as_json else command, python, given(env))
+    if as_json:
+        print_json(there.answer(job))
+        return
+    try:
+        for text in there.follow(job):
+            print(text, end="", flush=True)
+    except KeyboardInterrupt:
+        print(f"\ndetached; {job} goes on at {address}")
+        raise typer.Exit(130) from None
+    if there.wait(job).state != "succeeded":
+        raise typer.Exit(1)
 
 
 def up(

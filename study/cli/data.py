@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from study.cli import cluster
+from study.cli.cluster import Env, Python, Where
 from study.cli.options import Json, Quiet, Set, print_json
 
 
@@ -18,12 +20,19 @@ def list_data(as_json: Json = False) -> None:
 def prepare_data(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; see study data list.")],
     assignments: Set = None,
+    address: Where = None,
+    env: Env = None,
+    python: Python = "python",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Download, check and build a data set. Example: study data prepare biased_mnist --set rho=0.997"""
+    """Download, check and build a data set, here or on a cluster's head. Example: study data prepare biased_mnist"""
     from study import data_commands
 
+    if address is not None:
+        command = ["data", "prepare", name, *(word for one in assignments or () for word in ("--set", one)), "--quiet"]
+        cluster.carry_out(address, command, python, env or (), as_json)
+        return
     with data_commands.download_bars(quiet) as progress:
         document = data_commands.prepare(name, assignments or (), progress)
     print_json(document) if as_json else print(data_commands.text(document))

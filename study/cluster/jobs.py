@@ -18,6 +18,7 @@ from typing import Any
 
 from study import logs
 from study.address import check_jobs
+from study.cluster import nodes
 from study.cluster.job import Job, job_id, tags
 from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
@@ -25,6 +26,9 @@ from study.spec import StudySpec
 
 ASK = 0.5
 """Seconds between two looks at a job that is waited for."""
+
+ANSWER = 180.0
+"""Seconds that a question may take: a job has to begin for it, and all cores of the head may be busy."""
 
 
 @dataclass(frozen=True)
@@ -151,11 +155,11 @@ class Jobs:
             self._client.stop_job(last.id)
         return self.wait(last.id, patience)
 
-    def wait(self, job: str, patience: float | None = None) -> Job:
+    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
         """Until a job is over.
 
         Raises:
-            UserError: it is not in time.
+            UserError: it is not in time; says that it did not do what is expected.
         """
         deadline = None if patience is None else time.monotonic() + patience
         while True:
@@ -164,7 +168,8 @@ class Jobs:
             if found.is_over:
                 return found
             if deadline and time.monotonic() > deadline:
-                raise UserError(f"{job}: did not stop within {patience:.0f} s; its log: study logs {found.study}")
+                log = f"Its log: study logs {found.study} --address {self.address}" if found.study else found.message
+                raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {found.state}. {log}")
             time.sleep(ASK)
 
     def log(self, job: str) -> str:
@@ -187,12 +192,28 @@ class Jobs:
         """What a reading command answers on the cluster, where the home of a study is: its JSON document.
 
         Raises:
-            UserError: what it said, where it failed.
+            UserError: what it said, where it failed; or it did not answer in time.
         """
         last = self.last(name)
-        job = f"study-ask-{uuid.uuid4().hex[:8]}"
-        self._start(job, [*command, "--json"], {"python": last.python}, last.environment)
-        ended = self.wait(job)
+        job = self.begin([*command, "--json"], last.python, last.environment)
+        try:
+            return self.answer(job, ANSWER)
+        except BaseException:  # Ctrl-C, too
+            with suppress(RuntimeError, OSError):
+                self._client.stop_job(job)
+            raise
+
+    def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
+        """Start a command of `study` that is no driver; its job's id. See `submit`."""
+        return self._start(f"study-{command[0]}-{uuid.uuid4().hex[:8]}", command, {"python": python}, environment).job
+
+    def answer(self, job: str, patience: float | None = None) -> Any:
+        """The JSON document that such a command printed, once it is over.
+
+        Raises:
+            UserError: what it said, where it failed; or it did not answer in time.
+        """
+        ended = self.wait(job, patience, "answer")
         log = self.log(job)
         with _told(self.address):
             self._client.delete_job(job)
@@ -202,17 +223,10 @@ class Jobs:
         return _document(log)
 
     def resources(self) -> dict[str, Any]:
-        """How many nodes are there, and of each resource how much is in use and how much there is."""
+        """The cluster's nodes and what of them is in use, see `study.cluster.nodes`."""
+        asked = "/nodes?view=summary&nocache=1"  # the cache answers with what was true at the question before this one
         with _told(self.address):
-            nodes = self._client._do_request("GET", "/nodes?view=summary").json()["data"]["summary"]
-            status = self._client._do_request("GET", "/api/cluster_status").json()["data"]
-        usage = ((status.get("clusterStatus") or {}).get("loadMetricsReport") or {}).get("usage") or {}
-        return {
-            "nodes": sum(node["raylet"].get("state") == "ALIVE" for node in nodes),
-            "usage": {
-                name: {"used": usage[name][0], "there": usage[name][1]} for name in ("CPU", "GPU") if name in usage
-            },
-        }
+            return nodes.overview(self._client._do_request("GET", asked).json())
 
     def _start(
         self,

@@ -46,7 +46,7 @@ def test_what_is_copied_is_there_and_nothing_else_is_sent() -> None:
     assert {line[1:] for line in lines if line.startswith("!")} == copied
 
 
-def test_a_node_without_a_token_does_not_start() -> None:
+def test_a_node_wants_a_token_and_sends_no_statistics() -> None:
     environment = image_environment()
     assert environment["RAY_AUTH_MODE"] == "token"
     assert environment["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] == "1"

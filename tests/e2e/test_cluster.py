@@ -4,10 +4,11 @@ import json
 import os
 import signal
 import subprocess
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -15,6 +16,7 @@ from command import Command
 from ended import assert_nothing_was_lost, lost
 from helpers import timeless
 from ray.job_submission import JobSubmissionClient
+from routes import PUBLIC, let_in, mlflow_lets_in, routes, spoken
 
 from study.cluster.local import LocalCluster
 from study.home import Home
@@ -47,6 +49,20 @@ class Cluster:
     def there(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         return self(*arguments, "--address", self.dashboard)
 
+    def secrets(self) -> list[bytes]:
+        return [file.read_bytes() for file in (self.local.token_file, self.local.password_file)]
+
+    def wait_for(self, name: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The status of a study, once a condition holds of it; Ray tells of its nodes with a delay of seconds."""
+        deadline = time.monotonic() + self.command.patience
+        while True:
+            done = self.there("status", name, "--json")
+            assert done.returncode == 0, done.stderr
+            told: dict[str, Any] = json.loads(done.stdout)
+            if condition(told):
+                return told
+            assert time.monotonic() < deadline, told
+
     def kill(self, node: str) -> None:
         """As when a machine loses its power."""
         next(one for one in self.local.processes if one.name == node).kill(signal.SIGKILL)
@@ -70,6 +86,15 @@ def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     joined = cluster.there("submit", "quickstart", *MINUTES, "--join", "--json")
     assert json.loads(joined.stdout) == {"name": "quickstart", "job": "study-quickstart", "files": 0, "bytes": 0}
     cluster.command.wait_for("quickstart", lambda record: any(trial.epochs > 1 for trial in record.trials.values()))
+
+    cluster.local.add_node(Home(cluster.command.home), "spare", cpus=1, gpus=0)
+    cluster.wait_for("quickstart", lambda told: told["cluster"]["usage"] == {"CPU": {"used": 3.0, "there": 3.0}})
+    cluster.kill("spare")
+    cluster.wait_for("quickstart", lambda told: len(told["cluster"]["lost"]) == told["study"]["lost"] == 1)
+    seen = cluster.there("status", "quickstart")
+    assert (seen.returncode, seen.stderr) == (0, "")
+    for words in (": running", "best  ", " to go", "1 lost since it began", " of 2 CPU", "Unexpected termination"):
+        assert words in seen.stdout
 
     stopped = cluster.there("stop", "quickstart")
     assert stopped.returncode == 0, stopped.stderr
@@ -103,9 +128,32 @@ def test_a_submission_that_failed_is_made_again(cluster: Cluster, tmp_path: Path
     wrong = cluster.command(*again, "--set", "data={name: biased_mnist}", "--env", "STUDY_DATA", **shell)
     assert wrong.returncode == 1
     assert "study data prepare biased_mnist" in wrong.stdout
+    told = cluster.wait_for("again", lambda told: told["job"]["state"] == "failed")
+    assert told["study"] is None
+    assert "no such study" in told["reason"]
+    seen = cluster.there("status", "again")
+    assert (seen.returncode, seen.stderr) == (0, "")
+    job, study, there = seen.stdout.splitlines()
+    assert job.startswith("job       study-again: failed: ")
+    assert "biased_mnist" in job
+    assert "no such study" in study
+    assert "3 nodes" in there
     right = cluster(*again)
     assert right.returncode == 0, right.stdout + right.stderr
     assert [trial.state for trial in cluster.command.load("again")[1].trials.values()] == ["complete"]
+
+
+def test_data_are_prepared_on_the_head(cluster: Cluster, tmp_path: Path) -> None:
+    """Where they would be downloaded, or here: where only their makers give them out, what is missing is told."""
+    shell = {**cluster.shell, "STUDY_DATA": str(tmp_path)}
+    prepare = ["data", "prepare", "waterbirds", "--address", cluster.dashboard, "--env", "STUDY_DATA"]
+    there, here = cluster.command(*prepare, **shell), cluster.command(*prepare[:3], **shell)
+    assert (there.returncode, here.returncode) == (1, 2)
+    assert here.stderr.strip() in there.stdout
+    digits = cluster.there("data", "prepare", "biased_digits", "--set", "rho=0.9", "--json")
+    assert digits.returncode == 0, digits.stderr
+    local = cluster("data", "prepare", "biased_digits", "--set", "rho=0.9", "--json")
+    assert json.loads(digits.stdout) == json.loads(local.stdout)
 
 
 def test_a_study_whose_jobs_the_head_forgot_is_submitted_again(cluster: Cluster) -> None:
@@ -166,82 +214,68 @@ def running(record: StudyRecord) -> int:
     return sum(trial.state == "running" for trial in record.trials.values())
 
 
-def test_everything_listens_on_loopback_alone(cluster: Cluster) -> None:
-    """Ray's own ports too, which by default do not."""
+def listening(cluster: Cluster) -> set[tuple[str, int]]:
+    """Where its processes take connections."""
     groups = {one.pid for one in cluster.local.processes}
     ours = [one for one in psutil.process_iter() if os.getpgid(one.pid) in groups]
     assert len(ours) > 10
-    open_to = {
-        connection.laddr.ip
+    return {
+        (connection.laddr.ip, connection.laddr.port)
         for one in ours
         for connection in one.net_connections("inet")
         if connection.status == psutil.CONN_LISTEN
     }
+
+
+def test_everything_listens_on_loopback_alone(cluster: Cluster) -> None:
+    """Ray's own ports too, which by default do not."""
+    open_to = {host for host, _ in listening(cluster)}
     assert open_to <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}, open_to
 
 
-ROUTES = [
-    ("GET", "/api/jobs/"),
-    ("POST", "/api/jobs/"),
-    ("DELETE", "/api/jobs/study-quickstart"),
-    ("POST", "/api/jobs/study-quickstart/stop"),
-    ("GET", "/api/jobs/study-quickstart/logs"),
-    ("GET", "/api/cluster_status"),
-    ("GET", "/nodes?view=summary"),
-    ("GET", "/api/v0/tasks"),
-    ("GET", "/api/v0/logs"),
-    ("PUT", "/api/serve/applications/"),
-    ("DELETE", "/api/serve/applications/"),
-    ("PUT", "/api/packages/gcs/_ray_pkg_0000000000000000.zip"),
-    ("GET", "/worker/traceback?pid=1"),
-    ("GET", "/memory_profile?pid=1"),
-]
+@pytest.fixture(scope="module")
+def ray_routes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return routes("ray", tmp_path_factory.mktemp("ray"))
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-@pytest.mark.parametrize("token", [None, "wrong" * 10])
-def test_ray_answers_nobody_without_the_token(cluster: Cluster, method: str, path: str, token: str | None) -> None:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    assert status_of(cluster.dashboard + path, method, headers) in (401, 403)
+WRONG_TOKEN = f"Bearer {'wrong' * 10}"
 
 
-MLFLOW = [
-    ("GET", "/api/2.0/mlflow/experiments/get?experiment_id=0"),
-    ("POST", "/api/2.0/mlflow/experiments/search"),
-    ("POST", "/api/2.0/mlflow/runs/create"),
-    ("DELETE", "/api/2.0/mlflow-artifacts/artifacts/x"),
-    ("PUT", "/api/2.0/mlflow-artifacts/artifacts/x"),
-    ("GET", "/ajax-api/2.0/mlflow/experiments/search"),
-    ("GET", "/get-artifact?path=x&run_uuid=y"),
-    ("GET", "/model-versions/get-artifact?name=x&version=1&path=y"),
-    ("POST", "/api/2.0/mlflow/users/create"),
-    ("GET", "/graphql"),
-    ("POST", "/graphql"),
-    ("GET", "/"),
-]
+@pytest.mark.parametrize("token", [None, WRONG_TOKEN])
+def test_ray_answers_nobody_without_the_token(
+    cluster: Cluster, ray_routes: dict[str, list[str]], token: str | None
+) -> None:
+    paths = ray_routes["dashboard"]
+    assert {"/api/jobs/", "/api/jobs/1/logs", "/api/packages/1/1", "/api/cluster_status", "/nodes"} <= set(paths)
+    assert let_in(cluster.dashboard, paths, PUBLIC["dashboard"], token) == []
 
 
-@pytest.mark.parametrize(("method", "path"), MLFLOW)
-def test_mlflow_answers_nobody_without_the_password(cluster: Cluster, method: str, path: str) -> None:
-    assert status_of(cluster.local.mlflow + path, method, {}) in (401, 403)
+@pytest.mark.parametrize("token", [None, WRONG_TOKEN])
+def test_no_other_port_answers_without_the_token(
+    cluster: Cluster, ray_routes: dict[str, list[str]], token: str | None
+) -> None:
+    """Each node has two agents that speak HTTP, and metrics for everybody; the other ports speak gRPC."""
+    known = {urlsplit(server).port for server in (cluster.dashboard, cluster.local.mlflow)}
+    found, agents = [], 0
+    for host, port in sorted(listening(cluster)):
+        answer = None if port in known else spoken(host, port)
+        if answer and answer.status == 200 and answer.kind.startswith("text/plain; version="):
+            assert not any(secret in answer.body for secret in cluster.secrets())
+            found += let_in(f"http://{host}:{port}", PUBLIC["metrics"], PUBLIC["metrics"], token)
+        elif answer:
+            agents += 1
+            found += let_in(f"http://{host}:{port}", ray_routes["agent"], PUBLIC["agent"], token)
+    assert found == []
+    assert agents >= 2 * len([one for one in cluster.local.alive() if one.name != "mlflow"])
 
 
-def status_of(url: str, method: str, headers: dict[str, str]) -> int:
-    body = b"{}" if method in ("POST", "PUT") else None
-    request = urllib.request.Request(
-        url, data=body, method=method, headers={"Content-Type": "application/json", **headers}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
+def test_mlflow_answers_nobody_without_the_password(cluster: Cluster, tmp_path: Path) -> None:
+    assert mlflow_lets_in(cluster.local.mlflow, tmp_path) == []
 
 
 def test_the_secrets_are_nowhere_but_in_their_files(cluster: Cluster) -> None:
     """No argument of a process, log, study file, MLflow run or exported file has them."""
-    local, home = cluster.local, cluster.command.home
-    secrets = [file.read_bytes() for file in (local.token_file, local.password_file)]
+    local, home, secrets = cluster.local, cluster.command.home, cluster.secrets()
     for one in psutil.process_iter(["cmdline"]):
         told = " ".join(one.info["cmdline"] or ()).encode()
         assert not any(secret in told for secret in secrets), one
