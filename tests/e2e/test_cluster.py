@@ -22,7 +22,7 @@ from study.cluster.local import LocalCluster
 from study.home import Home
 from study.record import StudyRecord
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 SMALL = ["--set", "search.trials=6", "--set", "train.epochs=6", "--set", "search.confirm={top: 1, seeds: 2}"]
 MINUTES = ["--set", "search.trials=40", "--set", "train.epochs=40", "--set", "search.early_stopping={}", *SMALL[4:]]
