@@ -118,7 +118,8 @@ def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     assert trial["events"][-1]["state"] == "complete"
 
 
-ONE_TRIAL = ["--set", "search.trials=1", "--set", "search.confirm={top: 0}", "--set", "train.epochs=1"]
+ONE_TRIAL = ["--set", "search.trials=1", "--set", "train.epochs=1", "--set", "search.early_stopping={}"]
+ONE_TRIAL += ["--set", "search.confirm={top: 0}"]
 
 
 def test_a_submission_that_failed_is_made_again(cluster: Cluster, tmp_path: Path) -> None:
