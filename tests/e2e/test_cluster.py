@@ -128,7 +128,7 @@ def test_a_submission_that_failed_is_made_again(cluster: Cluster, tmp_path: Path
     again = ["submit", "quickstart", "--name", "again", *ONE_TRIAL, "--follow", "--address", cluster.dashboard]
     wrong = cluster.command(*again, "--set", "data={name: biased_mnist}", "--env", "STUDY_DATA", **shell)
     assert wrong.returncode == 1
-    assert "study data prepare biased_mnist" in wrong.stdout
+    assert "not found. `study data prepare NAME` downloads it" in wrong.stdout
     told = cluster.wait_for("again", lambda told: told["job"]["state"] == "failed")
     assert told["study"] is None
     assert "no such study" in told["reason"]
@@ -136,7 +136,7 @@ def test_a_submission_that_failed_is_made_again(cluster: Cluster, tmp_path: Path
     assert (seen.returncode, seen.stderr) == (0, "")
     job, study, there = seen.stdout.splitlines()
     assert job.startswith("job       study-again: failed: ")
-    assert "biased_mnist" in job
+    assert "train-images-idx3-ubyte.gz: not found" in job
     assert "no such study" in study
     assert "3 nodes" in there
     right = cluster(*again)
