@@ -1,7 +1,10 @@
 """A Ray of a driver's own: nobody else reaches it, and what other threads do while it is left ends nothing."""
 
+import os
 import subprocess
 import sys
+
+from study.sweep.ray_session import ENVIRONMENT, OWN
 
 LITTERS = """
 import gc, threading, weakref
@@ -61,9 +64,15 @@ with ray_session(None, None):
 """
 
 
+def run(script: str) -> "subprocess.CompletedProcess[str]":
+    """With the settings that `study` makes before Ray is imported, which the scripts do first."""
+    settings = {**os.environ, **ENVIRONMENT, **OWN}
+    return subprocess.run([sys.executable, "-c", script], env=settings, capture_output=True, text=True, timeout=120)
+
+
 def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
     """Its metrics too; left to itself it listens on all of the machine's addresses."""
-    done = subprocess.run([sys.executable, "-c", LISTENS], capture_output=True, text=True, timeout=120)
+    done = run(LISTENS)
     assert (done.returncode, done.stderr) == (0, "")
     found = done.stdout.split()
     assert len(found) > 8
@@ -71,6 +80,6 @@ def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
 
 
 def test_no_other_thread_frees_objects_of_ray_while_it_is_left() -> None:
-    done = subprocess.run([sys.executable, "-c", LITTERS], capture_output=True, text=True, timeout=120)
+    done = run(LITTERS)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["freed before: True enabled: False", "enabled afterwards: True"]
