@@ -8,15 +8,15 @@ from study import catalogue, data, models
 
 
 def test_only_modules_with_the_attribute_are_found() -> None:
-    found = catalogue.modules("study.data", "Options")
+    found = catalogue.modules("study.data.sets", "Options")
     assert "biased_digits" in found
     assert "dataset" not in found
-    assert found["biased_digits"].__name__ == "study.data.biased_digits"
+    assert found["biased_digits"].__name__ == "study.data.sets.biased_digits"
     assert list(found) == sorted(found)
 
 
 def test_each_data_set_and_model_has_what_its_package_asks_for() -> None:
-    for module in catalogue.modules("study.data", "Options").values():
+    for module in catalogue.modules("study.data.sets", "Options").values():
         assert callable(module.describe)
         assert callable(module.load)
     for module in catalogue.modules("study.models", "Options").values():

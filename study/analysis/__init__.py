@@ -1,12 +1,12 @@
 """What a study's trials say: one pandas table, and tables, figures and a report made from it.
 
-Reads `study.record` and never trains, schedules or writes to MLflow.
+Reads `study.home.record` and never trains, schedules or writes to MLflow.
 """
 
-from study.analysis.cells import ablation, sensitivity
-from study.analysis.formats import to_csv, to_latex, to_markdown
-from study.analysis.frame import epochs_frame, load, trials_frame
-from study.analysis.report import write_report
+from study.analysis.report.report import write_report
+from study.analysis.statistics.cells import ablation, sensitivity
+from study.analysis.statistics.frame import epochs_frame, load, trials_frame
+from study.analysis.tables.formats import to_csv, to_latex, to_markdown
 
 __all__ = [
     "ablation",

@@ -13,9 +13,9 @@ from typing import Annotated
 
 import typer
 
-from study import logs
 from study.cli import cluster, data, doctor, files, models, running, studies
 from study.errors import Stopped, UserError
+from study.logging import is_verbose, let_through
 
 app = typer.Typer(
     name="study",
@@ -77,7 +77,7 @@ def main() -> None:
         app(standalone_mode=True)
     except Exception as error:
         known = _known(error)
-        if known is None or logs.is_verbose():
+        if known is None or is_verbose():
             traceback.print_exc()
         message, status = known or (f"{_name(error)}. {REPORT}", 1)
         print(f"error: {message}", file=sys.stderr)
@@ -113,9 +113,9 @@ def _global(
     ] = False,
 ) -> None:
     if verbose:
-        logs.let_through()
+        let_through()
     if version:
-        from study.provenance import version_line
+        from study.home.provenance import version_line
 
         print(version_line())
         raise typer.Exit()

@@ -37,7 +37,7 @@ def submit(
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.environment import given
     from study.cluster.jobs import Jobs
-    from study.provenance import owner
+    from study.home.provenance import owner
     from study.spec import load_study
 
     _check(follow, as_json)
@@ -59,8 +59,8 @@ def submit(
 
 def jobs(address: Head, as_json: Json = False) -> None:
     """List the studies of a cluster. Example: study jobs --address http://head:8265"""
-    from study.cluster import status as told
     from study.cluster.jobs import Jobs
+    from study.commands import cluster_status as told
 
     found = Jobs(address).all()
     print_json(told.jobs_document(found)) if as_json else print(told.jobs_table(address, found))
@@ -74,9 +74,9 @@ def logs(
     as_json: Json = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
-    from study import trial_log
     from study.cluster.jobs import Jobs
-    from study.home import Home
+    from study.commands import logs as trial_log
+    from study.home.folder import Home
 
     if follow and (address is None or trial is not None):
         raise UserError(f"-f: follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
@@ -99,9 +99,9 @@ def logs(
 
 def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
     """Stop a study in good order; study resume goes on with it. Example: study stop quickstart"""
-    from study import stopping
     from study.cluster.jobs import Jobs
-    from study.home import Home
+    from study.commands import stop as stopping
+    from study.home.folder import Home
 
     told = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
     how = f"study resume {name}" + (f" --address {address}" if address else "")
@@ -118,8 +118,8 @@ def resume(name: str, trials: str | None, address: str) -> None:
 
 def status(name: str, address: str, as_json: bool) -> None:
     """`study status` of a study on a cluster elsewhere."""
-    from study.cluster import status as told
     from study.cluster.jobs import Jobs
+    from study.commands import cluster_status as told
 
     document = told.document(Jobs(address), name)
     print_json(document) if as_json else print(told.text(document))
@@ -157,7 +157,7 @@ def up(
 ) -> None:
     """Start one, with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
     from study.cluster.local import LocalCluster
-    from study.home import Home
+    from study.home.folder import Home
 
     home = Home.locate()
     cluster = LocalCluster.of(home)
@@ -168,7 +168,7 @@ def up(
 def down() -> None:
     """Stop what study cluster up started. Example: study cluster down"""
     from study.cluster.local import LocalCluster
-    from study.home import Home
+    from study.home.folder import Home
 
     cluster = LocalCluster.of(Home.locate())
     count = len(cluster.processes)
@@ -179,7 +179,7 @@ def down() -> None:
 def cluster_status(as_json: Json = False) -> None:
     """Show what runs of it. Example: study cluster status"""
     from study.cluster.local import LocalCluster
-    from study.home import Home
+    from study.home.folder import Home
 
     cluster = LocalCluster.of(Home.locate())
     print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))

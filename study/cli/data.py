@@ -11,7 +11,7 @@ from study.cli.options import Json, Quiet, Set, print_json
 
 def list_data(as_json: Json = False) -> None:
     """List the data sets and whether their files are there. Example: study data list --json"""
-    from study import data_commands
+    from study.commands import data as data_commands
 
     rows = data_commands.overview()
     print_json(rows) if as_json else print(data_commands.table(rows))
@@ -27,7 +27,7 @@ def prepare_data(
     as_json: Json = False,
 ) -> None:
     """Download, check and build a data set, here or on a cluster's head. Example: study data prepare biased_mnist"""
-    from study import data_commands
+    from study.commands import data as data_commands
 
     if address is not None:
         command = ["data", "prepare", name, *(word for one in assignments or () for word in ("--set", one)), "--quiet"]

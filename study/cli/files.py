@@ -11,7 +11,7 @@ from study.cli.options import Json, print_json
 
 def spaces(as_json: Json = False) -> None:
     """List the shipped study files, and what files can name. Example: study spaces --json"""
-    from study import spaces as shipped
+    from study.commands import spaces as shipped
 
     document = shipped.document()
     print_json(document) if as_json else print(shipped.text(document))
@@ -50,7 +50,7 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
-    from study import init as beginning
+    from study.commands import init as beginning
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(question, default=default, err=True))

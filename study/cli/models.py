@@ -28,9 +28,9 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
-    from study import run as running
-    from study.final import final_study, parse_seeds
-    from study.home import Home
+    from study.commands import run as running
+    from study.commands.final import final_study, parse_seeds
+    from study.home.folder import Home
     from study.spec import load_study
 
     given = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
@@ -49,10 +49,10 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv"""
-    from study.home import Home
+    from study.commands.which_model import which
+    from study.home.folder import Home
     from study.trained import Classifier
     from study.trained import predict as predicting
-    from study.which_model import which
 
     with which(Home.locate(), model, seed) as description:
         found = predicting.predict(Classifier.load(description, device), images)
@@ -76,9 +76,9 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
-    from study.home import Home
+    from study.commands.which_model import which
+    from study.home.folder import Home
     from study.trained import evaluate as evaluating
-    from study.which_model import which
 
     home = Home.locate()
     with which(home, model, seed) as description:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from study.outcome import Outcome
-    from study.progress import ProgressView
+    from study.commands.outcome import Outcome
+    from study.commands.progress import ProgressView
 
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
@@ -34,7 +34,7 @@ def view(quiet: bool) -> "ProgressView":
     """What shows a study while it runs."""
     from rich.console import Console
 
-    from study.progress import ProgressView
+    from study.commands.progress import ProgressView
 
     return ProgressView(Console(), quiet)
 
@@ -45,7 +45,7 @@ def show(outcome: "Outcome") -> None:
     Raises:
         Exit: 1 if the study failed, 130 if it was stopped.
     """
-    from study.outcome import farewell
+    from study.commands.outcome import farewell
 
     print("\n".join(farewell(outcome)))
     state = outcome.record.state

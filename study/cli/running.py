@@ -20,8 +20,8 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
-    from study import run as running
-    from study.home import Home
+    from study.commands import run as running
+    from study.home.folder import Home
     from study.spec import load_study
 
     begin = running.start_or_resume if or_resume else running.start
@@ -30,8 +30,8 @@ def run(
 
 def resume(name: Name, trials: More = None, address: AnyAddress = None, quiet: Quiet = False) -> None:
     """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
-    from study import run as running
-    from study.home import Home
+    from study.commands import run as running
+    from study.home.folder import Home
 
     if address and address.startswith("http"):
         cluster.resume(name, trials, address)
@@ -50,15 +50,15 @@ def confirm(
     quiet: Quiet = False,
 ) -> None:
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
-    from study import run as running
-    from study.home import Home
+    from study.commands import run as running
+    from study.home.folder import Home
 
     show(running.confirm(Home.locate(), name, top, seeds, view(quiet), address))
 
 
 def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
-    from study import one_trial
+    from study.commands import trial as one_trial
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)
@@ -83,7 +83,7 @@ def reproduce(
 ) -> None:
     """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
     from study import reproduce as reproducing
-    from study.home import Home
+    from study.home.folder import Home
 
     home, given = Home.locate(), reproducing.Given(name, profile, tuple(assignments or ()), seeds)
     outcome = None if only_report else reproducing.reproduce(home, table, given, view(quiet or as_json))

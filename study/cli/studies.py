@@ -21,8 +21,8 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
-    from study import estimate
-    from study.home import Home
+    from study.commands import estimate
+    from study.home.folder import Home
     from study.spec import load_study
 
     document = estimate.planned(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
@@ -31,9 +31,9 @@ def plan(
 
 def cost(name: Name, as_json: Json = False) -> None:
     """Show the hours that a study took, and those that early stopping saved. Example: study cost quickstart"""
-    from study import cost as costs
-    from study.home import Home
-    from study.record import StudyRecord
+    from study.commands import cost as costs
+    from study.home.folder import Home
+    from study.home.record import StudyRecord
 
     folder = Home.locate().find(name)
     document = costs.document(folder.spec(), StudyRecord.load(folder.ledger_file))
@@ -42,8 +42,8 @@ def cost(name: Name, as_json: Json = False) -> None:
 
 def list_studies(as_json: Json = False) -> None:
     """List the studies of this home. Example: study list --json"""
-    from study import status
-    from study.home import Home
+    from study.commands import status
+    from study.home.folder import Home
 
     home = Home.locate()
     rows = status.overview(home)
@@ -52,8 +52,8 @@ def list_studies(as_json: Json = False) -> None:
 
 def show_status(name: Name, address: AnyAddress = None, as_json: Json = False) -> None:
     """Show a study's state, trials, best so far and pace. Example: study status quickstart"""
-    from study import status
-    from study.home import Home
+    from study.commands import status
+    from study.home.folder import Home
 
     if address:
         cluster.status(name, address, as_json)
@@ -71,8 +71,8 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
-    from study import run as running
-    from study.home import Home
+    from study.commands import run as running
+    from study.home.folder import Home
 
     page, untracked = running.report(Home.locate(), name, out, models)
     print_json({"name": name, "page": str(page)}) if as_json else print(page)
@@ -85,10 +85,10 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
-    from study.analysis import studies
-    from study.analysis.page import markdown_table
-    from study.home import Home
-    from study.record import StudyRecord
+    from study.analysis.report.page import markdown_table
+    from study.analysis.statistics import studies
+    from study.home.folder import Home
+    from study.home.record import StudyRecord
 
     folders = [Home.locate().find(name) for name in names]
     found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
@@ -112,10 +112,10 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
-    from study import export as exporting
-    from study.choice import Choice
-    from study.home import Home
-    from study.record import StudyRecord
+    from study.commands import export as exporting
+    from study.home.folder import Home
+    from study.home.record import StudyRecord
+    from study.ranking.choice import Choice
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     wanted = Choice(top, trial, where or (), by, metrics)
@@ -133,8 +133,8 @@ def delete(
     name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False, as_json: Json = False
 ) -> None:
     """Remove a study whole: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
-    from study import delete as deleting
-    from study.home import Home
+    from study.commands import delete as deleting
+    from study.home.folder import Home
 
     home = Home.locate()
     if not yes:
@@ -145,7 +145,7 @@ def delete(
 
 def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
     """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
-    from study import mlflow_ui
-    from study.home import Home
+    from study.commands import ui as mlflow_ui
+    from study.home.folder import Home
 
     mlflow_ui.serve(Home.locate(), port)

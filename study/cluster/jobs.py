@@ -16,12 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from study import logs
 from study.address import check_jobs
 from study.cluster import nodes
 from study.cluster.job import Job, job_id, tags
 from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
+from study.logging import hush
 from study.spec import StudySpec
 
 ASK = 0.5
@@ -63,7 +63,7 @@ class Jobs:
 
         modules = "ray.dashboard.modules"
         # What it uploads where is for nobody to read.
-        logs.hush("ray", f"{modules}.dashboard_sdk", f"{modules}.job.sdk")
+        hush("ray", f"{modules}.dashboard_sdk", f"{modules}.job.sdk")
         self.address = address
         with _told(address):
             self._client = JobSubmissionClient(address)

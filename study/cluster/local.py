@@ -23,7 +23,7 @@ import psutil
 from study.address import LOOPBACK, write_secret
 from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
-from study.home import Home
+from study.home.folder import Home
 
 PACKAGE = Path(__file__).parents[2]
 PATIENCE = 180.0

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _own() -> Mapping[str, Any]:
-    return modules("study.data", "Options")
+    return modules("study.data.sets", "Options")
 
 
 CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), _own)

@@ -6,12 +6,12 @@ Nothing that may be broken is imported before the look at it: not torch, nor wha
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from study import provenance
 from study.doctor import gpus, machine, software, state
 from study.doctor.finding import STATES, Finding, isolated
+from study.home import provenance
 
 if TYPE_CHECKING:
-    from study.home import Home
+    from study.home.folder import Home
 
 __all__ = ["diagnose", "document", "text"]
 
@@ -41,7 +41,7 @@ def diagnose(address: str | None = None) -> list[Finding]:
 
 
 def _home() -> "Home":
-    from study.home import Home
+    from study.home.folder import Home
 
     return Home.locate()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from study.doctor.finding import Finding
-from study.provenance import output
+from study.home.provenance import output
 
 TORCH = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from study.doctor.finding import Finding
-from study.provenance import LIBRARIES
+from study.home.provenance import LIBRARIES
 
 PACKAGE = "contrastive-study"
 INSTALL = "uv sync, or pip install --upgrade with what this project's pyproject.toml says"

@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study import address as addresses
-from study import data, data_commands, home_format
+from study import data
+from study.commands import data as data_commands
 from study.doctor.finding import Finding
 from study.doctor.machine import existing
 from study.errors import UserError
+from study.home import format as home_format
 
 if TYPE_CHECKING:
-    from study.home import Home
+    from study.home.folder import Home
 
 ANOTHER_HOME = "another home: STUDY_HOME=..."
 
 
 def home(home: "Home") -> Iterator[Finding]:
     """Whether studies can be written there, its form, and those that are there."""
-    from study.record import StudyRecord
+    from study.home.record import StudyRecord
 
     if home.path.exists() and not home.path.is_dir():
         yield Finding("home", "problem", f"{home.path}: is no folder", ANOTHER_HOME)

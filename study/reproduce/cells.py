@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from study.analysis import epochs_frame, measure, trials_frame
-from study.analysis.cells import Cell, cell
+from study.analysis import epochs_frame, trials_frame
+from study.analysis.statistics import measure
+from study.analysis.statistics.cells import Cell, cell
+from study.home.record import StudyRecord
 from study.published import PublishedTable
 from study.published.table import PER_UNIT
-from study.record import StudyRecord
 from study.reproduce.plan import Labels, belongs, places
 from study.spec import StudySpec
 from study.training.metrics import METRICS

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study import data
-from study.analysis.cells import Cell
+from study.analysis.statistics.cells import Cell
 from study.published import PublishedTable
 from study.reproduce.plan import Labels, belongs, places, planned
 from study.spec import StudySpec

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from study import published
-from study import run as running
+from study.commands import run as running
+from study.commands.final import parse_seeds
+from study.commands.outcome import Outcome
+from study.commands.run import View
 from study.errors import UserError
-from study.final import parse_seeds
-from study.home import Home
-from study.outcome import Outcome
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.record import StudyRecord
 from study.reproduce.sheet import Sheet, sheet
 from study.reproduce.tabulate import tabulate
-from study.run import View
 from study.spec import StudySpec, load_study
 
 
@@ -41,7 +41,7 @@ def reproduce(home: Home, table: str, given: Given, view: View) -> Outcome | Non
         How it ended; None where it was complete already.
 
     Raises:
-        UserError: there is no such table, a study of that name has other settings, or see `study.run.start`.
+        UserError: there is no such table, a study of that name has other settings, or see `study.commands.run.start`.
     """
     published.load(table)
     name = given.name or table

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from study.analysis.beside import OURS, PAPER, VERDICT, beside, claims_table
-from study.analysis.grid import Along, Entry, Grid
+from study.analysis.tables.beside import OURS, PAPER, VERDICT, beside, claims_table
+from study.analysis.tables.grid import Along, Entry, Grid
+from study.home.record import StudyRecord
 from study.published import PublishedTable
 from study.ranking import Spread
-from study.record import StudyRecord
 from study.reproduce import statements
 from study.reproduce.cells import Cells, best_epoch, last_epoch, printed_per_unit
 from study.reproduce.missing import missing

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from study.analysis import words
-from study.analysis.cells import Cell
+from study.analysis.statistics import words
+from study.analysis.statistics.cells import Cell
+from study.home.record import StudyRecord
 from study.published import PublishedTable
-from study.record import StudyRecord
 from study.reproduce.missing import listed
 from study.reproduce.plan import Document, Labels, belongs, planned
 from study.spec import StudySpec

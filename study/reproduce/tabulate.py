@@ -6,12 +6,13 @@ from typing import Any
 
 from study import published
 from study.analysis import to_csv, to_latex, to_markdown
-from study.analysis.claims import RULE
-from study.analysis.grid import Grid
-from study.analysis.page import escape, markdown_table
+from study.analysis.report.page import markdown_table
+from study.analysis.statistics.claims import RULE
+from study.analysis.tables.grid import Grid
+from study.analysis.tables.markdown import escape
 from study.errors import UserError
-from study.home import StudyFolder
-from study.record import StudyRecord
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord
 from study.reproduce.plan import places
 from study.reproduce.sheet import Sheet, sheet
 from study.spec import load_study

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from study.errors import UserError, nearest
-from study.objective import Constraint
 from study.spec import samplers
 from study.spec.checks import Problems, check
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
 from study.spec.forms import forms
+from study.spec.objective import Constraint
 from study.spec.origin import check_origin
 from study.spec.paper import configurations, written_out
 from study.spec.rungs import most_brackets

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from study import digest
 from study.errors import UserError
+from study.spec import digest
 from study.spec.document import Document
 from study.training.config import SECTIONS
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from study import data
 from study.data import Facts
-from study.objective import Constraint, Objective
 from study.spec.document import dump
+from study.spec.objective import Constraint, Objective
 from study.spec.schema import Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space

@@ -1,8 +1,8 @@
 """When a search has had enough, besides its number of trials."""
 
-from study.objective import Score
-from study.record import StudyRecord
+from study.home.record import StudyRecord
 from study.spec import StudySpec
+from study.spec.objective import Score
 
 
 class Budget:

@@ -9,10 +9,10 @@ from types import FrameType
 from study import data
 from study.data import Dataset
 from study.errors import Stopped, UserError
-from study.home import StudyFolder
-from study.ledger import Ledger, TakenOver
-from study.provenance import owner, provenance
-from study.record import ENDED, StudyRecord
+from study.home.folder import StudyFolder
+from study.home.ledger import Ledger, TakenOver
+from study.home.provenance import owner, provenance
+from study.home.record import ENDED, StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from study.objective import Objective, Score
 from study.spec import StudySpec
+from study.spec.objective import Objective, Score
 from study.spec.rungs import bracket_of, brackets, turn
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.peers import ByDominance, ByValue, Peers, Standing

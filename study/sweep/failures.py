@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from study.record import Kind, TrialRecord
+from study.home.record import Kind, TrialRecord
 from study.spec import StudySpec
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

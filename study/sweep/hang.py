@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
-from study.record import StudyRecord
+from study.home.record import StudyRecord
 
 TIMES, LEAST = 10.0, 60.0
 """A trial hangs when it did not report for so many times the study's usual epoch, at least so many seconds."""

@@ -57,7 +57,7 @@ class ByValue:
 
 
 class ByDominance:
-    """Peers in the order of constrained domination (`study.objective`), for several metrics or constraints.
+    """Peers in the order of constrained domination (`study.spec.objective`), for several metrics or constraints.
 
     Ahead of a trial are the peers that fewer others dominate (the rank of Fonseca and Fleming 1993); of those that as
     many others dominate, the ones in emptier places of objective space (crowding distance, Deb et al. 2002, among those

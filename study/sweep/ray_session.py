@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from study import logs
 from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token, stay_on_loopback
 from study.errors import UserError
+from study.logging import hush, is_verbose
 from study.spec.schema import Resources
 
 ENVIRONMENT = {
@@ -79,7 +79,7 @@ def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
     os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
     import ray  # noqa: F401 (it sets up the loggers)
 
-    logs.hush("ray", "ray.tune", level=logging.CRITICAL)
+    hush("ray", "ray.tune", level=logging.CRITICAL)
     try:
         if address is None:
             _start()
@@ -123,7 +123,7 @@ def _join(address: str) -> None:
     if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
         stay_on_loopback()
     try:
-        ray.init(address=address, log_to_driver=logs.is_verbose(), configure_logging=False, namespace="study")
+        ray.init(address=address, log_to_driver=is_verbose(), configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
         told = str(error).strip().splitlines()
         raise UserError(f"--address {address}: no Ray cluster answers: {told[0] if told else error!r}") from None
@@ -223,7 +223,7 @@ def _start() -> None:
                 address="local",
                 _node_ip_address=LOOPBACK,
                 include_dashboard=False,
-                log_to_driver=logs.is_verbose(),
+                log_to_driver=is_verbose(),
                 configure_logging=False,
                 namespace="study",
             )

@@ -6,8 +6,8 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
-from study.objective import Score
 from study.spec import StudySpec
+from study.spec.objective import Score
 from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrategy
 from study.sweep.samplers.cma_es import CMAStrategy
 from study.sweep.samplers.exhaustive import GridStrategy, SobolStrategy

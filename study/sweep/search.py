@@ -12,8 +12,8 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
+from study.home.record import ENDED, Stage, State, StudyRecord, TrialRecord
 from study.ranking import mean_score
-from study.record import ENDED, Stage, State, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.budget import Budget
 from study.sweep.early_stopping import EarlyStopping

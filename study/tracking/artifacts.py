@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from study.home import Home, StudyFolder
+from study.home.folder import Home, StudyFolder
 from study.tracking.connection import connect, told
 from study.tracking.progress import STUDY, Progress
 

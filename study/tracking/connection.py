@@ -4,9 +4,9 @@ import os
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from study import logs
 from study.address import is_loopback
 from study.errors import UserError
+from study.logging import hush
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -44,7 +44,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
 
-    logs.hush("alembic", "mlflow", "urllib3")
+    hush("alembic", "mlflow", "urllib3")
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)
     return client

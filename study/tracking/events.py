@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study import ranking
-from study.ledger import Event
-from study.record import ENDED, EVENTS, StudyRecord
+from study.home.ledger import Event
+from study.home.record import ENDED, EVENTS, StudyRecord
+from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
-from study.summary import PARTS, result_metrics
 from study.tracking.change import Change, Point
 from study.tracking.progress import STUDY, Progress
 

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
-from study.home import Home
+from study.home.folder import Home
 from study.tracking.connection import connect, public, told
 
 if TYPE_CHECKING:

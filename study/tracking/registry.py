@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from study.errors import UserError
-from study.home import Home, StudyFolder
+from study.home.folder import Home, StudyFolder
 from study.tracking.connection import connect, told
 from study.tracking.progress import STUDY, Progress
 from study.trained import Description

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
-from study.home import Home, StudyFolder
-from study.ledger import read
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import read
 from study.tracking.connection import connect, told
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.home import Home, StudyFolder
+from study.home.folder import Home, StudyFolder
 from study.spec import StudySpec
 from study.tracking.connection import told
 from study.tracking.progress import STUDY, Progress

@@ -8,8 +8,8 @@ import numpy as np
 
 from study import ranking
 from study.data import Dataset
+from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Spread
-from study.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 
 Z = 1.959964

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from study import digest
 from study.data import Split
 from study.errors import UserError
 from study.methods import Method
+from study.spec import digest
 from study.trained.description import Description
 from study.training.evaluation import Evaluation
 from study.training.networks import networks

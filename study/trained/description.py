@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from study import digest
 from study.data import Facts
 from study.errors import UserError
+from study.spec import digest
 from study.training import TrialConfig
 
 FORMAT = 1

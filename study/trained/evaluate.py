@@ -9,8 +9,8 @@ from typing import Any
 from study import data
 from study.data import Facts
 from study.errors import UserError
-from study.home import Home, StudyFolder
-from study.ledger import Ledger, read
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger, read
 from study.spec import load_study
 from study.spec.document import Document, override
 from study.spec.load import resolve

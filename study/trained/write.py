@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study import data, digest
+from study import data
 from study.data import Dataset
 from study.data.dataset import fingerprint
-from study.home import StudyFolder
-from study.record import StudyRecord, TrialRecord
-from study.spec import StudySpec
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec, digest
 from study.trained import card
 from study.trained.description import Description
 

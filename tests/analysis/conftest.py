@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from study.final import final_study
-from study.ledger import Ledger
-from study.record import StudyRecord
+from study.commands.final import final_study
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
 
 PARAMS = {"method.alpha": 0.01, "method.lambda": 1.5, "method.epsilon": 0.25}

@@ -18,10 +18,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from study.home import StudyFolder
-from study.ledger import read
-from study.record import StudyRecord
-from study.summary import summary
+from study.home.folder import StudyFolder
+from study.home.ledger import read
+from study.home.record import StudyRecord
+from study.ranking.summary import summary
 
 RULES = {"asha": [], "none": ["search.early_stopping={}"]}
 FIGURES = {

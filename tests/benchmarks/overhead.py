@@ -38,9 +38,9 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
 
     import study.sweep.worker as worker
     from study import data
-    from study.home import Home
-    from study.ledger import Ledger, read
-    from study.record import StudyRecord
+    from study.home.folder import Home
+    from study.home.ledger import Ledger, read
+    from study.home.record import StudyRecord
     from study.spec import load_study
     from study.sweep.driver import drive
     from study.tracking import Tracker

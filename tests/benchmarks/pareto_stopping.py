@@ -25,7 +25,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from study.objective import Constraint, Score
+from study.spec.objective import Constraint, Score
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import Asha
 from study.sweep.peers import ByDominance, ByValue, Peers, Standing

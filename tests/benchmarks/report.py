@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-    from study.record import StudyRecord
+    from study.home.record import StudyRecord
     from study.spec import StudySpec
 
 METRICS = ["train/loss", "val/accuracy", "val/worst_group_accuracy", "val/equalized_odds", "val/demographic_parity"]
@@ -121,8 +121,8 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
     """What reading a study costs, by who is asked."""
     from mlflow import MlflowClient
 
-    from study.home import Home
-    from study.record import StudyRecord
+    from study.home.folder import Home
+    from study.home.record import StudyRecord
     from study.tracking.writer import Writer
 
     os.environ.pop("MLFLOW_TRACKING_URI", None)
@@ -175,9 +175,9 @@ def query(database: Path) -> int:
 def report(path: Path, trials: int, epochs: int) -> None:
     """Each phase of `write_report` by itself."""
     phases = Phases()
-    import study.analysis.report  # noqa: F401 (with all that it needs)
+    import study.analysis.report.report  # noqa: F401 (with all that it needs)
+    from study.home.record import StudyRecord
     from study.ranking import unchanging
-    from study.record import StudyRecord
 
     spec = study_of(trials, epochs)
     phases.done("imports")
@@ -190,11 +190,11 @@ def report(path: Path, trials: int, epochs: int) -> None:
 def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
-    from study.analysis.content import report_page
-    from study.analysis.figures import FIGURES
-    from study.analysis.interactive import INTERACTIVE
-    from study.analysis.page import to_html, to_markdown
-    from study.analysis.report import pdf, png
+    from study.analysis.figures.figures import FIGURES
+    from study.analysis.figures.interactive import INTERACTIVE
+    from study.analysis.report.content import report_page
+    from study.analysis.report.page import to_html, to_markdown
+    from study.analysis.report.report import pdf, png
 
     trials_frame(spec, record).to_csv()
     phases.done("trials.csv")

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from study.objective import Score
 from study.spec import StudySpec, load_study
+from study.spec.objective import Score
 from study.sweep.sampler import Sampler, Told
 
 EPOCHS, COUNT, ASKED = 20, 4, 30

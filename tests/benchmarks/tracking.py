@@ -14,14 +14,14 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from helpers import quickstart
 from servers import MlflowServer
 from tracked_study import PARAMS, SESSION
 
-from study.home import Home, StudyFolder
-from study.ledger import Ledger
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
 from study.spec import StudySpec
 
 METRICS = {"val/accuracy": 0.5} | {f"train/figure_{number}": 0.5 for number in range(14)}

@@ -19,7 +19,7 @@ from ray.air.execution import PlacementGroupResourceManager, ResourceRequest
 from ray.air.execution._internal import RayActorManager
 from ray.tune.experiment import Trial
 
-from study.record import StudyRecord
+from study.home.record import StudyRecord
 from study.spec import load_study
 from study.sweep.adapters import ReportingScheduler
 from study.sweep.ray_session import ray_session

@@ -13,7 +13,7 @@ from study.address import write_secret
 from study.cluster.local import LocalCluster
 from study.cluster.process import Process
 from study.errors import UserError
-from study.home import Home
+from study.home.folder import Home
 
 
 def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started() -> None:

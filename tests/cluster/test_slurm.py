@@ -17,7 +17,7 @@ from helpers import ROOT
 from ray.util import get_node_ip_address
 from slurm import NODES, Slurm, missing
 
-from study.record import StudyRecord
+from study.home.record import StudyRecord
 
 pytestmark = [
     pytest.mark.long,

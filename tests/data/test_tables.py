@@ -7,8 +7,8 @@ import pytest
 from data_files import COMPAS_COLUMNS, compas_row, write_adult, write_compas
 
 from study import data
-from study.data import adult
 from study.data.dataset import Dataset
+from study.data.sets import adult
 from study.errors import UserError
 
 PAIR = ("African-American", "Caucasian")

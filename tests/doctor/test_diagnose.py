@@ -17,7 +17,7 @@ from study import doctor
 from study.cli import app
 from study.doctor import state
 from study.doctor.finding import Finding, isolated
-from study.home import Home
+from study.home.folder import Home
 from study.tracking.connection import connect, public
 
 

@@ -18,7 +18,7 @@ SABOTAGE = json.loads(os.environ["SABOTAGE"])
 
 
 def dies_at(owner: str, method: str, count: int, when: str) -> None:
-    """Make this process die of SIGKILL at that call; `owner` is a class, as `study.ledger.Ledger`."""
+    """Make this process die of SIGKILL at that call; `owner` is a class, as `study.home.ledger.Ledger`."""
     module, _, name = owner.rpartition(".")
     target = getattr(importlib.import_module(module), name)
     plain, calls = getattr(target, method), itertools.count(1)

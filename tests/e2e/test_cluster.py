@@ -19,8 +19,8 @@ from ray.job_submission import JobSubmissionClient
 from routes import PUBLIC, let_in, mlflow_lets_in, routes, spoken
 
 from study.cluster.local import LocalCluster
-from study.home import Home
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.record import StudyRecord
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 

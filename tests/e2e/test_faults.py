@@ -13,10 +13,10 @@ from command import Command
 from helpers import computed
 from mlflow import MlflowClient
 
-from study.home import Home
-from study.lease import Holder
-from study.ledger import Event, read
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.lease import Holder
+from study.home.ledger import Event, read
+from study.home.record import StudyRecord
 
 FAULTS = {
     "0": "SIGKILL",

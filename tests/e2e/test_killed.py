@@ -10,8 +10,8 @@ from ended import assert_as_alone, assert_nothing_was_lost
 from helpers import computed
 from runs import Runs
 
-from study.home import Home
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.record import StudyRecord
 
 SMALL = """\
 name: small
@@ -27,7 +27,7 @@ search:
   concurrency: 1
 """
 
-LEDGER, PROGRESS = "study.ledger.Ledger", "study.tracking.progress.Progress"
+LEDGER, PROGRESS = "study.home.ledger.Ledger", "study.tracking.progress.Progress"
 
 
 def moments(count: int) -> list[list[Any]]:

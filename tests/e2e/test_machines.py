@@ -19,8 +19,8 @@ from machines import GATEWAY, SLOW, Cluster, Machine, missing
 from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, free_port
 
-from study.ledger import read
-from study.record import StudyRecord, TrialRecord
+from study.home.ledger import read
+from study.home.record import StudyRecord, TrialRecord
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 

@@ -13,14 +13,14 @@ from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, Postgres
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.home import Home
-from study.ledger import Ledger
-from study.record import StudyRecord
+from study.commands.which_model import which
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.tracking import Tracker, remove, tracker
 from study.tracking.registry import register
 from study.trained import Classifier
 from study.trained.write import chosen
-from study.which_model import which
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

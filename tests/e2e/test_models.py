@@ -15,8 +15,8 @@ from mlflow import MlflowClient
 from PIL import Image
 
 from study import data
-from study.home import Home
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.record import StudyRecord
 from study.trained import Classifier
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from study import data, ranking
-from study.home import Home
-from study.ledger import read
+from study.home.folder import Home
+from study.home.ledger import read
 from study.sweep.early_stopping import early_stopping
 from study.sweep.search import Search
 from study.training import Trial

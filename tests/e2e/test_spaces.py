@@ -7,11 +7,11 @@ from command import Command
 from helpers import timeless
 
 from study import data
-from study.choice import Choice
+from study.commands.export import exported
+from study.commands.trial import run
 from study.data import joint_fingerprint
-from study.export import exported
-from study.one_trial import run
 from study.ranking import ranked
+from study.ranking.choice import Choice
 from study.training import Trial
 
 MIXED = [

@@ -11,9 +11,9 @@ from command import Command
 from helpers import computed
 from mlflow import MlflowClient
 
-from study.home import Home
-from study.ledger import Ledger
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.spec import load_study
 
 

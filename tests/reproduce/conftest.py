@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from published_study import Course
 
-from study.home import Home
+from study.home.folder import Home
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from published_study import Course
 
 from study import published
 from study.errors import UserError
-from study.home import Home
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.record import StudyRecord
 from study.reproduce import Given, document, look, reproduce
 from study.spec import StudySpec
 

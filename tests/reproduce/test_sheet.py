@@ -9,8 +9,8 @@ import pytest
 from published_study import Course
 
 from study import published
-from study.analysis.cells import Cell
-from study.home import Home
+from study.analysis.statistics.cells import Cell
+from study.home.folder import Home
 from study.reproduce import document, markdown, tabulate
 from study.reproduce.missing import MEANING
 from study.reproduce.plan import places

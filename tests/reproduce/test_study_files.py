@@ -7,7 +7,8 @@ import pytest
 from helpers import ROOT
 from ruamel.yaml import YAML
 
-from study import plan, published
+from study import published
+from study.commands import plan
 from study.published import PublishedTable
 from study.reproduce.plan import belongs, places, planned
 from study.spec import StudySpec, load_study

@@ -10,8 +10,8 @@ import pytest
 import ray
 from course import Course, spec_of
 
-from study.home import Home
-from study.ledger import read
+from study.home.folder import Home
+from study.home.ledger import read
 from study.sweep.adapters import ReportingScheduler
 from study.sweep.agenda import Job
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study import ranking
-from study.ledger import read
-from study.plan import plan
-from study.record import ENDED, StudyRecord
+from study.commands.plan import plan
+from study.home.ledger import read
+from study.home.record import ENDED, StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import HOPELESS, Job
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ray.tune.schedulers import ASHAScheduler, MedianStoppingRule, TrialScheduler
 
-from study.objective import Score
 from study.spec import StudySpec
+from study.spec.objective import Score
 from study.spec.rungs import bracket_of, brackets
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, early_stopping

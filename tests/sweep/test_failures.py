@@ -9,7 +9,7 @@ import torch
 from helpers import quickstart
 from ray import cloudpickle, exceptions
 
-from study.record import TrialRecord
+from study.home.record import TrialRecord
 from study.sweep.failures import Failure, failure, full_disk, is_out_of_reach
 from study.sweep.memory import EndedForMemory
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from course import Course, spec_of
 from helpers import quickstart
 
-from study.final import final_study
-from study.ledger import read
+from study.commands.final import final_study
+from study.home.ledger import read
 
 
 def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_each(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from helpers import Told, record
 
-from study.record import StudyRecord
+from study.home.record import StudyRecord
 from study.sweep import hang
 from study.sweep.hang import Watch
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from course import BROKEN, DIED, Course, outcome, score, spec_of
 
-from study.ledger import read
-from study.record import StudyRecord, TrialRecord
+from study.home.ledger import read
+from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import HOPELESS, Job
 from study.sweep.failures import HUNG, Failure

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.objective import Score
+from study.spec.objective import Score
 from study.spec.rungs import turn
 from study.sweep.peers import ByDominance, ByValue, Peers, Standing, crowding_distance
 

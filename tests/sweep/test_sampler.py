@@ -13,7 +13,7 @@ import pytest
 from helpers import ROOT, quickstart
 from optuna.trial import FrozenTrial, TrialState
 
-from study.record import State
+from study.home.record import State
 from study.spec import StudySpec
 from study.sweep.sampler import Sampler, Told
 
@@ -203,7 +203,7 @@ def course(spec: StudySpec, trial: FrozenTrial) -> dict[int, tuple[float, ...]]:
 
 PROCESS = """
 import json, sys
-sys.path[:0] = ["tests", "tests/sweep"]
+sys.path[:0] = ["tests/support", "tests/sweep"]
 from test_sampler import CASES, asked, grown
 names = ["tpe, conditions", "gp", "nsga2, conditions, constraints", "cmaes"]
 print(json.dumps([asked(CASES[name].story) for name in names]))

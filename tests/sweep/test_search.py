@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, score, spec_of
 
-from study import further, ranking
+from study import ranking
+from study.commands import further
 from study.errors import UserError
-from study.home import StudyFolder
-from study.ledger import Ledger, read
-from study.record import ENDED, StudyRecord, TrialRecord
+from study.home.folder import StudyFolder
+from study.home.ledger import Ledger, read
+from study.home.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Job
 from study.sweep.early_stopping import early_stopping

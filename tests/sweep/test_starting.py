@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from study.home import StudyFolder
-from study.ledger import Event, read
+from study.home.folder import StudyFolder
+from study.home.ledger import Event, read
 from study.sweep.ray_session import ENVIRONMENT, OWN
 
 SCRIPT = """
@@ -17,9 +17,9 @@ from ray import tune
 import study.sweep.driver as driver
 import study.sweep.worker as worker
 from study import data
-from study.home import Home
-from study.ledger import Ledger, read
-from study.record import StudyRecord
+from study.home.folder import Home
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord
 from study.spec import load_study
 
 trials, slots, begun = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tracked_study import make_home, make_study
 
-from study.home import Home, StudyFolder
+from study.home.folder import Home, StudyFolder
 from study.tracking.connection import connect
 
 

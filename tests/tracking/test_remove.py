@@ -5,8 +5,8 @@ from runs import Runs
 from tracked_study import SPEC, STATUS, make_study
 
 from study.errors import UserError
-from study.home import Home, StudyFolder
-from study.ledger import Ledger
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
 from study.tracking import Tracker, remove
 
 

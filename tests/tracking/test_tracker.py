@@ -7,8 +7,8 @@ from runs import Runs
 from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.home import Home, StudyFolder
-from study.ledger import Ledger
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
 from study.tracking.progress import Progress

@@ -11,8 +11,8 @@ from mlflow import MlflowClient
 from runs import Runs
 from tracked_study import PARAMS, SPEC, STATUS, make_home, make_study
 
-from study.home import Home, StudyFolder
-from study.ledger import read
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import read
 from study.tracking import remove
 from study.tracking import writer as writing
 from study.tracking.progress import Progress

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from final_training import train
 
-from study.home import Home, StudyFolder
+from study.home.folder import Home, StudyFolder
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study import data
+from study.commands.final import final_study
 from study.data import Dataset, Split
-from study.final import final_study
-from study.home import StudyFolder
+from study.home.folder import StudyFolder
 from study.trained.card import card, wilson
 from study.trained.write import best_seed
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from study import data, digest
+from study import data
 from study.errors import UserError
-from study.home import StudyFolder
-from study.record import StudyRecord
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord
+from study.spec import digest
 from study.trained import Classifier, Description
 
 

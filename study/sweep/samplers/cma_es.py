@@ -8,7 +8,7 @@ import numpy as np
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from study.spec import StudySpec
-from study.sweep.samplers.distributions import at, unit
+from study.spec.distributions import at, unit
 from study.sweep.samplers.history import History, Told
 from study.sweep.samplers.strategy import Strategy
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from study.spec import StudySpec, grid
-from study.sweep.samplers.distributions import at
+from study.spec.distributions import at
 from study.sweep.samplers.history import History
 from study.sweep.samplers.strategy import Strategy
 

@@ -8,10 +8,10 @@ from typing import Any
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.objective import Score
-from study.record import State
+from study.home.record import State
 from study.spec import StudySpec
-from study.sweep.samplers.distributions import distributions
+from study.spec.distributions import distributions
+from study.spec.objective import Score
 
 
 @dataclass(frozen=True)

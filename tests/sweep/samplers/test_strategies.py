@@ -7,8 +7,8 @@ import pytest
 from helpers import quickstart
 from optuna.trial import TrialState
 
-from study.objective import Score
 from study.spec import StudySpec
+from study.spec.objective import Score
 from study.sweep.sampler import Sampler, Told
 from study.sweep.samplers import cma_es, genetic
 from study.sweep.samplers.history import History

@@ -1,0 +1,241 @@
+"""The report's figures. Each function gives a Matplotlib figure, or None where there is nothing to draw yet."""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from study.analysis.figures.bought import bought
+from study.analysis.figures.importance import importance
+from study.analysis.figures.parallel import parallel
+from study.analysis.figures.parameters import parameters
+from study.analysis.figures.plane import trade_off, worst_group
+from study.analysis.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    MARK_WORDS,
+    MARKS,
+    ORANGE,
+    PALE,
+    RASTERIZED,
+    VERMILLION,
+    end_labels,
+    ended_value,
+    fade,
+    legend,
+    metric_axis,
+    new,
+    plain,
+    styled,
+)
+from study.analysis.figures.surface import surface
+from study.analysis.statistics import words
+from study.analysis.statistics.compare import Side, final_side, side_of
+from study.analysis.statistics.frame import metric, thin
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import baseline, candidates, searched
+from study.spec import StudySpec, rungs
+
+CURVES = 400  # of each kind; of more trials so many are drawn, evenly chosen
+
+
+@styled
+def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """The study's metric over epochs: each trial of the search, where it was stopped, best and baseline named.
+
+    A final training has one curve per seed.
+    """
+    trials = with_curve(spec, record)
+    if not trials:
+        return None
+    chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
+    named = [one.trial for one in (chosen, reference) if one]
+    others, faded = [trial for trial in trials if trial not in named], fade(min(len(trials), CURVES))
+    full = thin([trial for trial in others if trial.state != "pruned"], CURVES)
+    stopped = thin([trial for trial in others if trial.state == "pruned"], CURVES)
+    axes.add_collection(LineCollection([curve(spec, t) for t in stopped], colors=PALE, linewidths=0.9, alpha=faded))
+    axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
+    _ends(axes, spec, stopped, "stopped early", marker="v", color=GREY, s=22, alpha=faded)
+    _ends(
+        axes, spec, [t for t in full if t.state == "complete"], "full budget", marker="o", color=BLUE, s=18, alpha=faded
+    )
+    _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
+    labels = []
+    for one, name, colour, line in ((chosen, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
+        if one:
+            points = curve(spec, one.trial)
+            axes.plot(*points.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
+            labels.append((*points[-1], f"{name} (trial {one.trial.number})", colour))
+    if not named:
+        labels = [(*curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
+    axes.autoscale_view()
+    _rungs(axes, spec)
+    axes.set(xlabel="epoch", ylabel=plain(spec.metric))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    metric_axis(axes, spec.metric)
+    end_labels(axes, labels)
+    legend(figure, axes)
+    return figure
+
+
+@styled
+def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """The search trial by trial: each one's value and the best at full budget so far, the baseline as reference."""
+    trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
+    if not trials:
+        return None
+    reference, complete = baseline(record, spec), searched(record, spec)
+    figure, (axes, *_) = new(_progress_title(spec, record), 3.6)
+    for state, mark in MARKS.items():
+        shown = [trial for trial in trials if trial.state == state]
+        if shown:
+            ends = [(trial.number, ended_value(spec, trial)) for trial in shown]
+            x, y = zip(*ends, strict=True)
+            dim, many = fade(len(trials)), len(ends) > RASTERIZED
+            axes.scatter(x, y, label=MARK_WORDS[state], alpha=dim, rasterized=many, **mark)
+    last, labels = max(trial.number for trial in trials), []
+    if complete:
+        numbers = sorted(one.trial.number for one in complete)
+        values = {one.trial.number: one.value for one in complete}
+        pick = max if spec.mode == "max" else min
+        so_far = list(accumulate((values[number] for number in numbers), pick))
+        axes.step([*numbers, last], [*so_far, so_far[-1]], where="post", color=BLUE, linewidth=2.2, zorder=5)
+        labels.append((last, so_far[-1], "best so far", BLUE))
+    if reference:
+        axes.hlines(reference.value, 0, last, color=BLACK, linewidth=1.3, linestyle="--", zorder=5)
+        labels.append((last, reference.value, "baseline", BLACK))
+    axes.set(xlabel="trial, in the order in which the search chose them", ylabel=plain(spec.metric))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    metric_axis(axes, spec.metric)
+    end_labels(axes, labels)
+    legend(figure, axes)
+    return figure
+
+
+@styled
+def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Every seed of what was confirmed or finally trained, with mean and standard deviation, on both splits."""
+    reference = baseline(record, spec)
+    confirmed = [
+        side_of(one) for one in [*candidates(record, spec), *([reference] if reference else [])] if one.confirmed
+    ]
+    final = final_side(record)
+    shown = confirmed or ([final] if final else [])
+    if not shown:
+        return None
+    metrics = [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in shown) else [])]
+    figure, panels = new(_seeds_title(spec, shown), 1.5 + 0.45 * len(shown), 2, sharex=True)
+    for axes, name in zip(panels, metrics, strict=False):
+        for height, side in enumerate(reversed(shown)):
+            _seed_row(axes, side, name, height)
+        axes.set_yticks(range(len(shown)), [plain(side.label) for side in reversed(shown)])
+        axes.set_ylim(-0.6, len(shown) - 0.4)
+        axes.set_xlabel(f"{plain(name)}: seeds, mean ± sd")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        metric_axis(axes, name, "x")
+    for axes in panels[len(metrics) :]:
+        axes.set_visible(False)
+    return figure
+
+
+FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
+    "seeds": seeds,
+    "learning_curves": learning_curves,
+    "trade_off": trade_off,
+    "worst_group": worst_group,
+    "parameters": parameters,
+    "importance": importance,
+    "surface": surface,
+    "parallel": parallel,
+    "progress": progress,
+    "bought": bought,
+}
+
+
+def with_curve(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:
+    """The trials that have a curve, those that repeat others left out."""
+    trials = record.by_stage("baseline", "search", "final")
+    return [trial for trial in trials if any(report.get(spec.metric) is not None for report in trial.reports)]
+
+
+def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
+    """(epochs, 2): epoch and metric where it is a number."""
+    points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
+    return np.array(points, dtype=float).reshape(-1, 2)
+
+
+def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str, **mark: Any) -> None:
+    if trials:
+        axes.scatter(*np.array([curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
+
+
+def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
+    """The epochs at which early stopping compares trials; of the median rule, which compares at each, the first."""
+    rule = spec.search.early_stopping
+    epochs = sorted({rung for bracket in rungs.brackets(rule, spec.epochs) for rung in bracket.rungs})
+    name, shown = ("median from", epochs[:1]) if rule.name == "median" else ("rung", epochs)
+    return name, shown if spec.search.space else []
+
+
+def _rungs(axes: Axes, spec: StudySpec) -> None:
+    name, epochs = compared_at(spec)
+    for rung in epochs:
+        axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
+        axes.annotate(
+            f"{name} {rung}",
+            (rung, 1.0),
+            xycoords=("data", "axes fraction"),
+            color="#8A5F00",
+            fontsize=8.5,
+            ha="center",
+            va="bottom",
+        )
+
+
+def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
+    stopped = sum(trial.state == "pruned" for trial in trials)
+    if trials[0].stage == "final":
+        return f"{spec.metric} of {words.count(len(trials), 'final training', 'final trainings')}, one per seed"
+    if stopped:
+        epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
+        return (
+            f"{stopped} of {words.count(len(trials), 'trial')} stopped early: {epochs} epochs run instead of {budget}"
+        )
+    return f"{spec.metric} of {words.count(len(trials), 'trial')}, none stopped early"
+
+
+def _progress_title(spec: StudySpec, record: StudyRecord) -> str:
+    reference, complete = baseline(record, spec), searched(record, spec)
+    if not complete:
+        return "No trial of the search has run to the end"
+    best = complete[0]
+    title = f"Best of the search, one seed: {words.value(spec.metric, best.value)} (trial {best.trial.number})"
+    return f"{title}, baseline {words.value(spec.metric, reference.value)}" if reference else title
+
+
+def _seeds_title(spec: StudySpec, shown: Sequence[Side]) -> str:
+    ends = [shown[0], *shown[1:][-1:]] if shown[-1].label == "baseline" else shown[:1]
+    said = " against ".join(f"{words.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends)
+    return f"{'Final' if shown[0].trials[0].stage == 'final' else 'Fresh'} seeds give {said}"
+
+
+def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
+    colour = BLACK if side.label == "baseline" else BLUE
+    values = [value for trial in side.trials if (value := metric(trial, name)) is not None]
+    found = side.spread(name)
+    if found is None:
+        axes.annotate(
+            "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
+        )
+        return
+    axes.errorbar(
+        found.mean, height, xerr=found.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
+    )
+    axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)

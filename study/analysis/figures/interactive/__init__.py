@@ -1,0 +1,24 @@
+"""The figures again for the HTML page, with Plotly: the reader can point at a trial, zoom in, and pick by a parameter.
+
+Each function draws what the figure of the same name shows, with the same marks; figures of few marks have no such form.
+"""
+
+from collections.abc import Callable, Mapping
+
+import plotly.graph_objects as go
+
+from study.analysis.figures.interactive.curves import learning_curves, progress
+from study.analysis.figures.interactive.planes import trade_off, worst_group
+from study.analysis.figures.interactive.searched import parallel, parameters, surface
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+INTERACTIVE: Mapping[str, Callable[[StudySpec, StudyRecord], go.Figure]] = {
+    "learning_curves": learning_curves,
+    "trade_off": trade_off,
+    "worst_group": worst_group,
+    "parameters": parameters,
+    "surface": surface,
+    "parallel": parallel,
+    "progress": progress,
+}

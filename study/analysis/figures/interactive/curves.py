@@ -1,0 +1,83 @@
+"""The metric over epochs and over the trials of the search."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from study.analysis.figures.figures import compared_at, curve, with_curve
+from study.analysis.figures.interactive.parts import kinds, marks, metric_axis, new
+from study.analysis.figures.style import BLACK, BLUE, MARK_WORDS, ORANGE, PALE, ended_value
+from study.analysis.statistics import words
+from study.analysis.statistics.frame import thin
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import baseline, candidates, searched
+from study.spec import StudySpec
+
+CURVES = 150
+
+
+def learning_curves(spec: StudySpec, record: StudyRecord) -> go.Figure:
+    """One line per trial; pointing at it tells its number."""
+    trials = with_curve(spec, record)
+    chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    named = [one.trial for one in (chosen, reference) if one]
+    others = [trial for trial in trials if trial not in named]
+    figure = new(xaxis={"title": "epoch"}, yaxis=metric_axis(spec.metric))
+    for pruned, name, colour in ((True, "stopped early", PALE), (False, "full budget", BLUE)):
+        shown = thin([trial for trial in others if (trial.state == "pruned") == pruned], CURVES)
+        figure.add_trace(_curves(spec, shown, name, {"color": colour, "width": 1.2}, opacity=1.0 if pruned else 0.5))
+    for one, name, line in (
+        (chosen, "best", {"color": BLUE, "width": 3.5}),
+        (reference, "baseline", {"color": BLACK, "width": 3, "dash": "dash"}),
+    ):
+        if one:
+            figure.add_trace(_curves(spec, [one.trial], f"{name} (trial {one.trial.number})", line))
+    name, epochs = compared_at(spec)
+    for rung in epochs:
+        figure.add_vline(rung, line={"color": ORANGE, "width": 1, "dash": "dot"}, annotation_text=f"{name} {rung}")
+    return figure
+
+
+def progress(spec: StudySpec, record: StudyRecord) -> go.Figure:
+    """The search trial by trial."""
+    trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
+    axis = {"title": "trial, in the order in which the search chose them"}
+    figure = new(xaxis=axis, yaxis=metric_axis(spec.metric))
+    for name, shown in kinds(spec, record, trials).items():
+        if name in MARK_WORDS:
+            spots = [(trial, (float(trial.number), trial.last(spec.metric))) for trial in shown]
+            figure.add_trace(marks(spec, spots, name))
+    complete = sorted((one.trial.number, one.value) for one in searched(record, spec))
+    if complete:
+        pick = np.maximum if spec.mode == "max" else np.minimum
+        best = pick.accumulate([value for _, value in complete])
+        line = {"shape": "hv", "color": BLUE, "width": 2.5}
+        x = [*(number for number, _ in complete), trials[-1].number]
+        figure.add_trace(go.Scatter(x=x, y=[*best, best[-1]], mode="lines", line=line, name="best so far"))
+    if reference := baseline(record, spec):
+        figure.add_hline(reference.value, line={"color": BLACK, "dash": "dash"}, annotation_text="baseline")
+    return figure
+
+
+def _curves(
+    spec: StudySpec, trials: Sequence[TrialRecord], name: str, line: dict[str, Any], **options: Any
+) -> go.Scatter:
+    """All these curves as one trace, with a gap after each."""
+    parts = [np.empty((0, 3))]
+    for trial in trials:
+        one = curve(spec, trial)
+        parts += [np.column_stack([one, np.full(len(one), trial.number)]), np.full((1, 3), np.nan)]
+    points = np.concatenate(parts)
+    value = "%{y:.1%}" if words.in_percent(spec.metric) else "%{y:.4g}"
+    return go.Scatter(
+        x=points[:, 0],
+        y=points[:, 1],
+        customdata=points[:, 2],
+        mode="lines",
+        line=line,
+        name=name,
+        hovertemplate=f"trial %{{customdata}}, epoch %{{x}}: {value}<extra></extra>",
+        **options,
+    )

@@ -1,0 +1,56 @@
+"""Two metrics against one another."""
+
+from html import escape
+
+import plotly.graph_objects as go
+
+from study.analysis.figures.interactive.parts import kinds, marks, metric_axis, new
+from study.analysis.figures.plane import confirmed, pareto, point, trade_off_metrics, worst_group_metrics
+from study.analysis.figures.style import BLACK, BLUE, ORANGE
+from study.home.record import StudyRecord
+from study.ranking import baseline, searched
+from study.spec import StudySpec
+from study.training.metrics import METRICS
+
+
+def trade_off(spec: StudySpec, record: StudyRecord) -> go.Figure:
+    """Accuracy over the fairness gap, with the front."""
+    names = trade_off_metrics(spec, record)
+    assert names is not None  # the figure was drawn
+    figure = _plane(spec, record, names)
+    points = [at for one in searched(record, spec) if (at := point(one, *names))]
+    if points:
+        x, y = zip(*[points[place] for place in pareto(points, *names)], strict=True)
+        line = {"color": ORANGE, "shape": "hv" if METRICS[names[0].split("/")[1]].mode == "min" else "vh"}
+        figure.add_trace(go.Scatter(x=x, y=y, mode="lines", name="front", line=line, hoverinfo="skip"), row=1, col=1)
+    return figure
+
+
+def worst_group(spec: StudySpec, record: StudyRecord) -> go.Figure:
+    """Worst-group over average accuracy."""
+    return _plane(spec, record, worst_group_metrics(spec))
+
+
+def _plane(spec: StudySpec, record: StudyRecord, names: tuple[str, str]) -> go.Figure:
+    """The complete trials by two metrics; beside them what was confirmed, with its spread."""
+    tested, measured = confirmed(spec, record, *names)
+    split = "test" if tested[0].startswith("test/") else "validation"
+    titles = ["the search, validation split", f"fresh seeds, {split} split, mean ± sd"]
+    figure = new(1, 2 if measured else 1, subplot_titles=titles[: 2 if measured else 1])
+    found = [one for one in searched(record, spec) if point(one, *names)]
+    reference = baseline(record, spec)
+    places = {one.trial.number: point(one, *names) for one in [*found, *([reference] if reference else [])]}
+    for name, shown in kinds(spec, record, [one.trial for one in found]).items():
+        spots = [(trial, at) for trial in shown if (at := places.get(trial.number))]
+        figure.add_trace(marks(spec, spots, name), row=1, col=1)
+    figure.update_xaxes(metric_axis(names[0]), row=1, col=1)
+    figure.update_yaxes(metric_axis(names[1]), row=1, col=1)
+    for side, (x, y) in measured:
+        spreads = {"error_x": {"array": [x.deviation]}, "error_y": {"array": [y.deviation]}}
+        colour = BLACK if side.label == "baseline" else BLUE
+        mark = {"mode": "markers+text", "marker": {"color": colour, "size": 9}, "textposition": "top left", **spreads}
+        trace = go.Scatter(x=[x.mean], y=[y.mean], text=[escape(side.label)], showlegend=False, **mark)
+        figure.add_trace(trace.update(hoverinfo="x+y", textfont={"color": colour}), row=1, col=2)
+    if measured:
+        figure.update_xaxes(metric_axis(tested[0]), row=1, col=2)
+    return figure

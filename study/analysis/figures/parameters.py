@@ -1,0 +1,92 @@
+"""Each searched parameter against the study's metric, as small multiples."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from study.analysis.figures.scale import Scale
+from study.analysis.figures.style import (
+    BASELINE_MARK,
+    BEST_MARK,
+    BLACK,
+    MARK_WORDS,
+    MARKS,
+    RASTERIZED,
+    ended_value,
+    fade,
+    label,
+    legend,
+    metric_axis,
+    new,
+    plain,
+    styled,
+)
+from study.analysis.statistics import words
+from study.analysis.statistics.frame import param, varied
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Candidate, baseline, candidates
+from study.spec import StudySpec
+
+TURN = 0.6180339887  # multiples of the golden ratio spread evenly: jitter that is the same in every run
+
+
+@styled
+def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Each searched parameter against the study's metric; best and baseline marked."""
+    trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
+    space, reference = varied(spec), baseline(record, spec)
+    if not trials or not space:
+        return None
+    chosen = next(iter(candidates(record, spec)), None)
+    columns = min(3, len(space))
+    rows = -(-len(space) // columns)
+    figure, panels = new(_title(spec, chosen), 0.9 + 2.7 * rows, columns, rows)
+    for axes, (key, domain) in zip(panels, space.items(), strict=False):
+        scale = Scale.of(domain, [param(spec, reference.trial, key)] if reference else [])
+        scale.apply(axes)
+        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key))]
+        for state, mark in MARKS.items():
+            shown = [at for trial, at in spots if trial.state == state]
+            _scatter(axes, shown, label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
+        if reference:
+            axes.axhline(reference.value, color=BLACK, linewidth=1.1, linestyle="--", zorder=1)
+            _scatter(axes, [spot(spec, scale, reference.trial, key)], label="baseline", zorder=5, **BASELINE_MARK)
+        if chosen:
+            _scatter(axes, [spot(spec, scale, chosen.trial, key)], label="best", zorder=6, **BEST_MARK)
+        axes.set_xlabel(label(key))
+        metric_axis(axes, spec.metric)
+    for index, axes in enumerate(panels):
+        axes.set_ylabel(plain(spec.metric) if index % columns == 0 else "")
+        axes.set_visible(index < len(space))
+    legend(figure, panels[0])
+    return figure
+
+
+def _title(spec: StudySpec, chosen: Candidate | None) -> str:
+    if chosen is None:
+        return f"{spec.metric} over each searched parameter: no trial has run to the end"
+    by = "confirmed on fresh seeds" if chosen.confirmed else "by one seed"
+    own = chosen.trial.params
+    values = (f"{_short(key)} {words.setting(own[key], 3)}" for key in varied(spec) if key in own)
+    return f"Best, {by}: {', '.join(values)}"
+
+
+def spot(spec: StudySpec, scale: Scale, trial: TrialRecord, key: str) -> tuple[float, float] | None:
+    """Where a trial's mark lies; choices are spread a little, so that trials do not hide one another."""
+    place, value = scale.place(param(spec, trial, key)), trial.last(spec.metric)
+    if place is None or value is None:
+        return None
+    return place + (0.5 * ((trial.number * TURN) % 1 - 0.5) if scale.names else 0.0), value
+
+
+def _short(key: str) -> str:
+    section, name = key.split(".")
+    return section if name == "name" else name
+
+
+def _scatter(axes: Axes, spots: Sequence[tuple[float, float] | None], **mark: Any) -> None:
+    known = [at for at in spots if at]
+    if known:
+        axes.scatter(*zip(*known, strict=True), rasterized=len(known) > RASTERIZED, **mark)

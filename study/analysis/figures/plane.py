@@ -1,0 +1,232 @@
+"""Two metrics at once: accuracy against a fairness gap, and the worst group against the average."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from study.analysis.figures.style import (
+    BASELINE_MARK,
+    BEST_MARK,
+    BLACK,
+    BLUE,
+    GREY,
+    MARKS,
+    ORANGE,
+    RASTERIZED,
+    VERMILLION,
+    fade,
+    legend,
+    metric_axis,
+    new,
+    plain,
+    styled,
+)
+from study.analysis.statistics import words
+from study.analysis.statistics.compare import Side, final_side, side_of
+from study.home.record import StudyRecord
+from study.ranking import Candidate, Spread, baseline, candidates
+from study.spec import StudySpec
+from study.training.metrics import METRICS
+
+GAPS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
+
+
+@styled
+def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Accuracy over the fairness gap (FSCL paper Fig. 9): the search with its Pareto front, and the confirmed ones.
+
+    Of a study with several metrics its first over its second.
+    """
+    named = trade_off_metrics(spec, record)
+    if named is None:
+        return None
+    across, up = named
+    return _plane(spec, record, across, up, fronted=True)
+
+
+@styled
+def worst_group(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Worst-group over average accuracy; on the diagonal no group is worse off."""
+    across, up = worst_group_metrics(spec)
+    if not any((trial.last(up) or 0.0) > 0 for trial in record.trials.values()):
+        return None  # of many small groups one is always all wrong
+    return _plane(spec, record, across, up, fronted=False)
+
+
+def worst_group_metrics(spec: StudySpec) -> tuple[str, str]:
+    """Average and worst-group accuracy on the split that the search looks at."""
+    split = spec.metric.split("/")[0]
+    return f"{split}/accuracy", f"{split}/worst_group_accuracy"
+
+
+def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] | None:
+    """Which two metrics are weighed against one another: (across, up); None where nothing is."""
+    if len(spec.objective.metrics) > 1:
+        up, across = spec.objective.metrics[:2]
+        return across, up
+    split, name = spec.metric.split("/")
+    there = _reported(spec, record)
+    if name in GAPS:
+        return (spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in there else None
+    gap = next((gap for gap in GAPS if f"{split}/{gap}" in there), None)
+    return (f"{split}/{gap}", spec.metric) if gap and spec.metric in there else None
+
+
+def value_of(one: Candidate, name: str) -> float | None:
+    """A metric of a configuration in the search: its mean over the replicates."""
+    values = [trial.last(name) for trial in one.replicates]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def point(one: Candidate, across: str, up: str) -> tuple[float, float] | None:
+    """Both metrics of a configuration; None where one is missing."""
+    x, y = value_of(one, across), value_of(one, up)
+    return None if x is None or y is None else (x, y)
+
+
+def confirmed(
+    spec: StudySpec, record: StudyRecord, across: str, up: str
+) -> tuple[tuple[str, str], list[tuple[Side, tuple[Spread, Spread]]]]:
+    """What was confirmed on fresh seeds or finally trained, on the test split where it was read.
+
+    Returns:
+        The two metrics' names on that split, and both spreads of each configuration.
+    """
+    reference, final = baseline(record, spec), final_side(record)
+    ranked = [*candidates(record, spec), *([reference] if reference else [])]
+    sides = [side_of(one) for one in ranked if one.confirmed] or ([final] if final else [])
+    for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
+        spreads = [(side, side.spread(names[0]), side.spread(names[1])) for side in sides]
+        if measured := [(side, (x, y)) for side, x, y in spreads if x and y]:
+            break
+    return names, measured
+
+
+def pareto(found: Sequence[tuple[float, float]], across: str, up: str) -> list[int]:
+    """Positions of the points (across, up) that no other is better than in both metrics, from left to right."""
+    signs = [1 if METRICS[name.split("/")[1]].mode == "max" else -1 for name in (across, up)]
+    gains = [(signs[0] * x, signs[1] * y) for x, y in found]
+    kept: list[int] = []
+    for place in sorted(range(len(found)), key=lambda place: gains[place], reverse=True):
+        if not kept or gains[place][1] > gains[kept[-1]][1] or gains[place] == gains[kept[-1]]:
+            kept.append(place)
+    return sorted(kept, key=lambda place: found[place])
+
+
+def _plane(spec: StudySpec, record: StudyRecord, across: str, up: str, fronted: bool) -> Figure | None:
+    reference = baseline(record, spec)
+    points = [(one, at) for one in candidates(record, spec) if (at := point(one, across, up))]
+    names, measured = confirmed(spec, record, across, up)
+    panels = [bool(points), bool(measured)]
+    if len(points) < 2 and not measured:
+        return None
+    figure, drawn = new(_title(points, reference, across, up), 4.0, sum(panels))
+    axes = iter(drawn)
+    if points:
+        _search(spec, next(axes), points, reference, (across, up), fronted)
+    if measured:
+        _confirmed(next(axes), measured, names)
+    for one in drawn:
+        if not fronted:
+            _diagonal(one)
+    legend(figure, drawn[0])
+    return figure
+
+
+def _search(
+    spec: StudySpec,
+    axes: Axes,
+    points: list[tuple[Candidate, tuple[float, float]]],
+    reference: Candidate | None,
+    names: tuple[str, str],
+    fronted: bool,
+) -> None:
+    places = [place for _, place in points]
+    dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
+    axes.scatter(*zip(*places, strict=True), label="full budget, one seed", **{**MARKS["complete"], **dim})
+    if fronted:
+        line = [places[place] for place in pareto(places, *names)]
+        steps: Literal["post", "pre"] = "post" if METRICS[names[0].split("/")[1]].mode == "min" else "pre"
+        axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
+        _limits(spec, axes, names)
+    axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
+    at = point(reference, *names) if reference else None
+    if at:
+        axes.scatter(*[[x] for x in at], label="baseline", **{**BASELINE_MARK, "zorder": 5})
+    axes.set_title("the search, validation split", loc="left")
+    _name_axes(axes, names)
+
+
+def _confirmed(axes: Axes, measured: list[tuple[Side, tuple[Spread, Spread]]], names: Sequence[str]) -> None:
+    for place, (side, (x, y)) in enumerate(measured):
+        colour = BLACK if side.label == "baseline" else BLUE
+        axes.errorbar(
+            x.mean, y.mean, xerr=x.deviation, yerr=y.deviation, fmt="o", color=colour, markersize=6, elinewidth=1.3
+        )
+        above = place % 2 == 0
+        axes.annotate(
+            plain(side.label),
+            (x.mean, y.mean),
+            xytext=(7, 7 if above else -7),
+            textcoords="offset points",
+            va="bottom" if above else "top",
+            color=colour,
+            fontweight="bold",
+            fontsize=9.5,
+        )
+    axes.margins(0.18)
+    axes.set_title(
+        f"fresh seeds, {'test' if names[0].startswith('test') else 'validation'} split, mean ± sd", loc="left"
+    )
+    _name_axes(axes, names)
+
+
+def _name_axes(axes: Axes, names: Sequence[str]) -> None:
+    axes.set(xlabel=_worded(names[0]), ylabel=_worded(names[1]))
+    metric_axis(axes, names[0], "x")
+    metric_axis(axes, names[1])
+
+
+def _limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+    """The constraints on these two metrics."""
+    for limit in spec.objective.constraints:
+        options: dict[str, Any] = {"color": VERMILLION, "linewidth": 1.2, "linestyle": ":"}
+        said = f"{limit.metric} {limit.sense} {words.setting(limit.limit)}"
+        if limit.metric == names[0]:
+            axes.axvline(limit.limit, label=plain(said), **options)
+        elif limit.metric == names[1]:
+            axes.axhline(limit.limit, label=plain(said), **options)
+
+
+def _diagonal(axes: Axes) -> None:
+    low = max(axes.get_xlim()[0], axes.get_ylim()[0])
+    high = min(axes.get_xlim()[1], axes.get_ylim()[1])
+    if low < high:
+        axes.plot(
+            [low, high], [low, high], color=GREY, linewidth=1.0, linestyle="--", label="no group worse off", zorder=1
+        )
+
+
+def _reported(spec: StudySpec, record: StudyRecord) -> set[str]:
+    """Metrics that some trial ended with."""
+    return {name for trial in record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
+
+
+def _title(points: list[tuple[Candidate, Any]], reference: Candidate | None, across: str, up: str) -> str:
+    said = [("best", points[0][1])] if points else []
+    if reference and (at := point(reference, across, up)):
+        said.append(("baseline", at))
+    texts = [f"{words.value(up, y)} at {words.value(across, x)} ({name})" for name, (x, y) in said]
+    return f"{_short(up)} at {_short(across)}: {', '.join(texts)}"
+
+
+def _short(name: str) -> str:
+    return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
+
+
+def _worded(name: str) -> str:
+    lower = METRICS[name.split("/")[1]].mode == "min"
+    return f"{plain(name)} (lower is better)" if lower else plain(name)

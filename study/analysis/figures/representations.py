@@ -1,0 +1,193 @@
+"""Figures of what models learned. Each gives a Matplotlib figure, or None where the data have no such thing."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from study.analysis.figures.style import BLUE, GREY, PALETTE, VERMILLION, new, plain, styled
+from study.analysis.figures.surface import COLOURS
+from study.analysis.statistics.embedding import Embedding
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SIGNS = ("positive: of one class", "negative: of two classes")
+ANCHORS, NEIGHBOURS = 3, 5
+POINTS = 1000
+"""Samples in a t-SNE: more take minutes and hide one another."""
+
+
+@styled
+def similarities(found: Sequence[Embedding]) -> Figure | None:
+    """How cosines of pairs are distributed, pairs of one bias class against those of two (FairKL paper Fig. 5).
+
+    For every configuration and epoch that there is.
+    """
+    from study.training.representation import similarity_histogram
+
+    shown = [one for one in found if one.bias is not None]
+    if not shown:
+        return None
+    figure, panels = new("Cosines of pairs of samples, by class and bias class", 0.9 + 2.3 * len(shown), 2, len(shown))
+    edges = np.linspace(-1, 1, 51)
+    for row, one in enumerate(shown):
+        counts = similarity_histogram(*_tensors(one)).numpy()
+        for column, sign in enumerate(SIGNS):
+            axes = panels[2 * row + column]
+            for kind, name, colour in ((0, "aligned: one bias class", BLUE), (1, "conflicting: two", VERMILLION)):
+                share = counts[column, kind] / max(1, int(counts[column, kind].sum()))
+                axes.stairs(share, edges, color=colour, linewidth=1.8, label=name)
+            axes.set_title(f"{one.label}, {sign}", loc="left")
+            axes.set_xlabel("cosine" if row == len(shown) - 1 else "")
+            axes.set_ylabel("share of pairs" if column == 0 else "")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower left", ncols=2)
+    return figure
+
+
+@styled
+def groups(found: Sequence[Embedding]) -> Figure | None:
+    """Compactness and separation of each (class, bias class) group (FSCL paper Fig. 2)."""
+    from study.training.representation import class_similarity, group_similarity, spread
+
+    shown = [one for one in found if one.is_main and one.bias is not None and one.facts.bias_classes]
+    if not shown:
+        return None
+    figure, panels = new("Mean cosines by class and bias class", 0.7 + 2.9 * len(shown), 2, len(shown), sharey=False)
+    measures = (("within the group", group_similarity), ("to other classes", class_similarity))
+    for column, (name, measure) in enumerate(measures):
+        measured = [measure(*_tensors(one), one.facts) for one in shown]
+        tables = [values.view(one.facts.classes, -1).numpy() for values, one in zip(measured, shown, strict=True)]
+        ends = min(np.nanmin(table) for table in tables), max(np.nanmax(table) for table in tables)
+        for row, (one, values, table) in enumerate(zip(shown, measured, tables, strict=True)):
+            axes = panels[2 * row + column]
+            _heat(axes, table, ends)
+            axes.set_title(f"{one.label}, {name}\nspread {float(spread(values)):.4f}", loc="left")
+            axes.set_xlabel("bias class" if row == len(shown) - 1 else "")
+            axes.set_ylabel("class" if column == 0 else "")
+    return figure
+
+
+@styled
+def neighbours(found: Sequence[Embedding]) -> Figure | None:
+    """The easiest and hardest negatives of some anchors, by the last model (WCL paper Fig. 4)."""
+    one = found[-1]
+    if one.facts.is_table or one.inputs.dtype != np.uint8:
+        return None
+    anchors = np.random.default_rng(0).permutation(len(one.target))[:ANCHORS]
+    title = f"Easiest and hardest negatives of {len(anchors)} anchors, {one.label}"
+    title += ": framed ones have the anchor's bias class" if one.bias is not None else ""
+    figure, panels = new(title, 0.9 + 0.85 * len(anchors), 1 + 2 * NEIGHBOURS, len(anchors))
+    for row, anchor in enumerate(anchors):
+        cosine = one.features @ one.features[anchor]
+        negatives = np.flatnonzero(one.target != one.target[anchor])
+        ordered = negatives[np.argsort(cosine[negatives], kind="stable")]
+        easy, hard = ordered[:NEIGHBOURS], ordered[::-1][:NEIGHBOURS]
+        line = panels[row * (1 + 2 * NEIGHBOURS) :]
+        for axes in line[: 1 + 2 * NEIGHBOURS]:
+            axes.set(xticks=[], yticks=[])
+            axes.set_frame_on(False)
+        for axes, sample in zip(line, (anchor, *easy, *hard), strict=False):
+            framed = one.bias is not None and sample != anchor and one.bias[sample] == one.bias[anchor]
+            _picture(axes, one.inputs[sample], VERMILLION if framed else None)
+            axes.set_xlabel(
+                f"{cosine[sample]:.2f}" if sample != anchor else f"class {one.target[anchor]}", fontsize=8.5
+            )
+    for place, text in ((0, "anchor"), (1, "easiest"), (1 + NEIGHBOURS, "hardest")):
+        panels[place].set_title(text, loc="left", fontsize=9.5)
+    return figure
+
+
+@styled
+def tsne(found: Sequence[Embedding]) -> Figure | None:
+    """The features in the plane by t-SNE, coloured by class and by bias class (FSCL paper Fig. 3)."""
+    found = [one for one in found if one.is_main]
+    if min((len(one.target) for one in found), default=0) < 10:
+        return None
+    kinds = ["class", *(["bias class"] if all(one.bias is not None for one in found) else [])]
+    size = (len(kinds), len(found))
+    figure, panels = new("t-SNE of features: near samples are similar", 0.6 + 3.1 * size[1], *size, sharey=False)
+    for row, one in enumerate(found):
+        shown = slice(None, None, -(-len(one.target) // POINTS))
+        points = _tsne(one.features[shown])
+        for column, (kind, label) in enumerate(zip(kinds, (one.target, one.bias), strict=False)):
+            assert label is not None  # among the kinds only then
+            axes = panels[row * len(kinds) + column]
+            _cloud(axes, points, label[shown])
+            axes.set_title(f"{one.label}, by {kind}", loc="left")
+            axes.set(xticks=[], yticks=[])
+            axes.grid(visible=False)
+    return figure
+
+
+MODEL_FIGURES: dict[str, Callable[[Sequence[Embedding]], Figure | None]] = {
+    "similarities": similarities,
+    "groups": groups,
+    "neighbours": neighbours,
+    "tsne": tsne,
+}
+
+
+def _tensors(one: Embedding) -> "tuple[Tensor, Tensor, Tensor]":
+    """Features, classes and bias classes."""
+    import torch
+
+    assert one.bias is not None
+    return torch.from_numpy(one.features), torch.from_numpy(one.target), torch.from_numpy(one.bias)
+
+
+def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:
+    """A table as colours between two ends, with its numbers where there is room."""
+    image = axes.imshow(table, cmap=COLOURS, aspect="auto", vmin=ends[0], vmax=ends[1])
+    axes.grid(visible=False)
+    for axis, count in ((axes.yaxis, table.shape[0]), (axes.xaxis, table.shape[1])):
+        axis.set_major_locator(MaxNLocator(min(count, 12), integer=True))
+    if table.size <= 16:
+        middle = sum(ends) / 2
+        for (y, x), value in np.ndenumerate(table):
+            colour = "white" if value < middle else "black"
+            axes.annotate(f"{value:.2f}", (x, y), ha="center", va="center", color=colour)
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.colorbar(image, ax=axes, pad=0.02)
+
+
+def _picture(axes: Axes, pixels: np.ndarray, frame: str | None) -> None:
+    """An image (C, H, W), grey or in colour."""
+    image = pixels.transpose(1, 2, 0)
+    grey: dict[str, Any] = {"cmap": "gray", "vmin": 0, "vmax": 255} if image.shape[2] == 1 else {}
+    axes.imshow(image[..., 0] if image.shape[2] == 1 else image, **grey)
+    if frame:
+        axes.set_frame_on(True)
+        for spine in axes.spines.values():
+            spine.set(visible=True, color=frame, linewidth=2.5)
+
+
+def _cloud(axes: Axes, points: np.ndarray, label: np.ndarray) -> None:
+    """Points in the colours of their labels, each label written where the middle of its points is."""
+    for one in np.unique(label[label >= 0]):
+        members = points[label == one]
+        colour = PALETTE[int(one) % len(PALETTE)]
+        marker = "os^Dv"[int(one) // len(PALETTE) % 5]
+        axes.scatter(
+            members[:, 0], members[:, 1], s=7, color=colour, marker=marker, alpha=0.7, linewidths=0, rasterized=True
+        )
+        middle = np.median(members, axis=0)
+        box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour, "alpha": 0.85}
+        axes.annotate(plain(str(one)), (middle[0], middle[1]), ha="center", va="center", fontsize=8.5, bbox=box)
+    unknown = points[label < 0]
+    axes.scatter(unknown[:, 0], unknown[:, 1], s=5, color=GREY, linewidths=0, rasterized=True)
+
+
+def _tsne(features: np.ndarray) -> np.ndarray:
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    perplexity = min(30.0, (len(features) - 1) / 3)
+    with threadpool_limits(1):  # the same picture on any number of cores; so few points are not faster on several
+        found: np.ndarray = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
+    return found

@@ -1,0 +1,129 @@
+"""How every figure looks: one font, colours that colour-blind readers can tell apart, the papers' symbols."""
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from study.analysis.statistics.words import SYMBOLS, in_percent
+from study.home.record import TrialRecord
+from study.spec import StudySpec
+
+# Okabe and Ito, "Color Universal Design" (2008)
+BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
+GREY, PALE = "#767676", "#C4C4C4"
+PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, "#CC79A7", "#56B4E9", "#F0E442", BLACK)  # beyond these, other marks
+
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere
+    "mathtext.fontset": "dejavusans",
+    "font.size": 10.5,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 10.5,
+    "figure.titlesize": 11.5,
+    "figure.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.8,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": BLACK,
+    "ytick.labelcolor": BLACK,
+    "text.color": BLACK,
+    "axes.labelcolor": BLACK,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "figure.facecolor": "white",
+    "savefig.dpi": 180,
+    "pdf.fonttype": 42,  # letters stay letters, which journals ask for
+}
+
+WIDTH = 7.0  # inches: letters stay readable when a phone shows the figure on its whole width
+
+# How a trial's value is drawn: a low-budget value never looks like a full one.
+MARKS: dict[str, dict[str, Any]] = {
+    "complete": {"marker": "o", "s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4},
+    "pruned": {"marker": "v", "s": 26, "facecolors": "none", "edgecolors": GREY, "linewidths": 1.0, "zorder": 3},
+}
+MARK_WORDS = {"complete": "full budget", "pruned": "stopped early, at its last epoch"}
+BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
+BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
+
+RASTERIZED = 1000  # more marks than these are pixels in a PDF
+
+styled = matplotlib.rc_context(STYLE)  # type: ignore[arg-type]  # a decorator; settings of the user's do not leak in
+
+
+def ended_value(spec: StudySpec, trial: TrialRecord) -> float | None:
+    """What a finished trial ended with."""
+    return trial.last(spec.metric) if trial.state in MARKS else None
+
+
+def fade(count: int) -> float:
+    """Opacity of each of so many marks: full for a study of usual size, less where they would hide one another."""
+    return min(1.0, (150 / max(count, 1)) ** 0.5)
+
+
+def label(key: str) -> str:
+    """A parameter's axis label: the papers' symbol and the key."""
+    return f"{SYMBOLS[key]}   {key}" if key in SYMBOLS else plain(key)
+
+
+def plain(text: str) -> str:
+    """Text in which a dollar sign is a dollar sign, not the start of a formula."""
+    return text.replace("$", r"\$")
+
+
+def new(
+    title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False, sharey: bool = True
+) -> tuple[Figure, Sequence[Axes]]:
+    """A figure of this height (inches) with a title that says what one sees, and its axes, row by row."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure.suptitle(fill(plain(title), 66), x=0.01, ha="left")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+    return figure, list(axes.flat)
+
+
+def metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
+    """Percent ticks for accuracies."""
+    if in_percent(metric):
+        axis = axes.yaxis if which == "y" else axes.xaxis
+        axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
+
+
+def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write names at (x, y) in a colour, to the right of the point, pushed apart where they would touch."""
+    low, high = axes.get_ylim()
+    height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
+    per_point = (high - low) / (height * 72 * 0.7)  # the axes take about 0.7 of the figure's height
+    line, previous = 13.0, float("-inf")
+    for x, y, text, colour in sorted(labels, key=lambda one: one[1]):
+        at = max(y / per_point, previous + line)
+        previous = at
+        axes.annotate(
+            plain(text),
+            (x, y),
+            xytext=(7, at - y / per_point),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontweight="bold",
+            fontsize=9.5,
+            annotation_clip=False,
+        )
+
+
+def legend(figure: Figure, axes: Axes, **options: Any) -> None:
+    """One legend below everything, of what the axes name."""
+    handles, names = axes.get_legend_handles_labels()
+    if handles:
+        columns = len(handles) if sum(len(name) + 8 for name in names) < 95 else 3
+        figure.legend(handles, names, loc="outside lower left", ncols=columns, handletextpad=0.4, **options)

@@ -1,0 +1,131 @@
+"""A report's content, described once, and written as Markdown and as one self-contained HTML page."""
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from study.analysis.tables.markdown import escape
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    kind: ClassVar = "text"
+    text: str
+
+
+@dataclass(frozen=True)
+class Points:
+    """A list of sentences."""
+
+    kind: ClassVar = "points"
+    items: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame of text; columns of numbers are aligned to the right in HTML."""
+
+    kind: ClassVar = "table"
+    frame: pd.DataFrame
+
+    @cached_property
+    def header(self) -> list[str]:
+        return [str(name) for name in self.frame.columns]
+
+    @cached_property
+    def rows(self) -> list[list[str]]:
+        return [[str(cell) for cell in row] for row in self.frame.itertuples(index=False)]
+
+    @cached_property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
+        return [all(re.match(r"[+-]?\d|-$", cell) for cell in column) for column in columns]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of `figures/`, by the name of its file without `.png`; `title` is what it says on top."""
+
+    kind: ClassVar = "picture"
+    name: str
+    caption: str
+    title: str = ""
+
+
+Block = Text | Points | Table | Picture
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a heading; `folded` ones are closed at first in HTML."""
+
+    title: str
+    blocks: Sequence[Block]
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """A title, the message in a few sentences, and sections."""
+
+    title: str
+    lead: Sequence[str]
+    sections: Sequence[Section]
+
+
+def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None) -> str:
+    """One page with everything in it: it needs no network and no other file. Every text is escaped.
+
+    Args:
+        pictures: PNG files by the names that the page uses.
+        plots: Plotly figures (JSON) of the same names, which take their places where scripts run; the pictures are
+            printed. With any, the page holds Plotly itself, 4.8 MB.
+    """
+    from plotly.offline import get_plotlyjs
+
+    loader = PackageLoader("study.analysis.report")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
+    given = {name: Markup(plot.replace("<", "\\u003c")) for name, plot in (plots or {}).items()}  # no tag ends early
+    library = Markup(get_plotlyjs()) if given else None
+    return environment.get_template("report.html.j2").render(page=page, pictures=encoded, plots=given, library=library)
+
+
+def to_markdown(page: Page) -> str:
+    """The same content as Markdown; pictures are links to `figures/NAME.png`."""
+    parts = [f"# {escape(page.title)}", " ".join(escape(sentence) for sentence in page.lead)]
+    for section in page.sections:
+        parts += [f"## {escape(section.title)}", *(_block(block) for block in section.blocks)]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(frame: pd.DataFrame) -> str:
+    """A frame of text as a Markdown table."""
+    table = Table(frame)
+    rule = ["---:" if numeric else "---" for numeric in table.numeric]
+    rows = [[escape(cell) for cell in row] for row in (table.header, *table.rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Text(text):
+            return escape(text)
+        case Points(items):
+            return "\n".join(f"- {escape(item)}" for item in items)
+        case Table(frame):
+            return markdown_table(frame)
+        case Picture(name, caption):
+            return f"![{escape(caption)}](figures/{name}.png)\n\n{escape(caption)}"

@@ -1,0 +1,121 @@
+"""A study's trials as pandas tables; everything else in `study.analysis` can be had from these."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from study.home.folder import Home
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.spec.schema import Domain
+
+T = TypeVar("T")
+
+FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
+
+
+def load(name: str) -> pd.DataFrame:
+    """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
+
+    Raises:
+        UserError: there is no such study.
+
+    Example:
+        >>> from study.analysis import ablation, load, sensitivity, to_markdown
+        >>> frame = load("mine")
+        >>> frame[["stage", "state", "seed", "method.alpha", "val/accuracy"]].head(3)
+                  stage     state  seed  method.alpha  val/accuracy
+        trial
+        0      baseline  complete     0          1.00          0.56
+        1        search  complete     0          0.01          0.70
+        2        search    pruned     0          0.50          0.20
+        >>> ablation(frame, "method.alpha", "val/accuracy")[["mean", "sd", "n", "stopped"]].round(3)
+        val/accuracy  mean    sd  n  stopped
+        method.alpha
+        0.010000      0.74  0.04  3        0
+        0.123456      0.70  0.10  3        0
+        0.500000       NaN   NaN  0        1
+        1.000000      0.52  0.02  3        0
+        >>> print(to_markdown(sensitivity(frame, "method.alpha", "method.lambda", "val/accuracy")))
+        | method.alpha | method.lambda 0 | method.lambda 1.5 |
+        | --- | ---: | ---: |
+        | 0.01 | - | 74.0 ± 4.0 (3; 1 failed) |
+        | 0.1235 | - | 70.0 ± 10.0 (3) |
+        | 0.5 | - | - (1 stopped) |
+        | 1 | 52.0 ± 2.0 (3) | - |
+        <BLANKLINE>
+        val/accuracy in percent: mean ± sample standard deviation over seeds. In brackets n, and ...
+    """
+    folder = Home.locate().find(name)
+    return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
+
+
+def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """One row per trial, indexed by its number.
+
+    Returns:
+        The columns of `FIXED` (`kind` of failure, `reason` of failure or of an early stop, `seconds` from the start of
+        the last run to its end), then every parameter under its dotted key, then every metric under its name: `val/*`
+        and `train/*` at the trial's last epoch, `test/*` where the test split was read. What there is not is missing
+        (NaN or None). A parameter that a trial was not given has the value of the study file, as that is what the
+        trial ran with.
+    """
+    trials = list(record.trials.values())
+    keys = param_keys(spec, trials)
+    metrics = metric_names(spec, trials)
+    rows = [_row(spec, trial, keys, metrics) for trial in trials]
+    index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
+    frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
+    frame["repeats"] = frame["repeats"].astype("Int64")
+    return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
+
+
+def epochs_frame(record: StudyRecord) -> pd.DataFrame:
+    """One row per trial and epoch: `trial`, `epoch`, then every reported metric; NaN where it was not a number."""
+    rows = [{"trial": trial.number, **report} for trial in record.trials.values() for report in trial.reports]
+    metrics = list(dict.fromkeys(key for row in rows for key in row if key not in ("trial", "epoch")))
+    frame = pd.DataFrame(rows, columns=["trial", "epoch", *metrics])
+    return frame.astype({"trial": int, "epoch": int, **dict.fromkeys(metrics, float)})
+
+
+def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
+    """Dotted keys that the study searches, then any others that its trials were given."""
+    return list(dict.fromkeys([*spec.search.space, *(key for trial in trials for key in trial.params)]))
+
+
+def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
+    """The study's metric, then every other that the trials have, by name."""
+    kinds = {id(epoch.names): epoch.names for trial in trials for epoch in trial.reports}  # few: names are shared
+    names = {name for kind in (*kinds.values(), *(trial.tested for trial in trials)) for name in kind}
+    return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
+
+
+def param(spec: StudySpec, trial: TrialRecord, key: str) -> Any:
+    """The value that a trial ran with, None for a key that it did not have."""
+    if key in trial.params:
+        return trial.params[key]
+    section, _, name = key.partition(".")
+    return spec.sections.form(section, trial.params).get(name)
+
+
+def metric(trial: TrialRecord, name: str) -> float | None:
+    """A metric of a trial: what the test split gave where it was read, else the value at the last epoch."""
+    return trial.tested[name] if name in trial.tested else trial.last(name)
+
+
+def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
+    ended = trial.started is not None and trial.ended is not None
+    seconds = trial.ended - trial.started if ended else None  # type: ignore[operator]
+    fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.repeats, trial.epochs, seconds]
+    return [*fixed, *(param(spec, trial, key) for key in keys), *(metric(trial, name) for name in metrics)]
+
+
+def varied(spec: StudySpec) -> dict[str, Domain]:
+    """The searched parameters, constants left out."""
+    return {key: domain for key, domain in spec.search.space.items() if len(set(map(repr, domain.ends()))) > 1}
+
+
+def thin(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most so many of them, evenly chosen, in order."""
+    return items if len(items) <= most else [items[place * len(items) // most] for place in range(most)]

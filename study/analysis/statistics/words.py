@@ -1,0 +1,109 @@
+"""Numbers as people read them. Accuracies are printed in percent, everything else as the fraction or number it is."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.statistics.compare import Difference
+from study.ranking import Spread
+
+MISSING = "-"
+
+SYMBOLS = {
+    "method.alpha": r"$\alpha$",
+    "method.lambda": r"$\lambda$",
+    "method.epsilon": r"$\epsilon$",
+    "method.tau_plus": r"$\tau^{+}$",
+    "method.beta": r"$\beta$",
+    "method.sigma2": r"$\sigma^{2}$",
+    "method.temperature": r"$\tau$",
+    "method.positives": r"$M$",
+    "data.rho": r"$\rho$",
+}
+"""Of the papers, by key."""
+
+LIMITS = {
+    "time": "its time was over",
+    "gpu_hours": "its GPU hours were spent",
+    "plateau": "it had come to a plateau",
+    "every cell of the grid": "there are no more cells in its grid",
+}
+"""Why a search ended before its number of trials."""
+
+
+def in_percent(metric: str) -> bool:
+    """Whether a metric is printed in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
+    return metric.rsplit("/", 1)[-1].endswith("accuracy")
+
+
+def value(metric: str, number: float | None) -> str:
+    """`76.2%`, or `0.123` for a metric that is no accuracy."""
+    if number is None or pd.isna(number):
+        return MISSING
+    return f"{100 * number:.1f}%" if in_percent(metric) else f"{number:.3f}"
+
+
+def mean(metric: str, spread: Spread | None) -> str:
+    """`76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
+    if spread is None or spread.deviation is None:
+        return value(metric, spread.mean if spread else None)
+    if in_percent(metric):
+        return f"{100 * spread.mean:.1f} ± {100 * spread.deviation:.1f}%"
+    return f"{spread.mean:.3f} ± {spread.deviation:.3f}"
+
+
+def change(metric: str, number: float, signed: bool = True) -> str:
+    """`+16.0 points`, or `+0.012`."""
+    sign = "+" if signed else ""
+    return f"{100 * number:{sign}.1f} points" if in_percent(metric) else f"{number:{sign}.3f}"
+
+
+def interval(metric: str, found: Difference) -> str:
+    """`+12.1 to +19.9`, in the unit of `change`."""
+    if found.interval is None:
+        return MISSING
+    scale, digits = (100, 1) if in_percent(metric) else (1, 3)
+    return " to ".join(f"{scale * end:+.{digits}f}" for end in found.interval)
+
+
+def setting(given: Any, digits: int = 4) -> str:
+    """A parameter's value; a float with so many significant digits."""
+    if isinstance(given, float):
+        return MISSING if pd.isna(given) else f"{given:.{digits}g}"
+    if given is None:
+        return MISSING
+    if isinstance(given, list | tuple):
+        return ", ".join(setting(one) for one in given) or "none"
+    return str(given).lower() if isinstance(given, bool) else str(given)
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """`1 trial`, `3 trials`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def listed(items: Iterable[Any], most: int = 12) -> str:
+    """`1`, `1 and 2`, `1, 2 and 3`; of more than `most`, the first ones and how many there are beside."""
+    found = [str(item) for item in items] or [MISSING]
+    if len(found) > most:
+        return f"{', '.join(found[: most - 2])} and {len(found) - most + 2} more"
+    *front, last = found
+    return f"{', '.join(front)} and {last}" if front else last
+
+
+def seeds(numbers: Sequence[int]) -> str:
+    """`seed 0`, `3 seeds (1, 2, 3)`, with a note where a seed is repeated."""
+    if not numbers:
+        return "no seed yet"
+    if len(numbers) == 1:
+        return f"seed {numbers[0]}"
+    repeated = "" if len(set(numbers)) == len(numbers) else ", some repeated"
+    return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"

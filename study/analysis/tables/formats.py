@@ -1,0 +1,168 @@
+"""A printed table as Markdown, LaTeX (booktabs) and CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import pandas as pd
+
+from study.analysis.statistics import words
+from study.analysis.statistics.cells import Place
+from study.analysis.tables.grid import Along, Entry, Grid
+from study.analysis.tables.markdown import escape
+from study.analysis.tables.printed import to_grid
+
+TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "[": "{[}",  # behind a line's end it would be taken for a length
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+"""Before a tabular, which then is no wider than the text."""
+
+
+def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: int = 1) -> str:
+    """A table of `ablation` or `sensitivity`, or a `Grid`, as Markdown, its notes below.
+
+    Args:
+        table: to write.
+        best: along each `row` or `column` the best is bold and the second in italics; None: nothing is.
+        digits: of a frame's percentages, see `Grid`.
+    """
+    grid = _grid(table, best, digits)
+    header = [escape(name) for name in grid.stub] + [
+        escape(", ".join(_named(*pair) for pair in zip(grid.heads, column, strict=True))) for column in grid.columns
+    ]
+    rule = ["---"] * len(grid.stub) + ["---:"] * len(grid.columns)
+    rows = [
+        [escape(words.setting(label)) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
+        for place, entries in zip(grid.rows, grid.entries, strict=True)
+    ]
+    lines = [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]
+    return "\n".join([*lines, "", escape(" ".join([*grid.notes, *_legend(best, "in italics")]))])
+
+
+def to_latex(
+    table: pd.DataFrame | Grid,
+    best: Along | None = None,
+    digits: int = 1,
+    caption: str = "",
+) -> str:
+    r"""The same as a LaTeX `table`, made no wider than the text. The best is bold, the second underlined.
+
+    It needs `\usepackage{booktabs,graphicx}`.
+    """
+    grid = _grid(table, best, digits)
+    body = [
+        " & ".join([*_row_labels(grid, row), *(_latex_entry(grid, one) for one in grid.entries[row])]) + r" \\"
+        for row in range(len(grid.rows))
+    ]
+    notes = " ".join([*grid.notes, *_legend(best, "underlined")])
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        *([f"\\caption{{{latex(caption)}}}"] if caption else []),
+        FITTED,
+        f"\\begin{{tabular}}{{{'l' * len(grid.stub)}{'c' * len(grid.columns)}}}",
+        r"\toprule",
+        *_latex_header(grid),
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}}",
+        f"\\par\\smallskip{{\\footnotesize {latex(notes)}}}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def to_csv(table: pd.DataFrame | Grid) -> str:
+    """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, shares as fractions), remark."""
+    grid = _grid(table, None, 1)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    heads = [name or "column" for name in grid.heads]
+    writer.writerow([*(name or "row" for name in grid.stub), *heads, "metric", "mean", "sd", "n", "remark"])
+    for row, entries in zip(grid.rows, grid.entries, strict=True):
+        for column, entry in zip(grid.columns, entries, strict=True):
+            found = entry.spread
+            numbers = [found.mean, found.deviation, found.count] if found else [None, None, 0]
+            writer.writerow([*row, *column, entry.metric, *numbers, entry.remark])
+    return text.getvalue()
+
+
+def latex(text: str) -> str:
+    """Text that LaTeX prints as it is, on one line."""
+    return "".join(TEX.get(letter, letter) for letter in " ".join(text.split()))
+
+
+def _grid(table: pd.DataFrame | Grid, best: Along | None, digits: int) -> Grid:
+    grid = table if isinstance(table, Grid) else to_grid(table, digits=digits)
+    return grid.marked(best) if best else grid
+
+
+def _legend(best: Along | None, second: str) -> list[str]:
+    return [f"Best of a {best} in bold, second {second}."] if best else []
+
+
+def _named(head: str, label: object) -> str:
+    return f"{head} {words.setting(label)}".strip()
+
+
+def _markdown_entry(grid: Grid, entry: Entry) -> str:
+    around = {"best": "**", "second": "*", None: ""}[entry.mark]
+    return " ".join(part for part in (f"{around}{grid.number(entry)}{around}", escape(entry.remark)) if part)
+
+
+def _latex_entry(grid: Grid, entry: Entry) -> str:
+    number = latex(grid.number(entry))
+    marked = {"best": f"\\textbf{{{number}}}", "second": f"\\underline{{{number}}}", None: number}[entry.mark]
+    return " ".join(part for part in (marked, latex(entry.remark)) if part)
+
+
+def _latex_header(grid: Grid) -> Iterable[str]:
+    """A line per level of the columns' labels; equal ones that stand together are one, but on the last level."""
+    for level, head in enumerate(grid.heads):
+        is_last = level == len(grid.heads) - 1
+        spans = _spans(grid.columns, level) if not is_last else [(at, 1) for at in range(len(grid.columns))]
+        stub = [_symbol(name) if is_last else "" for name in grid.stub]
+        texts = [_latex_label(head, grid.columns[at][level]) for at, _ in spans]
+        parts = [
+            text if width == 1 else f"\\multicolumn{{{width}}}{{c}}{{{text}}}"
+            for text, (_, width) in zip(texts, spans, strict=True)
+        ]
+        yield " & ".join([*stub, *parts]) + r" \\"
+        if not is_last:
+            first = len(grid.stub) + 1
+            yield " ".join(f"\\cmidrule(lr){{{first + at}-{first + at + width - 1}}}" for at, width in spans)
+
+
+def _spans(columns: Sequence[Place], level: int) -> list[tuple[int, int]]:
+    """(first column, how many) of each run of columns that have the same labels down to a level."""
+    runs = [list(run) for _, run in groupby(range(len(columns)), key=lambda at: columns[at][: level + 1])]
+    return [(run[0], len(run)) for run in runs]
+
+
+def _row_labels(grid: Grid, row: int) -> list[str]:
+    """A row's labels; an outer one that is the same as above is not printed again."""
+    place, above = grid.rows[row], grid.rows[row - 1] if row else ()
+    same = [place[: level + 1] == above[: level + 1] for level in range(len(place) - 1)]
+    return [
+        "" if repeated else latex(words.setting(label)) for label, repeated in zip(place, [*same, False], strict=True)
+    ]
+
+
+def _latex_label(head: str, label: object) -> str:
+    text = latex(words.setting(label))
+    return f"{_symbol(head)} = {text}" if head else text
+
+
+def _symbol(name: str) -> str:
+    return words.SYMBOLS.get(name) or latex(name)

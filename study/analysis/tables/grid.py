@@ -1,0 +1,97 @@
+"""A table as it is printed, whatever the format: labels, numbers, which of them are best, and what to know about them.
+
+`study.analysis.tables.formats` writes it as Markdown, LaTeX and CSV.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from study.analysis.statistics import measure, words
+from study.analysis.statistics.cells import Place
+from study.ranking import Spread
+
+Along = Literal["row", "column"]
+Mark = Literal["best", "second"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One place of a printed table.
+
+    Attributes:
+        metric: of the number; empty for an entry of words.
+        spread: the number, None where there is none.
+        remark: stands behind the number, or is the entry of words.
+        source: whose number it is; only numbers of one metric and source are ranked among each other.
+        mark: how it ranks.
+    """
+
+    metric: str = ""
+    spread: Spread | None = None
+    remark: str = ""
+    source: str = ""
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A printed table.
+
+    Attributes:
+        stub: what the labels of the rows are called, one per level.
+        rows, columns: labels of each, one per level.
+        heads: what the labels of the columns are called, empty where these speak for themselves.
+        entries: a list per row with an entry per column.
+        notes: sentences that stand under the table.
+        digits: of percentages, behind the decimal point. Other numbers have four significant ones.
+    """
+
+    stub: tuple[str, ...]
+    rows: Sequence[Place]
+    heads: tuple[str, ...]
+    columns: Sequence[Place]
+    entries: Sequence[Sequence[Entry]]
+    notes: Sequence[str] = field(default_factory=tuple)
+    digits: int = 1
+
+    def number(self, entry: Entry) -> str:
+        """`90.51 ± 1.55` without a unit, `-` for no number, nothing for an entry of words."""
+        if entry.spread is None:
+            return words.MISSING if entry.metric else ""
+        scale, digits = self._form(entry.metric, entry.spread.mean)
+        parts = [entry.spread.mean, entry.spread.deviation]
+        return " ± ".join(f"{scale * part:z.{digits}f}" for part in parts if part is not None)
+
+    def marked(self, along: Along) -> "Grid":
+        """The best and the second of each row or column marked, as printed: equal print shares a mark.
+
+        A number that has no other of its metric and source beside it has no mark.
+        """
+        places = [(row, column) for row in range(len(self.rows)) for column in range(len(self.columns))]
+        lines: dict[tuple[int, str, str], dict[tuple[int, int], float]] = defaultdict(dict)
+        for row, column in places:
+            entry = self.entries[row][column]
+            if entry.spread is not None:
+                sign = 1.0 if measure.mode(entry.metric) == "max" else -1.0
+                line = (row if along == "row" else column, entry.metric, entry.source)
+                lines[line][row, column] = sign * float(self.number(entry).split(" ± ")[0])
+        marks: dict[tuple[int, int], Mark] = {}
+        for line_values in lines.values():
+            ranks = sorted(set(line_values.values()), reverse=True)
+            for place, value in line_values.items():
+                if len(line_values) > 1 and value in ranks[:2]:
+                    marks[place] = "best" if value == ranks[0] else "second"
+        entries = [
+            [replace(entry, mark=marks.get((row, column))) for column, entry in enumerate(line)]
+            for row, line in enumerate(self.entries)
+        ]
+        return replace(self, entries=entries)
+
+    def _form(self, metric: str, mean: float) -> tuple[float, int]:
+        """By what a number is multiplied, and its digits behind the decimal point."""
+        if measure.is_share(metric):
+            return 100.0, self.digits
+        return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3

@@ -1,0 +1,94 @@
+"""Tables of cells as they are printed, with what a reader must know about the numbers under them."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.statistics import measure, words
+from study.analysis.statistics.cells import STATISTICS, Cell, Place
+from study.analysis.tables.grid import Entry, Grid
+
+OVER = {
+    ("seeds",): "over seeds",
+    ("configurations",): "over configurations, each with its mean over its seeds",
+    ("configurations", "seeds"): "over seeds in a cell of one configuration, over configurations, each with its mean "
+    "over its seeds, in a cell of several",
+}
+"""What ± is taken over, by the kinds of cells that a table has."""
+
+KINDS = {
+    "stopped": "stopped (early)",
+    "failed": "failed",
+    "open": "open (not ended)",
+    "unread": "unread (complete, without this metric)",
+}
+"""Trials that are in no mean, as a cell counts them."""
+
+
+def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
+    """A table of `ablation` or `sensitivity`, or several of the same rows side by side.
+
+    Args:
+        tables: as those functions give them.
+        digits: see `Grid`.
+    """
+    rows = [_place(at) for at in tables[0].index]
+    across = [str(name) for name in tables[0].columns.names[1:]]
+    names_metric = len(tables) > 1 or not across
+    cells: dict[Place, list[Cell]] = {}
+    for table in tables:
+        metric = str(table.columns.names[0])
+        for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
+            keys = [(name, *place) if place else name for name in STATISTICS[3:]]
+            columns = zip(*(table[key] for key in keys), strict=True)
+            label = (metric, *place) if names_metric else place
+            cells[label] = [Cell(metric, **dict(zip(STATISTICS[3:], found, strict=True))) for found in columns]
+    everyone = [cell for column in cells.values() for cell in column]
+    entries = [[entry(cells[label][row], everyone) for label in cells] for row in range(len(rows))]
+    notes = explained(everyone)
+    if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
+        notes.append("A bin [a, b) holds a and not b.")
+    heads = (("",) if names_metric else ()) + tuple(across)
+    return Grid(tuple(map(str, tables[0].index.names)), rows, heads, list(cells), entries, notes, digits)
+
+
+def entry(cell: Cell, beside: Collection[Cell], source: str = "") -> Entry:
+    """A cell as it is printed in a table of others: with what it counts, where that is not the same everywhere."""
+    n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
+    said = "; ".join(part for part in (str(n) if n else "", counts) if part)
+    return Entry(cell.metric, cell.spread, f"({said})" if said and not _is_even(beside) else "", source)
+
+
+def explained(cells: Collection[Cell]) -> list[str]:
+    """What the numbers of these cells are: unit, what ± is taken over, how many, what the brackets count."""
+    over = tuple(sorted({cell.over for cell in cells if cell.values}))
+    metrics = ", ".join(dict.fromkeys(_unit(cell.metric) for cell in cells))
+    if not over:
+        return [f"{metrics}: no trial has a value yet."]
+    notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
+    if _is_even(cells):
+        return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
+    seen = [said for kind, said in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
+    notes.append("In brackets n" + (f", and trials that are in no mean: {', '.join(seen)}." if seen else "."))
+    if repeated := sum(cell.repeated for cell in cells):
+        verb = "repeats" if repeated == 1 else "repeat"
+        notes.append(f"{words.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
+    return notes
+
+
+def _is_even(cells: Iterable[Cell]) -> bool:
+    """Whether all cells have the same number of values and there is nothing else to count."""
+    sizes, others = set(), 0
+    for cell in cells:
+        sizes.add(len(cell.values))
+        others += cell.stopped + cell.failed + cell.open + cell.unread + cell.repeated
+    return len(sizes) == 1 and others == 0
+
+
+def _unit(metric: str) -> str:
+    return f"{metric} in percent" if measure.is_share(metric) else metric
+
+
+def _place(at: Any) -> Place:
+    return at if isinstance(at, tuple) else (at,)

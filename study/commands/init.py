@@ -1,0 +1,136 @@
+"""What `study init` does: asks what a study should be about, and writes a file for it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study import data
+from study.commands import answers
+from study.commands.answers import Asker
+from study.commands.draft import Wishes, draft
+from study.data import label_files, user_data
+from study.errors import UserError
+from study.spec.find import shipped_folder
+from study.spec.json_schema import FILE
+from study.spec.load import check_name
+
+METHOD, TRIALS = "eps_sup_info_nce", "24"
+CHOSEN = ("target", "sensitive")
+"""Keys with which some data sets let one choose what is the class and what the bias."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What was given on the command line; None: it is asked for, or has its default.
+
+    Attributes:
+        data: name of a data set, or path of a folder of images, or of a table.
+        labels, file: of a folder of images: the CSV in it, and its column with the files.
+        target, bias: columns, or attributes of a data set that lets one choose.
+        methods: one or several.
+    """
+
+    name: str | None = None
+    data: str | None = None
+    labels: str | None = None
+    file: str | None = None
+    target: str | None = None
+    bias: str | None = None
+    methods: Sequence[str] | None = None
+    gpu: bool | None = None
+    trials: int | None = None
+
+
+def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
+    """Write a study file, and give its path.
+
+    Args:
+        out: its path; None: NAME.yaml in the current folder.
+        force: replace a file that is there.
+
+    Raises:
+        UserError: a file is there, an answer is missing or cannot be used, or they do not go together.
+    """
+    name = asker("NAME", flags.name, "Name of the study", None, check_name)
+    path = out or Path(f"{name}.yaml")
+    if path.exists() and not force:
+        raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
+    in_a_folder = path.absolute().parent.is_dir() and not path.is_dir()
+    if path.suffix not in (".yaml", ".yml") or not in_a_folder or not str(path).isprintable():
+        raise UserError(f"{path}: cannot be a study file: its folder must be there, and its name end in .yaml")
+    section = data_section(flags, asker)
+    given = ",".join(flags.methods) if flags.methods else None
+    chosen = asker("--method", given, "Methods, a,b for several; see study spaces", METHOD, answers.check_methods)
+    compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
+    gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", answers.check_compute) == "gpu"
+    count = None if flags.trials is None else str(flags.trials)
+    trials = int(asker("--trials", count, "Trials", TRIALS, answers.check_trials))
+    wishes = Wishes(name, section, tuple(answers.names(chosen)), gpu, trials)
+    try:
+        text = draft(wishes, str(path), _schema(path))
+    except UserError as error:
+        raise UserError(f"{error}\nNothing was written: what was asked for does not go together") from None
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
+    """The `data` section: a data set by name with what it lets one choose, or the user's own files with their columns.
+
+    Raises:
+        UserError: no such data set, file or column; says which there are.
+    """
+    question = "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet)"
+    given = asker("--data", flags.data, question, None, answers.check_data)
+    if given not in data.names():
+        return _own(given, flags, asker)
+    knobs = {knob.key: knob for knob in data.data_knobs(given)}
+    section: dict[str, Any] = {"name": given}
+    for key, flag, value in zip(CHOSEN, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
+        if key in knobs:
+            words = f"data.{key}: {knobs[key].about}"
+            section[key] = asker(flag, value, words, str(knobs[key].default), answers.allowed_by(knobs[key]))
+        elif value is not None:
+            raise UserError(f"{flag} {value}: the data set {given} does not let one choose it")
+    return section
+
+
+def _own(given: str, flags: Flags, asker: Asker) -> dict[str, Any]:
+    """The section of the user's own files."""
+    place = label_files.locate(given)
+    section: dict[str, Any] = {"name": "image_folder" if place.is_dir() else "table", "path": given}
+    table = place
+    if place.is_dir():
+        labels = asker("--labels", flags.labels, "The table in it", answers.tables(place), answers.is_table(place))
+        table = place / labels
+        section |= {"labels": labels} if labels != "labels.csv" else {}
+    columns = [str(name) for name in label_files.read(table).columns]
+
+    def there(column: str) -> None:
+        user_data.columns_of(column, columns, table)
+
+    told = f"({', '.join(columns[: label_files.SHOWN])})"
+    if place.is_dir():
+        default = "file" if "file" in columns else None
+        file = asker("--file", flags.file, f"Column with the files {told}", default, there)
+        section |= {"file": file} if file != "file" else {}
+    section["target"] = asker("--target", flags.target, f"Column with the class {told}", None, there)
+
+    def there_or_none(column: str) -> None:
+        if column not in ("", "none"):
+            there(column)
+
+    question = "Column with the bias or sensitive attribute; several: a+b; none"
+    bias = asker("--bias", flags.bias, question, "none", there_or_none)
+    return section | ({} if bias in ("", "none") else {"bias": bias})
+
+
+def _schema(file: Path) -> str | None:
+    """Where an editor finds the schema: from the file on where both are in one project, else the whole path."""
+    schema = (shipped_folder() / FILE).resolve()
+    if not schema.is_file():
+        return None
+    folder = file.absolute().parent.resolve()
+    return os.path.relpath(schema, folder) if folder.is_relative_to(schema.parents[1]) else str(schema)

@@ -1,0 +1,192 @@
+"""A study while it runs: a live table on a terminal, plain lines elsewhere. Both only read the record."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from study import ranking
+from study.commands.plan import confirm_trials
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+LINE_EVERY = 2.0
+"""Seconds between two plain lines, at least."""
+
+NAMES = {
+    "waiting": "waiting",
+    "running": "running",
+    "pruned": "stopped early",
+    "complete": "finished",
+    "failed": "failed",
+    "interrupted": "interrupted",
+}
+
+
+class ProgressView:
+    """Shows a study's progress on a console until the block is left.
+
+    Args:
+        console: a terminal gets a live table, without colours where `NO_COLOR` is set; anything else, and a terminal
+            that cannot move its cursor, plain lines.
+        quiet: show nothing.
+    """
+
+    def __init__(self, console: Console, quiet: bool = False) -> None:
+        self._console, self._quiet = console, quiet
+
+    @contextmanager
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[None]:
+        if self._quiet:
+            yield
+            return
+        progress = Progress(spec, record)
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            live = Live(get_renderable=progress.table, console=self._console, refresh_per_second=4)
+            with live:
+                yield
+            return
+        over = threading.Event()
+        thread = threading.Thread(target=self._lines, args=(progress, over), name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _lines(self, progress: "Progress", over: threading.Event) -> None:
+        shown = None
+        while True:
+            last = over.wait(LINE_EVERY)
+            counts = progress.counts()
+            if counts != shown:
+                self._console.print(progress.line(), highlight=False, soft_wrap=True)
+                shown = counts
+            if last:
+                return
+
+
+class Progress:
+    """What there is to say about a study at this moment."""
+
+    def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
+        self._spec, self._record = spec, record
+        self._began = time.monotonic()
+        self._first = self._done()
+        self._working: float | None = None
+
+    def counts(self) -> dict[str, int]:
+        """Trials by state, those yet to be decided on as waiting; the states that do not occur are left out."""
+        counts = self._record.counts()
+        counts["waiting"] += max(0, self._planned() - sum(counts.values()))
+        return {state: count for state, count in counts.items() if count or state != "interrupted"}
+
+    def best(self) -> str:
+        """The best complete trial so far and the baseline's value."""
+        spec = self._spec
+        if spec.final_seeds is not None:
+            finals = [trial.last(spec.metric) for trial in self._record.by_stage("final") if trial.state == "complete"]
+            mean = ranking.spread(finals)
+            return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
+        best = next(iter(ranking.searched(self._record, spec)), None)
+        reference = ranking.baseline(self._record, spec)
+        if best is None:
+            return f"baseline {spec.metric} {reference.value:.4f}" if reference else "-"
+        text = f"{spec.metric} {best.value:.4f} (trial {best.trial.number})"
+        return f"{text}, baseline {reference.value:.4f}" if reference else text
+
+    def remaining(self) -> float | None:
+        """Seconds to go, from the epochs per second so far; None while nothing is known."""
+        done = self._done() - self._first
+        if done <= 0:
+            return None
+        self._working = self._working or time.monotonic()
+        elapsed = time.monotonic() - self._working
+        todo = self.expected() - self._done()
+        return todo * elapsed / done if elapsed > 1.0 else None
+
+    def line(self) -> str:
+        """All of it in one line."""
+        counts = ", ".join(f"{count} {NAMES[state]}" for state, count in self.counts().items() if count)
+        return f"{clock(self.elapsed())}  {counts}; best so far: {self.best()}; {self._to_go()} to go"
+
+    def table(self) -> Table:
+        """All of it as a table."""
+        table = Table(title=f"study {self._spec.name}", title_justify="left", show_header=False, box=None)
+        table.add_column(style="bold")
+        table.add_column()
+        bar = "  ".join(f"[{COLOURS[state]}]{count} {NAMES[state]}[/]" for state, count in self.counts().items())
+        table.add_row("trials", bar)
+        table.add_row("best so far", self.best())
+        table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")
+        return table
+
+    def elapsed(self) -> float:
+        """Seconds since this session began."""
+        return time.monotonic() - self._began
+
+    def _to_go(self) -> str:
+        seconds = self.remaining()
+        return "?" if seconds is None else f"about {clock(seconds)}"
+
+    def _planned(self) -> int:
+        spec = self._spec
+        if spec.final_seeds is not None:
+            return len(spec.final_seeds)
+        return self._configurations() * len(spec.seeds) + self._confirming()
+
+    def _confirming(self) -> int:
+        wanted = ranking.confirm(self._record, self._spec)
+        return confirm_trials(self._spec, wanted, self._configurations())
+
+    def _configurations(self) -> int:
+        return self._record.limit(self._spec.trials)
+
+    def _done(self) -> int:
+        return sum(trial.epochs for trial in list(self._record.trials.values()))
+
+    def expected(self) -> float:
+        """Epochs that the study will have run: a trial to come counts as much as the ended ones did."""
+        spec = self._spec
+        ended = [trial for trial in self._record.by_stage("baseline", "search", "replicate") if trial.ended is not None]
+        mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
+        if spec.final_seeds is not None:
+            return len(spec.final_seeds) * spec.epochs
+        tries = self._configurations() * len(spec.seeds)
+        return tries * mean + self._confirming() * spec.epochs
+
+
+def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:
+    """Epochs per minute of the drivers' work, and seconds to go at that pace (None once it is over).
+
+    None before the first epoch.
+    """
+    done = sum(trial.epochs for trial in record.trials.values())
+    if not done or not record.worked:
+        return None
+    rate = done / record.worked
+    todo = None if record.state == "complete" else max(0.0, Progress(spec, record).expected() - done) / rate
+    return {"epochs_per_minute": 60 * rate, "remaining": todo}
+
+
+COLOURS = {
+    "waiting": "dim",
+    "running": "cyan",
+    "pruned": "yellow",
+    "complete": "green",
+    "failed": "red",
+    "interrupted": "magenta",
+}
+
+
+def clock(seconds: float) -> str:
+    """`0:40`, `12:05`, `3:30:00`."""
+    whole = max(0, round(seconds))
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"

@@ -1,0 +1,222 @@
+"""A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from study import data, ranking
+from study.address import check_cluster
+from study.commands import final, further, warm_start
+from study.commands.export import export
+from study.commands.outcome import Outcome
+from study.data import Dataset
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.sweep.ray_session import check_machine
+from study.tracking import Tracker, refresh
+from study.tracking.connection import check_server
+from study.tracking.registry import register
+from study.trained.write import chosen
+from study.trained.write import write as write_models
+
+
+class View(Protocol):
+    """Shows a study while it runs; reads the record from a thread of its own."""
+
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]: ...
+
+
+def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+    """Run a new study.
+
+    Args:
+        address: of the Ray cluster that its trials run on, see `study.address`; None: this machine.
+
+    Raises:
+        UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded, and nothing is
+            left behind; or Ray cannot start or be reached, and `study resume` tries again.
+    """
+    home.check_new(spec.name)
+    _check_place(home, spec, address)
+    if spec.search.from_ is not None:
+        warm_start.lessons(home, spec)
+    datasets = data.load_all(spec.data_sections)
+    return _run(home, home.create(spec), datasets, view, address)
+
+
+def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+    """Run a new study, or go on with it if it is there: for a job that its queue starts again. A complete one stays.
+
+    Raises:
+        UserError: see `start`; or another study has its name.
+    """
+    there = next((folder for folder in home.studies() if folder.name == spec.name), None)
+    if there is None:
+        return start(home, spec, view, address)
+    if there.spec().hash != spec.hash:
+        raise UserError(
+            f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
+        )
+    record = StudyRecord.load(there.ledger_file)
+    if record.state == "complete" and not Tracker(home, there, spec).is_behind:
+        return Outcome(there, spec, record, None)
+    return resume(home, spec.name, view, address=address)
+
+
+def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
+    """Refuse a trial that could never be placed, a cluster or an MLflow that is not to be spoken to, and a home that
+    would end with a job: it runs in a folder of Ray's."""
+    check_server(home.tracking_uri)
+    if address is None:
+        check_machine(spec.resources)
+        return
+    check_cluster(address)
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and not os.environ.get("STUDY_HOME"):
+        raise UserError(
+            "STUDY_HOME: is not set on this cluster. It has to name a folder that all its nodes share, in the "
+            "environment of its head, or by the variable of that name in this shell and: study submit --env STUDY_HOME"
+        )
+
+
+def resume(home: Home, name: str, view: View, trials: str | None = None, address: str | None = None) -> Outcome:
+    """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
+
+    Args:
+        trials: how many more configurations the search tries, as `+50`, also if it was complete.
+        address: as for `start`; it need not be where the study ran before.
+
+    Raises:
+        UserError: there is no such study, it is complete and all in MLflow, or it runs; or it cannot be extended.
+    """
+    folder = home.find(name)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    if trials is not None:
+        _check_place(home, spec, address)
+        record = further.search(folder, spec, trials)
+    if record.state != "complete" or trials is not None:
+        _check_place(home, spec, address)
+        return _run(home, folder, data.load_all(spec.data_sections), view, address)
+    tracker = Tracker(home, folder, spec)
+    if not tracker.is_behind:
+        raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
+    ledger = Ledger(folder.ledger_file)
+    try:
+        tracker.start()
+        untracked = (
+            tracker.finish() or tracker.attach(_outputs(folder, spec, record)) or _register(home, folder, spec, record)
+        )
+    finally:
+        ledger.close()
+    return Outcome(folder, spec, record, untracked)
+
+
+def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> Outcome:
+    """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
+
+    Raises:
+        UserError: see `resume`; or nothing would be run, see `study.commands.further.confirm`.
+    """
+    folder = home.find(name)
+    spec = folder.spec()
+    _check_place(home, spec, address)
+    datasets = data.load_all(spec.data_sections)
+    further.confirm(folder, spec, top, seeds)
+    return _run(home, folder, datasets, view, address)
+
+
+def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+    """Train a configuration on several seeds; seeds that were trained before are kept.
+
+    Args:
+        spec: a final training, see `study.commands.final.final_study`.
+
+    Raises:
+        UserError: see `start`; or the name belongs to another configuration.
+    """
+    _check_place(home, spec, address)
+    datasets = data.load_all(spec.data_sections)
+    return _run(home, final.extend(home, spec), datasets, view, address)
+
+
+def report(home: Home, name: str, out: Path | None = None, models: bool = False) -> tuple[Path, str | None]:
+    """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
+
+    Args:
+        models: with figures of what its models learned.
+
+    Returns:
+        The page, and what went wrong with MLflow, if anything did.
+
+    Raises:
+        UserError: there is no such study, no model is kept of it, or the folder cannot be written.
+    """
+    from study.analysis.report.report import write_report
+    from study.analysis.statistics.embedding import embeddings
+
+    folder = home.find(name)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    learned = embeddings(spec, record, folder.model_file) if models else ()
+    page = write_report(spec, record, out or folder.report, learned)
+    return page, None if out else refresh(home, folder, _report_files(folder))
+
+
+def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> Outcome:
+    from study.sweep.driver import drive
+
+    spec, ledger = folder.spec(), Ledger(folder.ledger_file)
+    try:
+        record = StudyRecord.fold(read(folder.ledger_file))
+        warm_start.learn(home, spec, ledger, record)
+        tracker = Tracker(home, folder, spec)
+        tracker.start()
+        try:
+            with suppress(KeyboardInterrupt), view(spec, record):
+                drive(folder, spec, datasets, ledger, record, address)
+            files = _outputs(folder, spec, record, datasets) if record.state == "complete" else {}
+        finally:
+            if ledger.is_taken_over:
+                tracker.abandon()
+            untracked = tracker.finish()
+        if files:
+            untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
+    finally:
+        ledger.close()
+    return Outcome(folder, spec, record, untracked)
+
+
+def _outputs(
+    folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: Mapping[str, Dataset] | None = None
+) -> dict[Path, str | None]:
+    """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
+    folder that each belongs to.
+
+    Args:
+        datasets: of the study; None: what tells of them was written before.
+    """
+    from study.analysis.report.report import write_report
+
+    if spec.final_seeds is None and ranking.best(record, spec):
+        export(folder, spec, record, folder.best_file)
+    if spec.final_seeds is not None and datasets is not None:
+        write_models(folder, spec, record, datasets)
+    write_report(spec, record, folder.report)
+    made: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    for trial in record.by_stage("final"):
+        made |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
+    return {**{file: place for file, place in made.items() if file.exists()}, **_report_files(folder)}
+
+
+def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
+    """Have MLflow register the model of a final training. Says what went wrong, if anything did."""
+    if spec.final_seeds is None or not (model := chosen(folder, spec, record)):
+        return None
+    return register(home, folder, spec.name, model)
+
+
+def _report_files(folder: StudyFolder) -> dict[Path, str | None]:
+    return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}

@@ -1,0 +1,69 @@
+"""The studies of a home at a glance."""
+
+from datetime import datetime
+from typing import Any
+
+from study import ranking
+from study.commands import progress
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import summary
+
+
+def document(folder: StudyFolder) -> dict[str, Any]:
+    """A study's summary and, where it has begun, its pace."""
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    return {**summary.summary(spec, record), "pace": progress.pace(spec, record)}
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    found = summary.lines(told)
+    if pace := told["pace"]:
+        to_go = "to go" if told["state"] == "running" else "left to do"
+        left = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
+        found.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
+    elif told["state"] == "running":
+        found.append("pace      not known before the first epoch")
+    if told["lost"]:
+        found.append(f"lost      {told['lost']} run(s) of trials, which had to run again")
+    return found
+
+
+def overview(home: Home) -> list[dict[str, Any]]:
+    """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, when it began."""
+    rows: list[dict[str, Any]] = []
+    for folder in home.studies():
+        try:
+            spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+        except UserError as error:
+            unknown = dict.fromkeys(("owner", "metric", "best", "began"))
+            rows.append({"name": folder.name, "state": "unreadable", "trials": {}, **unknown, "reason": str(error)})
+            continue
+        best = ranking.best(record, spec)
+        rows.append(
+            {
+                "name": spec.name,
+                "state": record.state,
+                "owner": record.owner,
+                "trials": {state: count for state, count in record.counts().items() if count},
+                "metric": spec.metric,
+                "best": best.value if best else None,
+                "began": record.sessions[0]["time"] if record.sessions else None,
+            }
+        )
+    return rows
+
+
+def table(home: Home, rows: list[dict[str, Any]]) -> str:
+    """The same for people."""
+    if not rows:
+        return f"no studies in {home.path}; a first one: study run quickstart"
+    lines = [f"{'study':<28} {'state':<12} {'owner':<12} {'best':<28} {'began':<17} trials"]
+    for row in rows:
+        best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
+        began = datetime.fromtimestamp(row["began"]).strftime("%Y-%m-%d %H:%M") if row["began"] else "-"
+        trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
+        lines.append(f"{row['name']:<28} {row['state']:<12} {row['owner'] or '-':<12} {best:<28} {began:<17} {trials}")
+    return "\n".join(lines)

@@ -1,0 +1,46 @@
+"""The MLflow UI on a home's own database, on loopback."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+
+from study.errors import UserError
+from study.home.folder import Home
+
+
+def serve(home: Home, port: int) -> None:
+    """Serve until interrupted.
+
+    Raises:
+        UserError: MLflow is a server elsewhere, the home has nothing to show, or the port is taken.
+    """
+    if not home.owns_tracking:
+        uri = home.tracking_uri
+        how = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
+        raise UserError(f"MLFLOW_TRACKING_URI is set: {how}; without it, study ui serves this home's own database")
+    if not home.database.exists():
+        raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
+    print(f"MLflow UI of {home.path}: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
+    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
+    command += ["--default-artifact-root", home.artifacts.as_uri(), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--workers", "1"]
+    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    server = subprocess.Popen(command, env=environment, start_new_session=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        status = server.wait()
+    except KeyboardInterrupt:
+        status = 130
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)  # the server has helpers of its own
+    raise SystemExit(status)

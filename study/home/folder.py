@@ -1,0 +1,216 @@
+"""Where state lives: one home folder with a folder per study, the MLflow database and its artifacts.
+
+`STUDY_HOME` says where, `./studies` is the default. Nothing of a study lies outside its folder but its MLflow runs.
+"""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from study.errors import UserError, nearest
+from study.home import format as home_format
+from study.home.ledger import Ledger
+from study.spec import StudySpec, load_resolved
+from study.spec.load import check_name
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The files of one study."""
+
+    path: Path
+
+    @property
+    def tracking_uri(self) -> str:
+        """The MLflow of its home."""
+        return Home(self.path.parent).tracking_uri
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def spec_file(self) -> Path:
+        """The resolved study file."""
+        return self.path / "study.yaml"
+
+    @property
+    def ledger_file(self) -> Path:
+        return self.path / "ledger.jsonl"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report"
+
+    @property
+    def best_file(self) -> Path:
+        return self.path / "best.yaml"
+
+    @property
+    def tracking_file(self) -> Path:
+        """How far the ledger is in MLflow."""
+        return self.path / "tracking.json"
+
+    @property
+    def scratch(self) -> Path:
+        """Ray Tune's own files; nothing is read from them."""
+        return self.path / "ray"
+
+    def model_file(self, trial: int, epoch: int | None = None) -> Path:
+        """Weights that a confirm or final trial ended with, or that it had after an epoch of `train.keep_epochs`."""
+        behind = "" if epoch is None else f"-epoch-{epoch:05d}"
+        return self.path / "models" / f"trial-{trial:05d}{behind}.safetensors"
+
+    def description_file(self, trial: int) -> Path:
+        """What rebuilds the networks of a final trial's weights."""
+        return self.model_file(trial).with_suffix(".json")
+
+    @property
+    def card_file(self) -> Path:
+        """The model card of a final training."""
+        return self.path / "model_card.md"
+
+    @property
+    def checkpoints(self) -> Path:
+        """States that trials go on from after a stop; of those that run or are to run again, no others."""
+        return self.path / "checkpoints"
+
+    def checkpoint_file(self, trial: int) -> Path:
+        """State of a trial that runs."""
+        return self.checkpoints / f"trial-{trial:05d}.pt"
+
+    def error_file(self, trial: int) -> Path:
+        """Traceback of a trial that failed."""
+        return self.path / "errors" / f"trial-{trial:05d}.txt"
+
+    def write_error(self, trial: int, text: str) -> None:
+        """Keep a failed trial's traceback."""
+        self.error_file(trial).parent.mkdir(exist_ok=True)
+        self.error_file(trial).write_text(text, encoding="utf-8")
+
+    def write_spec(self, spec: StudySpec) -> None:
+        """Write the resolved study file in one step."""
+        part = self.spec_file.with_suffix(".part")
+        part.write_text(spec.to_yaml(), encoding="utf-8")
+        part.replace(self.spec_file)
+
+    def spec(self) -> StudySpec:
+        """The study as it was resolved when it was created."""
+        return load_resolved(self.spec_file)
+
+
+@dataclass(frozen=True)
+class Home:
+    """The home folder."""
+
+    path: Path
+
+    @classmethod
+    def locate(cls) -> "Home":
+        """The folder that `STUDY_HOME` names, else `studies` in the working folder. It need not exist yet."""
+        return cls(Path(os.environ.get("STUDY_HOME") or "studies").absolute())
+
+    @property
+    def tracking_uri(self) -> str:
+        """`MLFLOW_TRACKING_URI` where set, else SQLite in this home."""
+        return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.database}"
+
+    @property
+    def database(self) -> Path:
+        """Where MLflow of a home of its own keeps its runs."""
+        return self.path / "mlflow.db"
+
+    @property
+    def owns_tracking(self) -> bool:
+        """Whether MLflow is the SQLite of this home, not one from elsewhere."""
+        return not os.environ.get("MLFLOW_TRACKING_URI")
+
+    @property
+    def artifacts(self) -> Path:
+        """Where MLflow keeps artifacts of a home of its own."""
+        return self.path / "artifacts"
+
+    def studies(self) -> list[StudyFolder]:
+        """Every study of this home, the newest last; what lies elsewhere and is only linked to is none.
+
+        Raises:
+            UserError: a newer version of this package made the home.
+        """
+        if not self.path.is_dir():
+            return []
+        home_format.check(self.path)
+        finished = (path for path in self.path.iterdir() if not path.name.startswith("."))
+        found = (StudyFolder(path) for path in finished if not path.is_symlink())
+        folders = [folder for folder in found if folder.ledger_file.is_file() and folder.spec_file.is_file()]
+        return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
+
+    def find(self, name: str) -> StudyFolder:
+        """The folder of an existing study.
+
+        Raises:
+            UserError: there is none; says which there are. Or a newer version made the home.
+        """
+        check_name(name)
+        self._check_no_link(name)
+        names = [folder.name for folder in self.studies()]
+        if name not in names:
+            there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
+            raise UserError(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
+        return StudyFolder(self.path / name)
+
+    def check_new(self, name: str) -> None:
+        """Refuse a name that is taken, by a study or by the home itself.
+
+        Raises:
+            UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
+                study's, or a newer version of this package made the home.
+        """
+        check_name(name)
+        home_format.check(self.path)
+        self._check_no_link(name)
+        if self.path / name in (self.database, self.artifacts, home_format.file(self.path)):
+            raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._free_name(name)}")
+        if (self.path / name).exists():
+            raise UserError(
+                f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
+                f"Run it anew under another name: --name {self._free_name(name)}"
+            )
+
+    def create(self, spec: StudySpec) -> StudyFolder:
+        """Make the folder of a new study, whole or not at all.
+
+        Raises:
+            UserError: a study of that name exists, or the home cannot be written.
+        """
+        self.check_new(spec.name)
+        folder = StudyFolder(self.path / spec.name)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            home_format.write(self.path)
+            draft = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=self.path))
+            try:
+                StudyFolder(draft).write_spec(spec)
+                Ledger.create(draft / folder.ledger_file.name)
+                draft.chmod(0o755)
+                draft.rename(folder.path)
+            except BaseException:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
+        except OSError as error:
+            self.check_new(spec.name)  # another process may have made it meanwhile
+            raise UserError(f"{self.path}: cannot be written: {error.strerror}. Another home: STUDY_HOME=...") from None
+        return folder
+
+    def _check_no_link(self, name: str) -> None:
+        """Refuse a link by a study's name: what it leads to would be renamed, removed or written in its place."""
+        if (path := self.path / name).is_symlink():
+            raise UserError(
+                f"{name}: is a symbolic link in {self.path}, to {os.readlink(path)}; a study is a folder there. Move "
+                "that folder in the link's place"
+            )
+
+    def _free_name(self, name: str) -> str:
+        free = (f"{name}-{index}" for index in range(2, 10_000))
+        return next(name for name in free if not os.path.lexists(self.path / name))

@@ -1,0 +1,184 @@
+"""What happened in a study: one line of JSON per event, appended and synced to disk before anyone acts on it.
+
+The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
+all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
+
+Events, each with `time` in seconds since the epoch:
+
+| event | fields |
+|---|---|
+| created | id: the study exists |
+| opened | versions, machine, data fingerprint, owner: a driver took the study up; whose study it is |
+| learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
+| trial | trial, stage, params, seed, repeats: a configuration was decided on |
+| started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
+| report | trial, epoch, metrics |
+| lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
+| ended | trial, state, kind, reason: kind of failure where it failed |
+| tested | trial, metrics: the test split was read |
+| evaluated | trial, split, by: a trained model was evaluated after the study |
+| untested | trial, reason: it should have been, and could not |
+| extended | trials: how many configurations the search may try from now on |
+| confirming | top, seeds: how many of the best run again from now on, on how many fresh seeds |
+| closed | state, enough: the driver let go of the study; which limit ended the search |
+"""
+
+import fcntl
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from study.errors import UserError
+from study.home import lease
+from study.home.lease import Lease, TakenOver
+
+__all__ = ["Event", "Ledger", "Tail", "TakenOver", "is_open", "read"]
+
+Event = dict[str, Any]
+
+
+class Ledger:
+    """The ledger of one study, open for appending by one driver at a time, here and on other machines.
+
+    Raises:
+        UserError: another process holds it, or a line in it is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
+        try:
+            if not _lock(self._file, patience=0.5) or lease.elsewhere(lease_file(path)):
+                raise TakenOver
+            self._lease = Lease(lease_file(path))
+            self._size = _whole_lines(path)
+            self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
+        except TakenOver:
+            self._file.close()
+            raise UserError(_held(path)) from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    @classmethod
+    def create(cls, path: Path) -> None:
+        """Begin the ledger of a new study, with an id of its own."""
+        path.touch()
+        ledger = cls(path)
+        ledger.append("created", id=uuid.uuid4().hex)
+        ledger.close()
+
+    def check(self) -> None:
+        """Look whether this is still the study's driver.
+
+        Raises:
+            TakenOver: another one has the study now.
+        """
+        self._lease.check()
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another driver has the study now."""
+        return self._lease.is_lost
+
+    def append(self, event: str, **fields: Any) -> Event:
+        """Write one event; it is on disk when this returns. Fields that are None are left out.
+
+        Raises:
+            TakenOver: another driver has the study now; nothing is written.
+            OSError: there is no room, or the disk fails; nothing of the event is left in the file.
+        """
+        given = {key: value for key, value in fields.items() if value is not None}
+        entry: Event = {"event": event, "time": round(time.time(), 3), **given}
+        line = json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        self.check()
+        try:
+            written = self._file.write(line)
+            while written < len(line):  # a disk that is nearly full takes a part and refuses the rest
+                written += self._file.write(line[written:])
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(self._size)
+            raise
+        self._size += len(line)
+        return entry
+
+    def close(self) -> None:
+        """Let go of the study."""
+        self._lease.release()
+        self._file.close()
+
+
+def read(path: Path) -> list[Event]:
+    """All events on disk; an unfinished last line is left out."""
+    return list(Tail(path).new())
+
+
+def is_open(path: Path) -> bool:
+    """Whether a driver holds the ledger at this moment."""
+    with open(path, "rb") as file:
+        return not _lock(file) or lease.elsewhere(lease_file(path)) is not None
+
+
+class Tail:
+    """Reads a ledger from an offset on, as it grows.
+
+    Args:
+        offset: bytes to leave out; after each event that `new` gives, the offset behind it.
+    """
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        self.path, self.offset = path, offset
+
+    def new(self) -> Iterator[Event]:
+        """Events that were completed since the last call."""
+        with open(self.path, "rb") as file:
+            file.seek(self.offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    event = orjson.loads(line)
+                except ValueError as error:  # no JSON, or no text at all
+                    raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
+                if not isinstance(event, dict) or "event" not in event:
+                    raise UserError(f"{self.path}: damaged at byte {self.offset}: no event")
+                self.offset += len(line)
+                yield event
+
+
+def lease_file(path: Path) -> Path:
+    """Where the lease of whoever runs the study of this ledger is told."""
+    return path.with_name("lease.json")
+
+
+def _held(path: Path) -> str:
+    name, who = path.parent.name, lease.holder(lease_file(path))
+    told = f"{name}: another process is running this study{f', {who}' if who else ''}; its state: study status {name}"
+    if who is None or who.machine == lease.machine():
+        return told
+    return f"{told}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
+
+
+def _lock(file: IO[bytes], patience: float = 0.0) -> bool:
+    """Take the file's lock; `patience` in seconds, because `is_open` may hold it for a moment."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.05)
+
+
+def _whole_lines(path: Path) -> int:
+    data = path.read_bytes()
+    return data.rfind(b"\n") + 1

@@ -1,0 +1,294 @@
+"""A study's trials and state, folded from its ledger."""
+
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from study import __version__
+from study.errors import UserError
+from study.home import ledger
+from study.home.epoch import Epoch
+
+Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
+State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
+STATES: tuple[State, ...] = get_args(State)
+ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
+
+EVENTS = frozenset(
+    {
+        "created",
+        "opened",
+        "extended",
+        "confirming",
+        "learned",
+        "evaluated",
+        "trial",
+        "started",
+        "report",
+        "lost",
+        "ended",
+        "tested",
+        "untested",
+        "closed",
+    }
+)
+"""Events that a record is folded from: all that this version writes."""
+
+
+class Newer(UserError):
+    """A ledger has an event that this version does not know."""
+
+
+@dataclass
+class TrialRecord:
+    """One trial.
+
+    Attributes:
+        number: from 0, in the order in which trials were decided on.
+        stage: baseline and search trials are what the search saw; replicates are the same on further seeds, and count
+            with them; confirm trials repeat the best on fresh seeds; final trials train an exported configuration.
+        params: searched keys and their values.
+        seed: `train.seed` of this trial.
+        repeats: number of the trial whose configuration a replicate or confirm trial repeats.
+        state: `pruned` means stopped early; `interrupted` trials run again when the study is resumed.
+        reason: who stopped a pruned trial, or why it failed.
+        kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
+            (no report for too long), DIVERGED (no number), BUG (an exception in its code).
+        attempt: how often it was lost before its end and had to run again.
+        losses: how often that was not because its node died.
+        alone: it ran out of GPU memory, and runs again with a GPU to itself.
+        reports: metrics of each epoch, in order.
+        tested: metrics on the test split, empty if it was not read.
+        untested: why it could not be read, where it should have been.
+    """
+
+    number: int
+    stage: Stage
+    params: dict[str, Any]
+    seed: int
+    repeats: int | None = None
+    state: State = "waiting"
+    reason: str | None = None
+    kind: Kind | None = None
+    attempt: int = 0
+    losses: int = 0
+    alone: bool = False
+    node: str | None = None
+    reports: list[Epoch] = field(default_factory=list)
+    tested: dict[str, float] = field(default_factory=dict)
+    untested: str | None = None
+    started: float | None = None
+    ended: float | None = None
+
+    @property
+    def epochs(self) -> int:
+        """Epochs that were reported."""
+        return len(self.reports)
+
+    @property
+    def why(self) -> str | None:
+        """Who stopped a pruned trial; how and why a failed one failed."""
+        return f"{self.kind}: {self.reason}" if self.kind else self.reason
+
+    def last(self, metric: str) -> float | None:
+        """The metric at the last reported epoch, None if there is none or it is not a number."""
+        return self.reports[-1].get(metric) if self.reports else None
+
+
+@dataclass
+class StudyRecord:
+    """A study as its ledger tells it.
+
+    Attributes:
+        id: unique to the study, whatever it is called.
+        sessions: the `opened` event of each driver that ran it.
+        state: new, running, complete, interrupted or failed.
+        story: (event, trial, epoch) of every trial decided on, report and end in the order of their coming, which
+            early stopping and Optuna depend on.
+        extended: the number of configurations that the search was extended to, None if it was not.
+        confirming: `top` and `seeds` of the confirm trials that were asked for later, None: those of the study file.
+        lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
+        learned_from: name of that study, how many of its configurations are among these and how many are not.
+        evaluations: how often a trained model was evaluated on the test split afterwards.
+        enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
+        worked: seconds that drivers were at work.
+        busy: seconds that trials ran, all together.
+        known: what was computed of it, while it does not change; None: nothing is kept (`study.ranking.unchanging`).
+    """
+
+    id: str = ""
+    trials: dict[int, TrialRecord] = field(default_factory=dict)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
+    state: str = "new"
+    story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
+    extended: int | None = None
+    confirming: tuple[int, int] | None = None
+    lessons: list[dict[str, Any]] | None = None
+    learned_from: tuple[str, int, int] | None = None
+    evaluations: int = 0
+    enough: str | None = None
+    worked: float = 0.0
+    busy: float = 0.0
+    known: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    _last: float = 0.0
+    _repeats: dict[int, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> "StudyRecord":
+        """Read a ledger.
+
+        A study whose driver died without a word reads as interrupted, and so do its running trials.
+
+        Raises:
+            UserError: it is damaged, or a newer version of this package wrote it.
+        """
+        try:
+            with _uncollected():
+                record = cls.fold(ledger.Tail(path).new())
+        except Newer as error:
+            raise UserError(f"{path}: {error}") from None
+        if record.state == "running" and not ledger.is_open(path):
+            record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
+        return record
+
+    @classmethod
+    def fold(cls, events: Iterable[ledger.Event]) -> "StudyRecord":
+        record = cls()
+        for event in events:
+            record.apply(event)
+        return record
+
+    def apply(self, event: ledger.Event) -> None:
+        """Take one event in.
+
+        Raises:
+            Newer: it is none that this version knows.
+        """
+        if event["event"] not in EVENTS:
+            wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
+            raise Newer(
+                f"has an event {event['event']!r}, which study {__version__} does not know. Use what wrote it: {wrote}"
+            )
+        if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
+            self.worked += max(0.0, event["time"] - self._last)
+            self._last = event["time"]
+        getattr(self, f"_{event['event']}")(event)
+
+    @property
+    def owner(self) -> str | None:
+        """Whose study it is, of whoever goes on with it; None where no driver said so, as before there were owners."""
+        return next((session["owner"] for session in self.sessions if "owner" in session), None)
+
+    def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
+        """Trials of these stages, by number."""
+        return (trial for trial in list(self.trials.values()) if trial.stage in stages)
+
+    def repeats_of(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
+        """The trials of a stage that repeat a trial's configuration."""
+        return [one for repeat in self._repeats.get(number, []) if (one := self.trials[repeat]).stage == stage]
+
+    def limit(self, planned: int) -> int:
+        """How many configurations the search may try, of `planned` ones by its file."""
+        return self.extended or planned
+
+    def counts(self) -> dict[str, int]:
+        """How many trials are in each state, in the order of a trial's life."""
+        states = [trial.state for trial in list(self.trials.values())]
+        return {state: states.count(state) for state in STATES}
+
+    @property
+    def test_readings(self) -> int:
+        """How often the test split was read with a model: at its end, in each epoch where `train.report_test` asks for
+        it, and by evaluations afterwards."""
+        trials = list(self.trials.values())
+        at_end = sum(bool(trial.tested) for trial in trials)
+        epochs = (trial.epochs for trial in trials if trial.reports and _tests(trial.reports[0]))
+        return at_end + sum(epochs) + self.evaluations
+
+    def _created(self, event: ledger.Event) -> None:
+        self.id = event["id"]
+
+    def _opened(self, event: ledger.Event) -> None:
+        self.sessions.append(event)
+        self.state, self._last = "running", event["time"]
+
+    def _extended(self, event: ledger.Event) -> None:
+        self.extended, self.enough, self.state = event["trials"], None, "interrupted"
+
+    def _confirming(self, event: ledger.Event) -> None:
+        self.confirming, self.state = (event["top"], event["seeds"]), "interrupted"
+
+    def _learned(self, event: ledger.Event) -> None:
+        self.lessons = event["trials"]
+        self.learned_from = event["source"], len(event["trials"]), event["left_out"]
+
+    def _evaluated(self, event: ledger.Event) -> None:
+        self.evaluations += event["split"] == "test"
+
+    def _trial(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]] = TrialRecord(
+            event["trial"], event["stage"], event["params"], event["seed"], event.get("repeats")
+        )
+        if "repeats" in event:
+            self._repeats.setdefault(event["repeats"], []).append(event["trial"])
+        self.story.append(("trial", event["trial"], 0))
+
+    def _started(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        trial.state, trial.node, trial.started = "running", event.get("node"), event["time"]
+        trial.reason = trial.kind = trial.ended = None
+        del trial.reports[event.get("epoch", 0) :]  # a trial that runs again goes on from its checkpoint
+
+    def _lost(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        self._stop_clock(trial, event["time"])
+        trial.state, trial.attempt, trial.alone = "waiting", event["attempt"], event.get("alone", trial.alone)
+        trial.losses += not event.get("node_died", False)
+
+    def _report(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]].reports.append(Epoch(event["epoch"], event["metrics"]))
+        self.story.append(("report", event["trial"], event["epoch"]))
+
+    def _ended(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        self._stop_clock(trial, event["time"])
+        trial.state, trial.reason, trial.ended = event["state"], event.get("reason"), event["time"]
+        trial.kind = event.get("kind")
+        self.story.append(("ended", trial.number, trial.epochs))
+
+    def _tested(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]].tested = event["metrics"]
+
+    def _untested(self, event: ledger.Event) -> None:
+        self.trials[event["trial"]].untested = event["reason"]
+
+    def _closed(self, event: ledger.Event) -> None:
+        self.state, self.enough = event["state"], event.get("enough")
+        for trial in self.trials.values():
+            self._stop_clock(trial, self._last)
+            if trial.state == "running":
+                trial.state = "interrupted"
+
+    def _stop_clock(self, trial: TrialRecord, now: float) -> None:
+        if trial.state == "running" and trial.started is not None:
+            self.busy += max(0.0, now - trial.started)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for garbage: of a million new objects, none is, and all would be looked at again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _tests(epoch: Epoch) -> bool:
+    return any(name.startswith("test/") for name in epoch)

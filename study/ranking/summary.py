@@ -1,0 +1,141 @@
+"""A study's result in a few lines and as one JSON document."""
+
+from typing import Any
+
+from study import ranking
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Candidate
+from study.spec import StudySpec
+
+
+def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    """State, trials by state, baseline and best with what is known of them; plain values for JSON."""
+    best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
+    several = len(spec.objective.metrics) > 1
+    document: dict[str, Any] = {
+        "name": spec.name,
+        "state": record.state,
+        "owner": record.owner,
+        "metric": spec.metric,
+        "metrics": list(spec.objective.metrics),
+        "constraints": spec.search.constraints,
+        "trials": record.counts(),
+        "epochs": sum(trial.epochs for trial in record.trials.values()),
+        "lost": sum(trial.attempt for trial in record.trials.values()),
+        "test_readings": record.test_readings,
+        "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
+        "untested": {trial.number: trial.untested for trial in record.trials.values() if trial.untested},
+    }
+    if spec.final_seeds is not None:
+        return document | {"final": _final(spec, record)}
+    return document | {
+        "shown": _shown(spec),
+        "baseline": _candidate(spec, reference) if reference else None,
+        "best": _candidate(spec, best) if best else None,
+        "search_ended_by": record.enough,
+        "learned_from": _learned(record),
+        **({"front": [_front(spec, one) for one in ranking.front(record, spec)]} if several else {}),
+    }
+
+
+def _learned(record: StudyRecord) -> dict[str, Any] | None:
+    if record.learned_from is None:
+        return None
+    return dict(zip(("study", "configurations", "left_out"), record.learned_from, strict=True))
+
+
+def _front(spec: StudySpec, one: Candidate) -> dict[str, Any]:
+    return {
+        "trial": one.trial.number,
+        "params": one.trial.params,
+        "values": dict(zip(spec.objective.metrics, one.score.values, strict=True)),
+        "violation": one.score.violation,
+    }
+
+
+def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
+    """Mean, sample standard deviation and count over seeds: WHO/SPLIT/NAME, and the same with `_sd` and `_n`.
+
+    Of a final training every metric; of a study its own, on both splits, for the baseline and the best.
+    """
+    document = summary(spec, record)
+    found = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
+    shown = {who: one if who == "final" else _own(spec, one) for who, one in found.items()}
+    values = {f"{who}/{name}": value for who, one in shown.items() for name, value in one.items()}
+    numbers = {f"{name}{suffix}": value[key] for name, value in values.items() for key, suffix in PARTS.items()}
+    return {name: float(number) for name, number in numbers.items() if number is not None}
+
+
+PARTS = {"mean": "", "sd": "_sd", "n": "_n"}
+
+
+def _own(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, Any]:
+    return {name: metrics[name] for name in _shown(spec) if name in metrics}
+
+
+def _shown(spec: StudySpec) -> list[str]:
+    """The metrics that the study is about, on the validation and the test split."""
+    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
+
+
+def lines(document: dict[str, Any]) -> list[str]:
+    """The same for people: the baseline against the best, validation and test, with spread and seeds."""
+    counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
+    whose = f", of {document['owner']}" if document["owner"] else ""
+    found = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
+    if "final" in document:
+        return found + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
+    rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
+    if not rows:
+        return found
+    found += _rows(rows, document["shown"])
+    if learned := document["learned_from"]:
+        known = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
+        found.append(f"{known}; {learned['left_out']} were left out")
+    best, limits = document["best"], document["constraints"]
+    if missed := limits and best["violation"]:
+        found.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")
+    if len(document.get("front", ())) > 1:
+        found.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
+    params = ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items())
+    found.append(f"best: trial {best['trial']}{f', {params}' if params else ''}")
+    found += [f"test split not read for trial {number}: {why}" for number, why in document["untested"].items()]
+    if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
+        found.append("The search gained nothing over the baseline.")
+    return found
+
+
+def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[str]:
+    lines = []
+    for who, one in rows:
+        for metric in metrics:
+            if value := one["metrics"].get(metric):
+                spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
+                seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
+                lines.append(f"{who:<9} {metric:<26} {value['mean']:.4f}{spread} ({seeds})")
+    return lines
+
+
+def _candidate(spec: StudySpec, one: Candidate) -> dict[str, Any]:
+    trials = one.repeats or one.replicates
+    return {
+        "trial": one.trial.number,
+        "params": one.trial.params,
+        "search_value": one.value,
+        "violation": (one.confirmed_score or one.score).violation,
+        "seeds": [trial.seed for trial in trials],
+        "metrics": _metrics(trials),
+    }
+
+
+def _final(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    return {"seeds": [trial.seed for trial in trials], "metrics": _metrics(trials)}
+
+
+def _metrics(trials: list[TrialRecord]) -> dict[str, Any]:
+    return {name: value.to_document() for name, value in ranking.spreads(trials).items()}
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

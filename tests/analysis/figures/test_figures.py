@@ -1,0 +1,171 @@
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.analysis.figures.figures import FIGURES
+from study.analysis.figures.interactive import INTERACTIVE
+from study.analysis.figures.plane import pareto, trade_off_metrics
+from study.analysis.figures.scale import Scale
+from study.analysis.figures.surface import plane
+from study.analysis.report.report import pdf, png
+from study.analysis.statistics.frame import thin
+from study.analysis.statistics.importance import importances
+from study.spec import load_study
+from study.spec.schema import Domain
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_drawn(spec, wide, name):
+    figure = FIGURES[name](spec, wide)
+    assert figure.get_suptitle()
+    figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_is_drawn_of_nothing(spec, writer, name):
+    study = writer()
+    study.trial("search", [], state="failed")
+    assert FIGURES[name](spec, study.record()) is None
+
+
+def test_files_are_the_same_every_time(spec, wide):
+    one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
+    assert png(one) == png(other)
+    file = pdf(one)
+    assert file == pdf(other)
+    assert file.startswith(b"%PDF")
+    assert not any(word in file for word in (b"CreationDate", b"Producer", b"Matplotlib"))
+
+
+@pytest.mark.parametrize("name", INTERACTIVE)
+def test_what_one_can_point_at(spec, wide, name):
+    plot = json.loads(INTERACTIVE[name](spec, wide).to_json())
+    told = [text for trace in plot["data"] for text in trace.get("hovertext", [])]
+    assert plot["data"]
+    assert name in ("learning_curves", "parallel") or any(
+        text.startswith("trial 14<br>val/accuracy 60.0%") for text in told
+    )
+
+
+def test_texts_of_users_are_escaped(writer):
+    spec = load_study(
+        "quickstart", ["search.space={data.name: {choices: [biased_digits]}, method.alpha: {low: 0.1, high: 1}}"]
+    )
+    study = writer()
+    for alpha in (0.2, 0.3):
+        study.trial("search", [0.5], params={"method.alpha": alpha, "data.x": "<a href='http://evil'>"})
+    plot = INTERACTIVE["parameters"](spec, study.record()).to_json()
+    assert "<a" not in json.loads(plot)["data"][0]["hovertext"][0]
+    assert "&lt;a" in plot
+
+
+def test_the_parameter_that_decides_is_the_most_important(spec, wide):
+    frame = importances(spec, wide)
+    assert frame.index[0] == "method.alpha"
+    assert frame.loc["method.alpha", "fanova"] > 0.7
+    assert frame["fanova"].sum() == pytest.approx(1.0)
+    assert frame["ped_anova"].sum() == pytest.approx(1.0)
+    assert set(frame["trials"]) == {14}
+
+
+def test_importance_needs_ten_trials_and_another_parameter(spec, writer):
+    study = writer()
+    for number in range(9):
+        study.trial("search", [number / 10], params={"method.alpha": 0.1 + number / 20, "method.lambda": 0.1})
+    assert importances(spec, study.record(state=None)).empty
+    alone = writer()
+    for number in range(12):
+        alone.trial("search", [number / 20], params={"method.alpha": 0.1 + number / 20})
+    assert importances(spec, alone.record()).empty
+
+
+def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
+    study = writer()
+    for number in range(30):
+        params = {"method.alpha": 0.01 + number / 40, "method.lambda": number * 0.618 % 2}
+        more = {"method.epsilon": [0.0, 0.1][number // 2 % 2]} if number % 2 else {}
+        study.trial("search", [0.5 + number / 100 + len(more) * 0.1], params=params | more)
+    frame = importances(spec, study.record())
+    assert dict(frame["trials"]) == {"method.alpha": 30, "method.lambda": 30, "method.epsilon": 15}
+
+
+def test_all_trials_alike_say_nothing_about_importance(spec, writer):
+    study = writer()
+    for number in range(12):
+        study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 20, "method.lambda": number / 10})
+    assert importances(spec, study.record()).empty
+
+
+POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)
+
+
+@given(points=POINTS)
+def test_the_front_is_what_nothing_is_better_than(points):
+    found = pareto(points, "val/equalized_odds", "val/accuracy")  # a small gap and a high accuracy are wanted
+
+    def beaten(one):
+        return any(x <= one[0] and y >= one[1] and (x, y) != one for x, y in points)
+
+    assert sorted(found) == [place for place, one in enumerate(points) if not beaten(one)]
+    assert all(points[a] <= points[b] for a, b in pairwise(found))
+
+
+def test_which_metrics_are_weighed(spec, wide, frozen):
+    assert trade_off_metrics(spec, wide) == ("val/equalized_odds", "val/accuracy")
+    assert trade_off_metrics(spec, frozen) is None
+    two = load_study("quickstart", ["search.metric=[val/worst_group_accuracy, val/accuracy]"])
+    assert trade_off_metrics(two, frozen) == ("val/accuracy", "val/worst_group_accuracy")
+    gap = load_study("quickstart", ["search.metric=val/accuracy_parity"])
+    assert trade_off_metrics(gap, wide) == ("val/accuracy_parity", "val/accuracy")
+
+
+def test_a_worst_group_that_is_always_wrong_is_not_drawn(spec, writer):
+    study = writer()
+    for value in (0.4, 0.5):
+        study.trial("search", [value], also={"val/worst_group_accuracy": 0.0})
+    assert FIGURES["worst_group"](spec, study.record()) is None
+
+
+def test_tiles_hold_means_and_gaps(writer):
+    spec = load_study(
+        "quickstart", ["search.space={method.lambda: {low: 0, high: 2}, method.epsilon: {choices: [0.0, 0.5]}}"]
+    )
+    study = writer()
+    for value, strength, epsilon in ((0.2, 0.1, 0.0), (0.4, 0.3, 0.0), (0.9, 1.9, 0.5)):
+        study.trial("search", [value], params={"method.lambda": strength, "method.epsilon": epsilon})
+    found = plane(spec, study.record())
+    assert found.keys == ("method.lambda", "method.epsilon")
+    (across, up), means = found.tiles()
+    assert across.tolist() == [0.0, 1.0, 2.0]
+    assert up.tolist() == [-0.5, 0.5, 1.5]
+    np.testing.assert_allclose(means, [[0.3, np.nan], [np.nan, 0.9]])
+
+
+def test_where_values_lie():
+    wide = Scale.of(Domain(low=0.01, high=1.0, log=True))
+    assert [wide.share(value) for value in (0.01, 0.1, 1.0, 2.0, 0.0, None)] == [0.0, 0.5, 1.0, None, None, None]
+    assert wide.ticks() == [(0.0, "0.01"), (0.5, "0.1"), (1.0, "1")]
+    assert wide.edges(2) == pytest.approx([0.01, 0.1, 1.0])
+    named = Scale.of(Domain(choices=["a", "b", "c"]), ["d"])
+    assert [named.share(value) for value in ("a", "d", "e")] == [0.0, 1.0, None]
+    assert [name for _, name in named.ticks()] == ["a", "b", "c", "d"]
+    assert Scale.of(Domain(low=3, high=3)).share(3) == 0.5
+    assert Scale.of(Domain(choices=["only"])).share("only") == 0.5
+
+
+@given(count=st.integers(0, 50), most=st.integers(1, 20))
+def test_few_of_many_are_spread_evenly(count, most):
+    kept = thin(range(count), most)
+    assert len(kept) == min(count, most)
+    assert len({b - a for a, b in pairwise(kept)}) <= 2
+    assert not count or kept[0] == 0
+
+
+def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
+    monkeypatch.setattr("study.analysis.figures.figures.CURVES", 3)
+    figure = FIGURES["learning_curves"](spec, wide)
+    assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]

@@ -1,0 +1,258 @@
+import csv
+import re
+from html.parser import HTMLParser
+from io import BytesIO
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.image import imread
+from plotly.offline import get_plotlyjs
+
+from study.analysis import write_report
+from study.analysis.figures.figures import FIGURES
+from study.analysis.figures.interactive import INTERACTIVE
+from study.analysis.report.content import report_page
+from study.analysis.report.page import to_html, to_markdown
+from study.analysis.report.report import png
+from study.analysis.tables import tables
+from study.analysis.tables.markdown import escape
+from study.errors import UserError
+from study.spec import load_study
+
+DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "bought"}  # of the frozen study
+HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
+
+
+class Reader(HTMLParser):
+    """Collects what a browser would load, run and show."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.loaded, self.text = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def report(spec, frozen, tmp_path_factory):
+    return write_report(spec, frozen, tmp_path_factory.mktemp("out") / "report").parent
+
+
+def test_every_file_is_there(report):
+    files = sorted(str(path.relative_to(report)) for path in report.rglob("*") if path.is_file())
+    figures = [f"figures/{name}.{suffix}" for name in DRAWN for suffix in ("pdf", "png")]
+    assert files == sorted(["report.html", "report.md", "trials.csv", *figures])
+
+
+def test_figures_show_something(report):
+    for path in (report / "figures").glob("*.png"):
+        pixels = imread(path)
+        assert pixels.shape[1] == 1260
+        assert np.mean(pixels[..., :3].min(axis=2) < 0.9) > 0.01
+
+
+def test_the_page_needs_nothing_else(report):
+    html = (report / "report.html").read_text()
+    read = Reader(html)
+    assert len(read.loaded) == len(DRAWN)
+    assert all(source.startswith("data:image/png;base64,iVBOR") for source in read.loaded)
+    assert not {"link", "iframe"} & set(read.tags)
+    assert (
+        read.tags.count("script") == len(DRAWN & INTERACTIVE.keys()) + 2
+    )  # Plotly, a figure each, and what draws them
+    own = html.replace(get_plotlyjs(), "")
+    assert len(own) < len(html) - 4e6
+    assert not re.search(r"url\(|@import|https?://", own)
+    assert "default-src 'none'" in own  # the browser itself refuses what would go out
+    assert "showSendToCloud: false" in own
+
+
+def test_both_forms_say_the_same(report):
+    text = " ".join(Reader((report / "report.html").read_text()).text)
+    markdown = (report / "report.md").read_text()
+    for title in re.findall(r"^#+ (.*)$", markdown, re.MULTILINE):
+        assert title in text
+    for said in ("74.0 ± 4.0%", "better beyond the spread over seeds", "abc1234", "2027-01-15 08:00:00 UTC"):
+        assert said in markdown
+        assert said in text
+    assert "1 trial failed: Diverged: loss is nan in epoch 1" in text
+
+
+def test_the_order_is_from_message_to_detail(report):
+    titles = re.findall(r"^## (.*)$", (report / "report.md").read_text(), re.MULTILINE)
+    assert titles == [
+        *("Summary", "Best configurations", "Figures", "Trials", "Settings"),
+        *("What is not known", "Provenance", "All trials"),
+    ]
+
+
+def test_the_settings_begin_with_what_the_data_are_called(report):
+    settings = (report / "report.md").read_text().split("## Settings")[1].split("##")[0]
+    rows = [line for line in settings.splitlines() if line.startswith("|")]
+    assert rows[2].startswith("| data | Digits (8 x 8) |")
+
+
+def test_linked_figures_exist(report):
+    linked = re.findall(r"\]\((figures/.*?)\)", (report / "report.md").read_text())
+    assert len(linked) == len(DRAWN)
+    assert all((report / link).is_file() for link in linked)
+
+
+def test_the_csv_has_every_trial(report, frozen):
+    with open(report / "trials.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(frozen.trials)
+    assert rows[4]["method.alpha"] == "0.123456"
+
+
+def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):
+    again = write_report(spec, frozen, tmp_path).parent
+    for path in (path for path in report.rglob("*") if path.is_file()):
+        assert (again / path.relative_to(report)).read_bytes() == path.read_bytes(), path
+
+
+def test_user_text_is_text(writer, tmp_path):
+    spec = load_study("quickstart", ["search.trials=2"])
+    study = writer()
+    study.trial("search", [0.5], reason=HOSTILE, state="failed")
+    study.trial("search", [0.5], params={"method.alpha": 0.1, "data.key": HOSTILE})
+    study.append("opened", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
+    object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
+    write_report(spec, study.record(), tmp_path)
+    read = Reader((tmp_path / "report.html").read_text())
+    assert not {"b", "i"} & set(read.tags)
+    drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
+    assert read.tags.count("script") == len(drawn & INTERACTIVE.keys()) + 2
+    assert '<script>alert("x")</script>' in "".join(read.text)
+    markdown = (tmp_path / "report.md").read_text()
+    assert not re.search(r"(?<!\\)<", markdown)
+    assert not re.search(r"(?<!\\)!\[\]", markdown.replace("!\\[\\]", ""))
+    rows = [line for line in markdown.splitlines() if line.startswith("| 0 |")]
+    assert len(rows) == 1
+    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 14
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a|b", r"a\|b"), ("method.tau_plus", "method.tau_plus"), ("_a_ *b*", r"\_a\_ \*b\*"), ("a\n\n# b", r"a \# b")],
+)
+def test_markdown_prints_text_as_it_is(text, expected):
+    assert escape(text) == expected
+
+
+def test_a_folder_that_cannot_be_written(spec, writer, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="the report cannot be written"):
+        write_report(spec, writer().record(), tmp_path / "file")
+
+
+def test_a_failure_leaves_the_old_file(spec, writer, tmp_path, monkeypatch):
+    (tmp_path / "report.html").write_text("old")
+    record = writer().record()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    with pytest.raises(UserError, match="No space left"):
+        write_report(spec, record, tmp_path)
+    assert (tmp_path / "report.html").read_text() == "old"
+    assert not list(tmp_path.rglob("*.part"))
+
+
+PARTLY = {
+    "nothing": [],
+    "failed": [("search", [], "failed")],
+    "baseline": [("baseline", [0.5], "complete")],
+    "one trial": [("search", [0.5], "complete")],
+    "running": [("baseline", [0.5], "complete"), ("search", [0.5], None)],
+    "stopped": [("search", [0.5], "pruned"), ("search", [0.4], "pruned")],
+    "not a number": [("baseline", [None], "complete"), ("search", [0.5, None], "complete")],
+    "final": [("final", [0.4, 0.5], "complete"), ("final", [0.3], "failed")],
+}
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_a_partly_finished_study_has_a_report(spec, final_spec, writer, tmp_path, name):
+    spec = final_spec if name == "final" else spec
+    study = writer()
+    for stage, values, state in PARTLY[name]:
+        study.trial(stage, values, state=state)
+    page = write_report(spec, study.record(state=None), tmp_path)
+    assert "Settings" in page.read_text()
+    assert " nan" not in (tmp_path / "report.md").read_text()
+    for path in (tmp_path / "figures").iterdir():
+        assert path.stat().st_size > 5000
+
+
+def test_a_figure_of_a_former_report_goes(spec, writer, tmp_path):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "progress.png").touch()
+    (tmp_path / "figures" / "tsne.pdf").touch()
+    study = writer()
+    study.trial("search", [], state="failed")
+    write_report(spec, study.record(), tmp_path)
+    assert not list((tmp_path / "figures").iterdir())
+
+
+def test_choices_and_values_off_the_axis_are_drawn(writer):
+    space = "{method.lambda: {low: 0.1, high: 2.0, log: true}, method.epsilon: {choices: [0.1, 0.25]}}"
+    spec = load_study("quickstart", [f"search.space={space}"])
+    study = writer()
+    study.trial("baseline", [0.5])  # lambda 0 is on no log axis, epsilon 0 is no choice
+    study.trial("search", [0.6])
+    study.trial("search", [0.3], state="pruned")
+    figure = FIGURES["parameters"](spec, study.record())
+    assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["0.1", "0.25", "0"]
+    assert png(figure)
+
+
+VALUES = st.none() | st.floats(0.0, 1.0)
+TRIALS = st.tuples(
+    st.sampled_from(["baseline", "search", "confirm", "final"]),
+    st.lists(VALUES, max_size=3),
+    st.sampled_from(["complete", "pruned", "failed", None]),
+    VALUES,
+    st.integers(0, 2),
+    st.fixed_dictionaries({}, optional={"method.alpha": st.sampled_from([0.01, 1.0]), "method.epsilon": st.just(0.1)}),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(trials=st.lists(TRIALS, max_size=8), closed=st.booleans(), final=st.booleans(), draw=st.integers(0, 5))
+def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, closed, final, draw):
+    spec = final_spec if final else spec
+    study = writer()
+    for stage, values, state, test, seed, params in trials:
+        repeats = seed if stage == "confirm" else None
+        study.trial(stage, values, state, test, params=params, seed=seed, repeats=repeats)
+    record = study.record("complete" if closed else None)
+    figures = {name: function(spec, record) for name, function in FIGURES.items()} if draw == 3 else {}
+    drawn = {name: figure for name, figure in figures.items() if figure}
+    for name, figure in drawn.items():
+        figure.draw_without_rendering()
+        assert name not in INTERACTIVE or INTERACTIVE[name](spec, record).data
+    page = report_page(spec, record, dict.fromkeys(drawn, "title"))
+    markdown, html = to_markdown(page), to_html(page, dict.fromkeys(drawn, b""))
+    assert not re.search(r"\| (nan|None|<NA>) \|", markdown)
+    assert html.endswith("</html>")
+    summary = tables.summary(spec, record)
+    for name in ("baseline", "best", "final"):
+        if f"{name} n" in summary:
+            assert list(summary[f"{name} n"]) == [len(seeds) for seeds in summary[f"{name} seeds"]]
+            assert list(summary[f"{name} mean"].isna()) == [n == 0 for n in summary[f"{name} n"]]
+            assert list(summary[f"{name} sd"].isna()) == [n < 2 for n in summary[f"{name} n"]]
+
+
+def test_pictures_are_png():
+    from matplotlib.figure import Figure
+
+    assert imread(BytesIO(png(Figure(figsize=(1, 1))))).shape[0] == 180

@@ -1,0 +1,148 @@
+"""Claims: what holds beyond doubt, what cannot be told, and how often a claim of nothing is believed."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.claims import best, better, check, decreasing, increasing
+
+
+def cell(*values: float, metric: str = "test/accuracy") -> Cell:
+    return Cell(metric, values)
+
+
+LOW, MIDDLE, HIGH = cell(0.10, 0.11, 0.12), cell(0.50, 0.51, 0.52), cell(0.90, 0.91, 0.92)
+WIDE = cell(0.2, 0.5, 0.9)
+
+
+def test_what_is_far_apart_holds_or_does_not() -> None:
+    found = better(HIGH, LOW)
+    assert (found.word, found.direction, found.share, found.remark) == ("holds", True, 1.0, "")
+    found = better(LOW, HIGH)
+    assert (found.word, found.direction, found.share) == ("does not hold", False, 0.0)
+
+
+def test_what_overlaps_cannot_be_told() -> None:
+    found = better(WIDE, MIDDLE)
+    assert found.word == "cannot tell"
+    assert found.direction is True
+    assert found.share is not None
+    assert 0.3 < found.share < 0.8
+
+
+def test_of_a_gap_less_is_better_and_of_a_mean_squared_error_more() -> None:
+    odds = [cell(*values, metric="test/bias_encoder_equalized_odds") for values in ((0.1, 0.11), (0.9, 0.91))]
+    assert better(*odds).word == "holds"
+    assert increasing(odds).word == "holds", "a trend is in the numbers, whatever is better"
+    errors = [cell(*values, metric="test/condition_mse") for values in ((9.0, 9.1), (1.0, 1.1))]
+    assert better(*errors).word == "holds"
+
+
+def test_trends() -> None:
+    assert increasing([LOW, MIDDLE, HIGH]).word == "holds"
+    assert decreasing([LOW, MIDDLE, HIGH]).word == "does not hold"
+    assert decreasing([HIGH, MIDDLE, LOW]).word == "holds"
+    assert increasing([LOW, HIGH, MIDDLE]).word == "does not hold", "one step that goes down for certain is enough"
+    assert increasing([LOW, WIDE, HIGH]).word == "cannot tell"
+
+
+def test_a_row_without_differences_is_not_held_against_a_trend() -> None:
+    """All of five steps rise by luck in few resamples; that does not show that one falls."""
+    found = increasing([cell(0.50 + 0.001 * place, 0.52, 0.54 - 0.001 * place) for place in range(6)])
+    assert found.word == "cannot tell"
+    assert found.share is not None
+    assert found.share < 0.05
+
+
+def test_the_best_is_better_than_each() -> None:
+    assert best(HIGH, [LOW, MIDDLE]).word == "holds"
+    assert best(MIDDLE, [LOW, HIGH]).word == "does not hold"
+    assert best(HIGH, [LOW, cell(0.5, 0.95)]).word == "cannot tell"
+
+
+def test_the_best_is_compared_with_what_there_is() -> None:
+    found = best(HIGH, [LOW, cell()])
+    assert (found.word, found.remark) == ("holds", "compared with the 1 of 2 others that have a value")
+    found = best(HIGH, [cell()])
+    assert (found.word, found.direction) == ("cannot tell", None)
+    assert found.remark.startswith("there is nothing to compare with")
+
+
+def test_one_seed_gives_the_direction_alone() -> None:
+    found = better(cell(0.9), LOW)
+    assert (found.word, found.direction, found.share, found.remark) == (
+        "cannot tell",
+        True,
+        None,
+        "one value is too few",
+    )
+    assert better(cell(0.0), LOW).direction is False
+
+
+def test_a_missing_cell_gives_nothing() -> None:
+    found = better(HIGH, cell())
+    assert (found.word, found.direction, found.share, found.remark) == ("cannot tell", None, None, "a value is missing")
+
+
+def test_a_tie_is_not_better() -> None:
+    found = better(cell(0.7, 0.7), cell(0.7, 0.7, 0.7))
+    assert (found.word, found.direction) == ("does not hold", False)
+
+
+CELLS = {
+    ("CE", "0.999"): LOW,
+    ("CE", "0.99"): MIDDLE,
+    ("ours", "0.999"): MIDDLE,
+    ("ours", "0.99"): HIGH,
+    ("other", "0.999"): WIDE,
+}
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ({"better": [["ours", "0.99"], ["CE", "0.99"]]}, "holds"),
+        ({"better": [["ours", "0.99"], ["gone", "0.99"]]}, "cannot tell"),
+        ({"increasing": {"row": "CE", "columns": ["0.999", "0.99"]}}, "holds"),
+        ({"decreasing": {"column": "0.999", "rows": ["ours", "CE"]}}, "holds"),
+        ({"best": {"row": "ours", "column": "0.99"}}, "holds"),
+        ({"best": {"row": "ours", "column": "0.999", "among": "column"}}, "cannot tell"),
+        ({"best": {"row": "ours", "column": "0.99", "among": "row"}}, "holds"),
+        ({"best": {"row": "CE", "column": "0.999", "among": "row"}}, "does not hold"),
+    ],
+)
+def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: str) -> None:
+    assert check({"text": "as printed"} | claim, CELLS).word == word
+
+
+def test_a_claim_of_no_known_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="'worse'"):
+        check({"worse": []}, CELLS)
+
+
+@pytest.mark.parametrize(("n", "deviations"), [(2, (1.0, 1.0)), (3, (1.0, 1.0)), (3, (1.0, 0.1)), (5, (1.0, 1.0))])
+def test_of_cells_of_the_same_truth_few_are_called_better(n: int, deviations: tuple[float, float]) -> None:
+    drawn, tries = random.Random(n), 150
+    words = [
+        better(*(cell(*(drawn.gauss(0, deviation) for _ in range(n))) for deviation in deviations)).word
+        for _ in range(tries)
+    ]
+    assert words.count("holds") <= 0.09 * tries  # at most 6% in 800 tries; two standard errors above
+    assert words.count("does not hold") <= 0.09 * tries
+
+
+VALUES = st.lists(st.floats(0, 1) | st.sampled_from([0.5, 0.25]), min_size=0, max_size=4)
+
+
+@given(VALUES, VALUES)
+def test_a_claim_and_its_opposite_never_both_hold(one: list[float], other: list[float]) -> None:
+    there, back = better(cell(*one), cell(*other)), better(cell(*other), cell(*one))
+    assert (there.word, back.word) != ("holds", "holds")
+    assert there == better(cell(*one), cell(*other)), "the same every time"
+    if there.word == "holds":
+        assert there.direction is True
+        assert min(len(one), len(other)) >= 2

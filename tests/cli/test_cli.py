@@ -1,0 +1,96 @@
+"""What all commands share: how errors are told, what libraries may say, and who shows no progress."""
+
+import inspect
+import logging
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from study import cli
+from study.commands import status
+from study.errors import Stopped, UserError
+from study.logging import VERBOSE, hush
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Exit status and standard error of a command."""
+    monkeypatch.setattr("sys.argv", ["study", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, capsys.readouterr().err
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    monkeypatch.setenv(VERBOSE, "")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UserError("what was given"), 2),
+        (Stopped("no room"), 1),
+        (OSError(28, "No space left on device", "/there"), 1),
+        (PermissionError(13, "Permission denied", "/there"), 2),
+    ],
+)
+def test_what_is_no_bug_is_one_line(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, code: int
+) -> None:
+    monkeypatch.setattr(status, "overview", lambda home: raising(error))
+    found, shown = ended(monkeypatch, capsys, "list")
+    assert found == code
+    assert shown.startswith("error: ")
+    assert shown.count("\n") == 1
+    monkeypatch.setenv(VERBOSE, "1")
+    found, shown = ended(monkeypatch, capsys, "list")
+    assert found == code
+    assert shown.startswith("Traceback")
+    assert shown.splitlines()[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("by zero.\nNever"), FileNotFoundError(2, "No such file", "/gone")])
+def test_a_bug_shows_where_it_is_and_asks_for_a_report(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    monkeypatch.setattr(status, "overview", lambda home: raising(error))
+    code, shown = ended(monkeypatch, capsys, "list")
+    assert code == 1
+    assert "in raising" in shown
+    last = shown.splitlines()[-1]
+    assert last.startswith(f"error: {type(error).__name__}: ")
+    assert "study doctor" in last
+
+
+def test_libraries_are_quiet_unless_they_may_speak(home: Path) -> None:
+    logger = logging.getLogger("a.library")
+    hush("a.library")
+    assert logger.level == logging.ERROR
+    code = (
+        "import logging, sys; from study import cli; from study.logging import hush\n"
+        "try: cli.app(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "hush('a.library'); logging.getLogger('a.library').info('heard')"
+    )
+    for arguments, heard in ((["list"], False), (["--verbose", "list"], True), (["-v", "list"], True)):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+        assert ("a.library INFO: heard" in done.stderr) == heard
+
+
+def test_every_command_that_shows_progress_can_be_quiet() -> None:
+    found = set()
+    for name, command in (pair for group in cli.COMMANDS.values() for pair in group.items()):
+        shows = bool(re.search(r"\b(view|download_bars)\(", inspect.getsource(command)))
+        assert ("quiet" in inspect.signature(command).parameters) == shows, name
+        found |= {name} if shows else set()
+    assert found == {"run", "resume", "confirm", "train", "reproduce", "prepare"}
+
+
+def raising(error: Exception) -> None:
+    raise error

@@ -1,0 +1,147 @@
+"""What is told of a study on a cluster elsewhere, and when an answer does not come."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers import Told, quickstart, record, write_ledger
+
+from study.cluster import jobs as cluster_jobs
+from study.cluster.jobs import Job, Jobs
+from study.commands import cluster_status as there
+from study.commands import progress, status
+from study.errors import UserError
+from study.home.folder import Home
+from study.ranking.summary import summary
+
+CLUSTER: dict[str, Any] = {"nodes": 3, "lost": [], "usage": {"CPU": {"used": 2.0, "there": 2.0}}}
+LOST = [{"id": f"{index}" * 56, "ended": 100.0 + index, "why": "Unexpected termination"} for index in range(3)]
+FAILED = """\
+Job entrypoint command failed with exit code 2, last available logs (truncated to 20,000 chars):
+a library has something to say
+error: data.name: 'nothing' is not there
+"""
+
+
+def a_job(state: str = "running", message: str = "", began: float | None = 101.0, number: int = 1) -> Job:
+    name = "study-mine" if number == 1 else f"study-mine-{number}"
+    return Job(name, "mine", "hash", number, state, message, began, None, "python", {})
+
+
+class There:
+    """A cluster with these jobs, whose home has this study."""
+
+    def __init__(self, jobs: list[Job], study: dict[str, Any] | str) -> None:
+        self._jobs, self._study = jobs, study
+
+    def of(self, name: str) -> list[Job]:
+        return self._jobs
+
+    def last(self, name: str) -> Job:
+        return self._jobs[-1]
+
+    def resources(self) -> dict[str, Any]:
+        return {**CLUSTER, "lost": LOST}
+
+    def ask(self, name: str, *command: str) -> Any:
+        if isinstance(self._study, str):
+            raise UserError(self._study)
+        return self._study
+
+
+def a_study() -> dict[str, Any]:
+    spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
+    return {**summary(spec, found), "pace": progress.pace(spec, found)}
+
+
+def told(jobs: list[Job], study: dict[str, Any] | str) -> dict[str, Any]:
+    return there.document(There(jobs, study), "mine")  # type: ignore[arg-type]
+
+
+def test_what_is_asked_of_a_running_study() -> None:
+    """Its job, trials by state, the best so far, rate and time to go, resources in use, nodes lost since it began."""
+    document = told([a_job()], a_study())
+    assert (document["study"]["name"], document["reason"]) == ("mine", None)
+    assert [node["ended"] for node in document["cluster"]["lost"]] == [101.0, 102.0]
+    lines = there.text(document).splitlines()
+    assert lines[:2] == ["job       study-mine: running", "study mine: running (1 running, 1 complete)"]
+    assert "best      val/accuracy               0.5000 (1 seed)" in lines
+    assert any(line.startswith("pace      ") and line.endswith("to go") for line in lines)
+    assert "cluster   3 nodes, 2 lost since it began; in use: 2 of 2 CPU" in lines
+    assert lines[-1].startswith("lost      node 222222222222 at ")
+    assert lines[-1].endswith(": Unexpected termination")
+
+
+def test_lost_nodes_count_since_the_first_driver_and_none_while_it_waits() -> None:
+    assert len(told([a_job("stopped", began=99.0), a_job(number=2, began=102.0)], a_study())["cluster"]["lost"]) == 3
+    assert told([a_job("pending", began=None)], a_study())["cluster"]["lost"] == []
+
+
+def test_resources_whose_use_is_not_known() -> None:
+    document = told([a_job()], a_study())
+    document["cluster"]["usage"] = {"CPU": {"used": None, "there": 2.0}, "GPU": {"used": 0.25, "there": 1.0}}
+    assert "in use: ? of 2 CPU, 0.25 of 1 GPU" in there.text(document)
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "line"),
+    [
+        ("failed", FAILED, "job       study-mine: failed: data.name: 'nothing' is not there"),
+        ("failed", "Job entrypoint command failed:\n\nKilled\n", "job       study-mine: failed: Killed"),
+        ("failed", "The actor died.\n\tclass_name: JobSupervisor", "job       study-mine: failed: The actor died."),
+        ("failed", " ", "job       study-mine: failed"),
+        ("failed", "x" * 1000, f"job       study-mine: failed: {'x' * 300} ..."),
+        ("pending", "It may wait for resources.", "job       study-mine: pending: It may wait for resources."),
+        ("running", "Job is currently running.", "job       study-mine: running"),
+    ],
+)
+def test_a_study_that_is_not_made_yet_hides_nothing_of_its_job(state: str, message: str, line: str) -> None:
+    document = told([a_job(state, message)], "mine: no such study in /home. There is no study there yet")
+    assert document["study"] is None
+    assert document["reason"].startswith("mine: no such study")
+    assert document["job"]["message"] == message
+    lines = there.text(document).splitlines()
+    assert lines[0] == line
+    assert lines[1] == "study     nothing is known of it: mine: no such study in /home. There is no study there yet"
+    assert lines[2].startswith("cluster   3 nodes")
+
+
+class Client:
+    """A cluster whose jobs never get any further."""
+
+    def __init__(self) -> None:
+        self.stopped: list[str] = []
+
+    def list_jobs(self) -> list[Any]:
+        return [details("study-mine", "RUNNING", {"study": "mine", "spec": "hash", "number": "1"})]
+
+    def submit_job(self, **given: Any) -> None:
+        self.job = given["submission_id"]
+
+    def get_job_info(self, job: str) -> Any:
+        return details(job, "PENDING", {})
+
+    def stop_job(self, job: str) -> None:
+        self.stopped.append(job)
+
+
+def details(job: str, state: str, metadata: dict[str, str]) -> Any:
+    found = {"submission_id": job, "metadata": metadata, "status": SimpleNamespace(value=state), "message": "It waits."}
+    return SimpleNamespace(**found, start_time=None, end_time=None, runtime_env=None)
+
+
+def test_an_answer_is_waited_for_with_patience_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_jobs, "ANSWER", 0.01)
+    monkeypatch.setattr(cluster_jobs, "ASK", 0.02)
+    jobs, client = Jobs.__new__(Jobs), Client()
+    jobs.address, jobs._client = "http://127.0.0.1:8265", client  # type: ignore[assignment]
+    with pytest.raises(UserError, match=r"study-status-\w+: did not answer within 0 s, is pending\. It waits\."):
+        jobs.ask("mine", "status", "mine")
+    assert client.stopped == [client.job]
+
+
+def test_here_and_there_the_same_is_told(tmp_path: Any) -> None:
+    folder = Home(tmp_path / "home").create(quickstart("name=mine"))
+    write_ledger(folder.ledger_file, Told("baseline", [0.5]))
+    document = status.document(folder)
+    assert there.text(told([a_job()], document)).splitlines()[1:-3] == status.lines(document)

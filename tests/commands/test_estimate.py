@@ -1,0 +1,101 @@
+"""What a study would cost: by hand at a given pace, measured, and at an earlier study's pace."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import quickstart
+
+from study.commands import estimate, plan
+from study.errors import UserError
+from study.home.folder import Home
+from study.home.ledger import Ledger
+
+SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def costed(*assignments: str, seconds: float = 10.0) -> dict[str, Any]:
+    spec = quickstart("search.trials=5", "search.confirm={top: 1, seeds: 2}", *SMALL, *assignments)
+    return estimate.cost(spec, plan.plan(spec), estimate.Pace(seconds, "by hand", ()))
+
+
+def test_the_hours_by_hand() -> None:
+    """A baseline, 4 searched of 1 + 1/2 + 2/4 epochs expected, then 4 to confirm, in pairs."""
+    told = costed("resources={cpu: 0.5, gpu: 0}", "search.concurrency=2")
+    most, expected = told["without_early_stopping"], told["expected"]
+    assert told["trials_at_once_here"] == 2
+    assert most["trial_hours"] * 3600 == pytest.approx((1 + 4 + 4) * 4 * 10)
+    assert expected["trial_hours"] * 3600 == pytest.approx((4 + 4 * 2 + 4 * 4) * 10)
+    assert most["wall_hours"] * 3600 == pytest.approx((5 * 4 / 2 + 2 * 4) * 10)
+    assert expected["wall_hours"] * 3600 == pytest.approx(((4 + 8) / 2 + 2 * 4) * 10)
+    assert most["gpu_hours"] == expected["gpu_hours"] == 0
+
+
+def test_no_study_is_shorter_than_its_longest_trial() -> None:
+    told = costed("resources={cpu: 0.001, gpu: 0}", "search.concurrency=100")
+    assert told["expected"]["wall_hours"] * 3600 == pytest.approx((4 + 4) * 10), "one full trial, then one to confirm"
+
+
+def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
+    cpus = (os.cpu_count() or 1) + 1
+    told = costed(f"resources={{cpu: {cpus}, gpu: 3}}")
+    assert told["trials_at_once_here"] == 0
+    assert told["expected"]["wall_hours"] is None
+    assert told["expected"]["gpu_hours"] == pytest.approx(3 * told["expected"]["trial_hours"])
+    shown = estimate.text(plan.plan(quickstart()) | {"cost": told})
+    assert "a trial does not fit this machine" in shown
+    assert "of the clock on this machine" not in shown
+
+
+def test_measured(home: Home) -> None:
+    spec = quickstart(*SMALL, "search.space.model.width={choices: [4, 8]}")
+    document = estimate.planned(spec, home, measure=True, like=None)
+    told = document["cost"]
+    assert 0 < told["seconds_per_epoch"] < 60
+    assert told["expected"]["trial_hours"] < told["without_early_stopping"]["trial_hours"]
+    assert any("searched, but taken as the file has it: model.width" in one for one in told["caveats"])
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    shown = estimate.text(document)
+    assert shown.startswith(plan.text(plan.plan(spec)))
+    assert "measured on" in shown
+    assert "of the clock on this machine" in shown
+    assert not list(home.path.iterdir()), "nothing is started"
+
+
+def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
+    """A full trial in 20 seconds, one that was stopped after its first epoch in 10: 6 seconds for each epoch."""
+    ledger = Ledger(home.create(quickstart("name=other", *SMALL, "train.batch_size=64")).ledger_file)
+    ledger.append("opened", time=0.0, node="there")
+    for trial, epochs, seconds in ((0, 4, 20.0), (1, 1, 10.0)):
+        ledger.append("trial", time=0.0, trial=trial, stage="search", params={}, seed=0)
+        ledger.append("started", time=0.0, trial=trial, node="there:1")
+        for epoch in range(1, epochs + 1):
+            ledger.append("report", time=1.0, trial=trial, epoch=epoch, metrics={"val/accuracy": 0.5})
+        ledger.append("ended", time=seconds, trial=trial, state="complete" if epochs == 4 else "pruned")
+    ledger.close()
+    spec = quickstart(*SMALL, "resources.cpu=0.5", "train.epochs=8", "train.seed=3")
+    told = estimate.planned(spec, home, measure=False, like="other")["cost"]
+    assert told["seconds_per_epoch"] == pytest.approx(6)
+    assert told["basis"].startswith("2 trials of other")
+    assert "they ran on there, as many at once as fitted there" in told["caveats"]
+    assert "the two differ in resources.cpu, train.batch_size" in told["caveats"]
+    same = estimate.planned(quickstart(*SMALL, "train.batch_size=64"), home, measure=False, like="other")["cost"]
+    assert not any("differ" in caveat for caveat in same["caveats"])
+
+
+def test_one_pace_at_a_time(home: Home) -> None:
+    assert estimate.planned(quickstart(), home, measure=False, like=None)["cost"] is None
+    with pytest.raises(UserError, match="--measure and --like: one of them"):
+        estimate.planned(quickstart(), home, measure=True, like="other")
+    with pytest.raises(UserError, match="othr: no such study"):
+        estimate.planned(quickstart(), home, measure=False, like="othr")
+    home.create(quickstart("name=other"))
+    with pytest.raises(UserError, match="--like other: no trial of its search has ended"):
+        estimate.planned(quickstart(), home, measure=False, like="other")

@@ -1,0 +1,159 @@
+"""The best configurations as files."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import Told, quickstart, write_ledger
+
+from study.commands.export import export
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import ranked
+from study.ranking.choice import Choice
+from study.spec import StudySpec, load_study
+
+SPEC = quickstart("search.confirm={top: 1, seeds: 2}", "train.seed=5", "train.lr_milestones=[0.5]")
+PARAMS = [
+    {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0},
+    {"method.alpha": 0.012345678901234567, "method.lambda": 1.5, "method.epsilon": 0.25},
+    {"method.alpha": 0.5, "method.lambda": 1 / 3, "method.epsilon": 0.1},
+]
+TRIALS = [
+    Told("baseline", [0.3], params=PARAMS[0], seed=5),
+    Told("search", [0.6], params=PARAMS[1], seed=5),
+    Told("search", [0.9], params=PARAMS[2], seed=5),
+]
+CONFIRMS = [
+    Told("confirm", [0.3], params=PARAMS[0], seed=6, repeats=0),
+    Told("confirm", [0.3], params=PARAMS[0], seed=7, repeats=0),
+    Told("confirm", [0.8], params=PARAMS[2], seed=6, repeats=2, tested={"test/accuracy": 0.7}),
+    Told("confirm", [0.6], params=PARAMS[2], seed=7, repeats=2, tested={"test/accuracy": 0.5}),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    return Home(tmp_path / "home").create(SPEC)
+
+
+def told(folder: StudyFolder, *trials: Told) -> dict[str, Any]:
+    write_ledger(folder.ledger_file, *trials)
+    return {"folder": folder, "spec": SPEC, "record": StudyRecord.load(folder.ledger_file)}
+
+
+def test_the_file_is_a_study_file_whose_configuration_is_the_trials(folder: StudyFolder, tmp_path: Path) -> None:
+    out = tmp_path / "best.yaml"
+    assert [one.path for one in export(**told(folder, *TRIALS), out=out)] == [out]
+    best = load_study(str(out))
+    assert best.trial_config({}) == SPEC.trial_config(PARAMS[2], seed=5)
+    assert best.name == "quickstart-best"
+    assert best.search.trials == 1
+    assert best.search.space == {}
+    assert best.metric == SPEC.metric
+    assert best.resources == SPEC.resources
+
+
+def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
+    label = "search.alternatives={method: {with_ce: {name: bias_con, cross_entropy: plain}}}"
+    space = "search.space={method.name: {choices: [sup_con, with_ce]}, method.ce_weight: {low: 0.1, high: 2.0}}"
+    spec = quickstart(label, space, "search.baseline=null", "search.confirm.top=0")
+    params = {"method.name": "with_ce", "method.ce_weight": 0.7}
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file, Told("search", [0.6], params=params), Told("search", [0.5], params={}))
+    export(folder, spec, StudyRecord.load(folder.ledger_file), tmp_path / "best.yaml")
+    best = load_study(str(tmp_path / "best.yaml"))
+    assert best.trial_config({}) == spec.trial_config(params)
+    assert best.search.alternatives == {}
+    method = best.base["method"]
+    assert (method["name"], method["cross_entropy"], method["ce_weight"]) == ("bias_con", "plain", 0.7)
+
+
+def test_a_best_repeat_keeps_its_every_digit(folder: StudyFolder, tmp_path: Path) -> None:
+    export(**told(folder, *TRIALS[:2]), out=tmp_path / "best.yaml")
+    assert load_study(str(tmp_path / "best.yaml")).base["method"]["alpha"] == PARAMS[1]["method.alpha"]
+
+
+def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> None:
+    given = told(folder, *TRIALS, *CONFIRMS)
+    export(**given, out=tmp_path / "best.yaml")
+    origin = load_study(str(tmp_path / "best.yaml")).origin
+    assert origin is not None
+    assert (origin["study"], origin["study_hash"], origin["trial"]) == ("quickstart", SPEC.hash, 2)
+    assert origin["study_id"] == given["record"].id
+    assert origin["trials"] == 3
+    assert origin["chosen_by"] == "val/accuracy; mean over 2 fresh seeds"
+    assert origin["metrics"] == {"val/accuracy": 0.9}
+    assert origin["confirmed"]["seeds"] == [6, 7]
+    assert origin["confirmed"]["val/accuracy"]["mean"] == pytest.approx(0.7)
+    assert origin["confirmed"]["test/accuracy"] == {"mean": 0.6, "sd": pytest.approx(0.02**0.5), "n": 2}
+    assert origin["code"] == {"version": "1", "data": "d", "libraries": {}}
+    assert origin["mlflow_run"] is None
+
+
+def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> None:
+    export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
+    origin = load_study(str(tmp_path / "best.yaml")).origin
+    assert origin is not None
+    assert (origin["chosen_by"], origin["confirmed"]) == ("val/accuracy; one seed", {})
+
+
+def test_the_top_ones_come_in_order(folder: StudyFolder, tmp_path: Path) -> None:
+    given = told(folder, *TRIALS)
+    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", wanted=Choice(top=3))]
+    assert [path.name for path in paths] == ["top-1.yaml", "top-2.yaml", "top-3.yaml"]
+    order = [one.trial.params for one in ranked(given["record"], SPEC)]
+    assert [load_study(str(path)).trial_config({}) for path in paths] == [
+        SPEC.trial_config(params, seed=5) for params in order
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "top-1.yaml", "top-2.yaml", "top-3.yaml"]
+
+
+@pytest.mark.parametrize(("trials", "top"), [([], 1), ([Told("search", [0.5], "pruned")], 1), (TRIALS, 4)])
+def test_fewer_complete_trials_than_asked_for(
+    folder: StudyFolder, tmp_path: Path, trials: list[Told], top: int
+) -> None:
+    complete = sum(one.state == "complete" for one in trials)
+    with pytest.raises(UserError, match=rf"quickstart: {complete} complete trials, --top {top} asked for"):
+        export(**told(folder, *trials), out=tmp_path / "best.yaml", wanted=Choice(top=top))
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+@pytest.mark.parametrize("top", [1, 2])
+@pytest.mark.parametrize("out", ["file/best.yaml", "nowhere/best.yaml", "folder"])
+def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
+    folder: StudyFolder, tmp_path: Path, out: str, top: int
+) -> None:
+    (tmp_path / "file").touch()
+    for name in ("folder", "folder-1"):
+        (tmp_path / name).mkdir()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UserError, match="cannot be written"):
+        export(**told(folder, *TRIALS), out=tmp_path / out, wanted=Choice(top=top))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("out", [".", "/", "", ".."])
+@pytest.mark.parametrize("top", [1, 2])
+def test_a_path_without_a_name_is_no_file(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, out: str, top: int
+) -> None:
+    monkeypatch.chdir(folder.path)
+    with pytest.raises(UserError, match="cannot be written"):
+        export(**told(folder, *TRIALS), out=Path(out), wanted=Choice(top=top))
+
+
+def test_an_older_file_is_replaced(folder: StudyFolder, tmp_path: Path) -> None:
+    (tmp_path / "best.yaml").write_text("old")
+    export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
+    assert load_study(str(tmp_path / "best.yaml")).name == "quickstart-best"
+
+
+def test_the_longest_name_gives_a_file_that_loads(tmp_path: Path) -> None:
+    spec: StudySpec = replace(SPEC, name="x" * 100)
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file, *TRIALS)
+    export(folder, spec, StudyRecord.load(folder.ledger_file), tmp_path / "best.yaml")
+    assert load_study(str(tmp_path / "best.yaml")).name.endswith("-best")

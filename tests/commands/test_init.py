@@ -1,0 +1,173 @@
+"""`study init`: what it writes can be planned and run, what it asks for, and what it refuses."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers import ROOT
+from jsonschema import Draft202012Validator
+from pictures import picture
+
+from study import methods
+from study.commands import trial as one_trial
+from study.commands.answers import Asker
+from study.commands.init import Flags, write
+from study.errors import UserError
+from study.spec import json_schema, load_study
+from study.spec.document import read
+from study.spec.find import shipped_folder
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with images and a table in it, and a table of people."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    for number in range(60):
+        picture(tmp_path / "birds" / f"{number}.jpg", number)
+    rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]}" for n in range(60)]
+    (tmp_path / "birds" / "list.csv").write_text("\n".join(["image,kind,place", *rows]))
+    people = [f"{n % 7},{n % 5},{n % 2},{('a', 'b')[n // 2 % 2]}" for n in range(80)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,hours,paid,group", *people]))
+    return tmp_path
+
+
+def nobody() -> Asker:
+    return Asker(None, print)
+
+
+def refused(flags: Flags) -> str:
+    with pytest.raises(UserError) as caught:
+        write(flags, None, False, nobody())
+    assert not Path("mine.yaml").exists()
+    return str(caught.value)
+
+
+def of(*chosen: str, **given: object) -> Flags:
+    return Flags("mine", methods=chosen or None, **given)  # type: ignore[arg-type]
+
+
+def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> None:
+    path = write(of(data="biased_digits"), None, False, nobody())
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"# yaml-language-server: $schema={shipped_folder() / json_schema.FILE}\n# mine: eps_sup_")
+    spec = load_study("mine.yaml")
+    assert spec.search.space.keys() == {"method.alpha", "method.lambda", "method.epsilon"}
+    assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+    assert (spec.metric, spec.trials) == ("val/worst_group_accuracy", 24)
+    assert spec.resources.gpu == 0
+    assert load_study("mine.yaml", profile="gpu").resources.gpu == 0.25
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: bool) -> None:
+    validator = Draft202012Validator(json.loads((shipped_folder() / json_schema.FILE).read_text(encoding="utf-8")))
+    several = [[name] for name in methods.names() if name not in ("laftr", "equalized_odds_postprocessing")]
+    for chosen in [*several, ["wcl", "eps_sup_info_nce", "cross_entropy"]]:
+        path = write(of(*chosen, data="biased_digits", gpu=gpu, trials=5), None, True, nobody())
+        spec = load_study("mine.yaml", profile="cpu" if gpu else "gpu")
+        searched = spec.search.space.get("method.name")
+        assert {spec.base["method"]["name"]} | set(searched.choices if searched else []) == set(chosen)
+        assert spec.trials == 5
+        assert list(validator.iter_errors(read(path).values)) == []
+
+
+def test_a_study_of_the_users_images_runs() -> None:
+    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    spec = load_study("mine.yaml", ["train.epochs=1", "search.early_stopping.grace=1", "data.size=8"])
+    assert spec.base["data"]["labels"] == "list.csv"
+    (epoch,) = one_trial.run(spec)
+    assert 0.0 <= epoch["val/worst_group_accuracy"] <= 1.0
+
+
+def test_a_study_of_the_users_table_runs() -> None:
+    write(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
+    spec = load_study("mine.yaml", ["train.epochs=1", "search.early_stopping.grace=1"])
+    assert (spec.metric, spec.base["model"]["name"]) == ("val/accuracy", "mlp")
+    assert spec.base["train"]["augmentation"] == "corrupt_columns"
+    (epoch,) = one_trial.run(spec)
+    assert 0.0 <= epoch["val/accuracy"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (Flags(), "NAME: is missing"),
+        (Flags("a/b"), "'a/b' cannot be a study's name"),
+        (of(), "--data: is missing: Data: the name of a data set"),
+        (of(data="biased_digit"), "'biased_digit': neither a data set nor the path of a folder or table. Did you mean"),
+        (of(data="image_folder"), "give the path of the folder or of the table"),
+        (of(data="birds/0.jpg"), "birds/0.jpg: no table; allowed are .csv and .parquet"),
+        (of(data="birds", target="kind"), "--file: is missing: Column with the files (image, kind, place)"),
+        (of(data="birds", labels="labels.csv"), "labels.csv: not found. Tables there: list.csv"),
+        (of(data="birds", labels="../people.csv"), "data.labels: '../people.csv' given, allowed is a relative path"),
+        (of(data="birds", file="image", target="kinds"), "no column 'kinds'. Did you mean 'kind'? It has: image, kind"),
+        (of(data="birds", file="image", target="kind", bias="kind+plaice"), "no column 'plaice'. Did you mean 'place'"),
+        (of(data="people.csv"), "--target: is missing: Column with the class (age, hours, paid, group)"),
+        (of(data="biased_digits", bias="sex"), "--bias sex: the data set biased_digits does not let one choose it"),
+        (of(data="utkface", bias="sex"), "data.sensitive: 'sex' given. Allowed: 'age', 'gender' or 'ethnicity'"),
+        (of("sup_co", data="biased_digits"), "'sup_co': no such method. Did you mean 'sup_con'?"),
+        (of(",", data="biased_digits"), "no method given. Allowed: bias_balanced_cross_entropy, "),
+        (of("bias_con", data="cifar10"), "mine.yaml:11: method.name: 'bias_con' given, it needs bias labels"),
+    ],
+)
+def test_what_cannot_be_used_is_told_and_nothing_is_written(flags: Flags, words: str) -> None:
+    assert words in refused(flags)
+
+
+def test_a_file_that_is_there_stays(folder: Path) -> None:
+    (folder / "mine.yaml").write_text("mine")
+    with pytest.raises(UserError, match=r"mine\.yaml: is there already"):
+        write(of(data="biased_digits"), None, False, nobody())
+    assert (folder / "mine.yaml").read_text() == "mine"
+    assert write(of(data="biased_digits"), folder / "other.yaml", False, nobody()) == folder / "other.yaml"
+    with pytest.raises(UserError, match="its folder must be there"):
+        write(of(data="biased_digits"), folder / "nowhere" / "other.yaml", False, nobody())
+
+
+def test_the_schema_is_named_from_the_file_on_where_both_are_in_one_project() -> None:
+    with tempfile.TemporaryDirectory(dir=ROOT / "tests") as inside:
+        path = write(of(data="biased_digits"), Path(inside, "mine.yaml"), False, nobody())
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.endswith("$schema=../../search_spaces/study.schema.json")
+
+
+def test_what_cannot_be_used_is_asked_again() -> None:
+    answers: Iterator[str] = iter(
+        ["birds", "labels.csv", "list.csv", "image", "kin", "kind", "place", "sup_con", "cpu", "3"]
+    )
+    asked, told = [], []
+
+    def ask(question: str, default: str | None) -> str:
+        asked.append((question, default))
+        return next(answers)
+
+    write(Flags("mine"), None, False, Asker(ask, told.append))
+    assert ("The table in it", "list.csv") in asked
+    assert [one.split(": ", 1)[1].split(".")[0] for one in told] == ["not found", "no column 'kin'"]
+    spec = load_study("mine.yaml")
+    assert spec.trials == 3
+    assert (spec.base["data"]["target"], spec.base["data"]["bias"]) == ("kind", "place")
+
+
+def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None:
+    master, terminal = pty.openpty()
+    os.write(master, b"biased_digits\n\n\n7\n")
+    command = [sys.executable, "-m", "study", "init", "mine"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    kept = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run(command, stdin=terminal, **kept)  # type: ignore[call-overload]
+    os.close(master)
+    os.close(terminal)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("mine.yaml: what would run: study plan mine.yaml\n")
+    assert load_study("mine.yaml").trials == 7
+    quiet = subprocess.run([*command, "--force"], stdin=subprocess.DEVNULL, **kept)  # type: ignore[call-overload]
+    assert quiet.returncode == 2
+    assert quiet.stderr.startswith("error: --data: is missing")

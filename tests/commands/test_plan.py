@@ -1,0 +1,87 @@
+"""What a study would run."""
+
+import json
+
+import pytest
+from helpers import quickstart
+
+from study.commands.plan import plan, text
+
+
+def test_the_quickstart_by_hand() -> None:
+    document = plan(quickstart())
+    assert document["trials"] == {"baseline": 1, "search": 23, "replicate": 0, "confirm": 9}
+    assert document["epochs_per_trial"] == 20
+    assert document["epochs"]["most"] == (24 + 9) * 20
+    # rungs after epochs 4 and 12 of 20: 4 epochs for all, 8 more for a third, 8 more for a ninth
+    assert document["epochs"]["expected"] == round((1 + 9) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
+    assert document["metric"] == "val/accuracy (max)"
+    assert document["space"]["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+@pytest.mark.parametrize(
+    ("assignments", "trials"),
+    [
+        (["search.confirm={top: 0}"], {"baseline": 1, "search": 23, "replicate": 0, "confirm": 0}),
+        (["search.baseline=null"], {"baseline": 0, "search": 24, "replicate": 0, "confirm": 6}),
+        (["search.trials=2"], {"baseline": 1, "search": 1, "replicate": 0, "confirm": 6}),
+        (["search.trials=1"], {"baseline": 1, "search": 0, "replicate": 0, "confirm": 3}),
+        (["search.replicates=3"], {"baseline": 1, "search": 23, "replicate": 48, "confirm": 9}),
+        (
+            ["search.baseline=null", "search.trials=1", "search.space={}"],
+            {"baseline": 0, "search": 1, "replicate": 0, "confirm": 3},
+        ),
+    ],
+)
+def test_trials_by_stage(assignments: list[str], trials: dict[str, int]) -> None:
+    document = plan(quickstart(*assignments))
+    assert document["trials"] == trials
+    assert document["epochs"]["most"] == sum(trials.values()) * 20
+
+
+def test_the_data_are_called_by_their_title() -> None:
+    document = plan(quickstart("data={name: biased_mnist, rho: 0.99}"))
+    assert document["titles"] == ["Biased-MNIST"]
+    assert "data: Biased-MNIST: name biased_mnist, rho 0.99" in text(document)
+
+
+def test_where_a_key_is_searched_is_said() -> None:
+    space = "{method.name: {choices: [sup_con, eps_sup_con]}, method.epsilon: paper, method.temperature: 0.2}"
+    told = text(plan(quickstart(f"search.space={space}", "search.baseline=null")))
+    assert "method.epsilon: 0 to 0.5, where method.name is eps_sup_con" in told
+    assert "method.temperature: 0.2\n" in told
+
+
+def test_several_data_sets_are_told() -> None:
+    document = plan(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
+    assert [one["rho"] for one in document["data"]] == [0.5, 0.9]
+    assert "data: biased_digits: name biased_digits, rho 0.5, seed 0; name biased_digits, rho 0.9" in text(document)
+
+
+def test_without_early_stopping_all_epochs_are_expected() -> None:
+    document = plan(quickstart("search.early_stopping={}"))
+    assert document["epochs"]["expected"] == document["epochs"]["most"]
+
+
+def test_a_rung_at_the_last_epoch_stops_nobody() -> None:
+    document = plan(quickstart("search.early_stopping.grace=20"))
+    assert document["epochs"]["expected"] == document["epochs"]["most"]
+
+
+def test_for_people() -> None:
+    told = text(plan(quickstart("search.space.train.batch_size={low: 32, high: 128, step: 32}")))
+    for words in (
+        "study quickstart (",
+        "nothing is started",
+        "method.alpha: 0.001 to 1, log",
+        "method.epsilon: one of 0.0, 0.1, 0.25, 0.5",
+        "train.batch_size: 32 to 128, step 32",
+        "early stopping: asha, rungs at epochs 4 and 12, one in 3 goes on",
+        "1 baseline + 23 searched, then 9 to confirm",
+        "1 CPU, 0 GPU",
+    ):
+        assert words in told
+    assert "early stopping: none" in text(plan(quickstart("search.early_stopping={}")))
+    empty = text(plan(quickstart("search.space={}", "search.trials=1")))
+    assert "search space: empty, one configuration" in empty

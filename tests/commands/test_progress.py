@@ -1,0 +1,142 @@
+"""What is shown while a study runs."""
+
+import io
+import re
+import time
+
+import pytest
+from helpers import Told, quickstart, record
+from rich.console import Console
+
+from study.commands.final import final_study
+from study.commands.progress import Progress, ProgressView
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+SPEC = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2}", "train.epochs=4")
+LINE = re.compile(r"\d+:\d\d  .+; best so far: .+; (\?|about \d+:\d\d(:\d\d)?) to go")
+
+
+def test_trials_to_come_are_waiting() -> None:
+    assert Progress(SPEC, StudyRecord()).counts() == {
+        "waiting": 4 + 4,
+        "running": 0,
+        "complete": 0,
+        "pruned": 0,
+        "failed": 0,
+    }
+
+
+def test_counts_by_state() -> None:
+    found = record(
+        Told("baseline", [0.1] * 4),
+        Told("search", [0.1], "pruned"),
+        Told("search", [0.1], "running"),
+        Told("search", [], "failed"),
+        Told("confirm", [], "waiting", repeats=0),
+    )
+    counts = Progress(SPEC, found).counts()
+    assert counts == {"waiting": 4, "running": 1, "complete": 1, "pruned": 1, "failed": 1}
+    assert sum(counts.values()) == 8
+    line = Progress(SPEC, found).line()
+    for words in ("4 waiting", "1 running", "1 stopped early", "1 finished", "1 failed"):
+        assert words in line
+
+
+def test_interrupted_trials_show_only_where_there_are_some() -> None:
+    found = record(Told("search", [0.1], "running"))
+    found.apply({"event": "closed", "state": "interrupted", "time": 1.0})
+    assert Progress(SPEC, found).counts()["interrupted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("trials", "words"),
+    [
+        ([], "-"),
+        ([Told("search", [0.9], "pruned")], "-"),
+        ([Told("baseline", [0.25])], "baseline val/accuracy 0.2500"),
+        ([Told("search", [0.5]), Told("search", [0.75])], "val/accuracy 0.7500 (trial 1)"),
+        ([Told("baseline", [0.25]), Told("search", [0.5])], "val/accuracy 0.5000 (trial 1), baseline 0.2500"),
+        ([Told("baseline", [0.9]), Told("search", [0.5])], "val/accuracy 0.5000 (trial 1), baseline 0.9000"),
+    ],
+)
+def test_the_best_so_far(trials: list[Told], words: str) -> None:
+    assert Progress(SPEC, record(*trials)).best() == words
+
+
+def test_a_final_training_shows_its_seeds_and_their_mean() -> None:
+    spec = final_study(SPEC, [0, 1, 2])
+    found = record(Told("final", [0.5]), Told("final", [0.7], seed=1), Told("final", [0.1], "running", seed=2))
+    progress = Progress(spec, found)
+    assert progress.best() == "val/accuracy 0.6000 (mean of 2)"
+    assert sum(progress.counts().values()) == 3
+
+
+PARTIAL = [
+    [],
+    [Told("baseline", [], "waiting")],
+    [Told("baseline", [], "running")],
+    [Told("baseline", [None], "failed")],
+    [Told("baseline", [0.1] * 4), Told("search", [0.2], "running")],
+    [Told("search", [0.1] * 4)] * 4 + [Told("confirm", [0.1] * 4, repeats=0)] * 4,
+    [Told("search", [0.1] * 4)] * 9,
+]
+
+
+@pytest.mark.parametrize("spec", [SPEC, final_study(SPEC, [0]), quickstart("search.confirm={top: 0}")])
+@pytest.mark.parametrize("trials", PARTIAL)
+def test_every_partial_record_can_be_shown(spec: StudySpec, trials: list[Told]) -> None:
+    progress = Progress(spec, record(*trials))
+    for _ in range(2):
+        assert LINE.fullmatch(progress.line())
+        console = Console(file=io.StringIO(), width=120)
+        console.print(progress.table())
+        assert f"study {spec.name}" in console.file.getvalue()  # type: ignore[attr-defined]
+        time.sleep(0.001)
+
+
+def test_no_terminal_gets_plain_lines() -> None:
+    out = io.StringIO()
+    found = record(Told("baseline", [0.25] * 4))
+    with ProgressView(Console(file=out, width=40))(SPEC, found):
+        pass
+    lines = out.getvalue().splitlines()
+    assert lines
+    assert all(LINE.fullmatch(line) for line in lines)
+    assert "\x1b" not in out.getvalue()
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """What a terminal gets of a study with a finished baseline, where these variables are set."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", **environment}.items():
+        monkeypatch.setenv(name, value)
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=120, force_terminal=True))(SPEC, record(Told("baseline", [0.25] * 4))):
+        pass
+    return out.getvalue()
+
+
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|4\d|9\d|10\d)(?:;\d+)*m")
+
+
+def test_colours_are_for_terminals_of_those_who_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = on_a_terminal(monkeypatch)
+    assert COLOUR.search(coloured)
+    plain = on_a_terminal(monkeypatch, NO_COLOR="1")
+    assert "1 finished" in plain
+    assert not COLOUR.search(plain)
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = on_a_terminal(monkeypatch, TERM="dumb").splitlines()
+    assert lines
+    assert all(LINE.fullmatch(line) for line in lines)
+
+
+def test_quiet_shows_nothing() -> None:
+    out = io.StringIO()
+    with ProgressView(Console(file=out), quiet=True)(SPEC, StudyRecord()):
+        pass
+    assert out.getvalue() == ""

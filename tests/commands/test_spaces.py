@@ -1,0 +1,57 @@
+"""What `study spaces` lists: every shipped file with what it is about, and every name with where it comes from."""
+
+import pytest
+
+from study import data, methods, models
+from study.commands import spaces
+from study.spec import load_study
+from study.spec.find import shipped
+
+DOCUMENT = spaces.document()
+FILES = {row["name"]: row for row in DOCUMENT["files"]}
+
+
+def test_every_shipped_file_says_in_a_sentence_what_it_is() -> None:
+    assert list(FILES) == list(shipped())
+    for row in FILES.values():
+        assert row["about"]
+        assert "yaml-language-server" not in row["about"]
+        assert "\n" not in row["about"]
+    assert FILES["quickstart"]["about"].startswith("The quickstart: handwritten digits whose background colour")
+    assert FILES["quickstart"]["about"].endswith("95% of the training images")
+
+
+@pytest.mark.parametrize(
+    ("name", "paper"),
+    [
+        ("fairkl-table12", "Unbiased Supervised Contrastive Learning (Barbano et al., 2023)"),
+        ("color_mnist_cclk", "Conditional Contrastive Learning with Kernel (Tsai et al., 2022)"),
+        ("compas_wcl", "Difficulty-based Sampling for Debiased Contrastive Representation Learning"),
+        ("quickstart", None),
+    ],
+)
+def test_the_paper_is_that_of_the_table_or_the_one_that_the_comment_names(name: str, paper: str | None) -> None:
+    found = FILES[name]["paper"]
+    assert (found is None) == (paper is None)
+    assert (found or "").startswith(paper or "")
+
+
+@pytest.mark.parametrize("name", ["quickstart", "fairkl-table11", "wcl-table2", "debias_all", "cclk-table5"])
+def test_the_data_sets_are_those_of_the_trials(name: str) -> None:
+    sections = load_study(name).data_sections
+    assert set(FILES[name]["data"]) == {one["name"] for one in sections}
+
+
+def test_everything_that_a_file_can_name_is_there() -> None:
+    assert [row["name"] for row in DOCUMENT["data"]] == data.names()
+    assert [row["name"] for row in DOCUMENT["model"]] == models.names()
+    assert [row["name"] for row in DOCUMENT["method"]] == methods.names()
+    for row in (*DOCUMENT["data"], *DOCUMENT["model"], *DOCUMENT["method"]):
+        assert row["about"]
+        assert not row["about"].startswith(f"{row['name']}: ")
+
+
+def test_for_people_no_line_is_too_long_to_read() -> None:
+    lines = spaces.text(DOCUMENT).splitlines()
+    assert max(map(len, lines)) < 200
+    assert any(line.split()[:1] == ["eps_sup_info_nce"] for line in lines)

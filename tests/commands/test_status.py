@@ -1,0 +1,113 @@
+"""The studies of a home at a glance."""
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers import Told, quickstart, write_ledger
+
+from study.commands import status
+from study.commands.final import final_study
+from study.errors import UserError
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.spec import StudySpec
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home with a study from before there were owners, and one of ada's that grace went on with."""
+    home = Home(tmp_path / "home")
+    write_ledger(home.create(quickstart("name=old")).ledger_file, Told("baseline", [0.5]))
+    ledger = Ledger(home.create(quickstart("name=hers")).ledger_file)
+    for owner in ("ada", "grace"):
+        ledger.append("opened", version="1", owner=owner)
+    ledger.append("closed", state="interrupted")
+    ledger.close()
+    return home
+
+
+def test_whose_study_it_is_is_shown(home: Home) -> None:
+    assert {row["name"]: row["owner"] for row in status.overview(home)} == {"old": None, "hers": "ada"}
+    table = status.table(home, status.overview(home)).splitlines()
+    assert table[0].split()[:3] == ["study", "state", "owner"]
+    assert {line.split()[0]: line.split()[2] for line in table[1:]} == {"old": "-", "hers": "ada"}
+    hers = home.find("hers")
+    assert status.document(hers)["owner"] == "ada"
+    told = status.lines(status.document(hers))
+    assert told[0] == "study hers, of ada: interrupted (no trial yet)"
+
+
+def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: Home) -> None:
+    ledger = Ledger(home.find("hers").ledger_file)
+    ledger.append("weather", sky="blue")
+    ledger.close()
+    rows = {row["name"]: row for row in status.overview(home)}
+    assert {name: row["state"] for name, row in rows.items()} == {"old": "interrupted", "hers": "unreadable"}
+    told = r"ledger\.jsonl: has an event 'weather', which study .* does not know\. Use what wrote it: study 1"
+    assert re.search(told, rows["hers"]["reason"])
+    with pytest.raises(UserError, match=told):
+        status.document(home.find("hers"))
+
+
+def test_a_study_that_cannot_be_read_is_named(home: Home) -> None:
+    home.find("old").ledger_file.write_text("no event\n")
+    row = next(row for row in status.overview(home) if row["name"] == "old")
+    assert row["state"] == "unreadable"
+    assert "damaged at byte 0" in row["reason"]
+    assert "old" in status.table(home, status.overview(home))
+
+
+def lines(home: Home, spec: StudySpec, *trials: Told) -> list[str]:
+    """What is shown of a study with these trials that somebody runs at this moment."""
+    folder = home.create(spec)
+    write_ledger(folder.ledger_file, *trials)
+    ledger = Ledger(folder.ledger_file)
+    found = status.lines(status.document(folder))
+    ledger.close()
+    return found
+
+
+def test_a_running_study_shows_its_best_its_pace_and_the_time_to_go(home: Home) -> None:
+    trials = (
+        Told("baseline", [0.5]),
+        Told("search", [0.75], params={"method.alpha": 0.1}),
+        Told("search", [], "running"),
+    )
+    found = lines(home, quickstart("name=mine"), *trials)
+    assert found[0] == "study mine: running (1 running, 2 complete)"
+    assert "best      val/accuracy               0.7500 (1 seed)" in found
+    assert "best: trial 1, method.alpha = 0.1" in found
+    assert re.fullmatch(r"pace      \d+\.\d epochs per minute, about [\d:]+ to go", found[-1])
+
+
+def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
+    found = lines(home, quickstart("name=mine"), Told("baseline", [], "running"))
+    assert found == ["study mine: running (1 running)", "pace      not known before the first epoch"]
+
+
+def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(home: Home) -> None:
+    folder = home.create(quickstart("name=mine"))
+    for state, told in (("interrupted", r", about [\d:]+ left to do"), ("complete", "")):
+        write_ledger(folder.ledger_file, Told("baseline", [0.5]))
+        ledger = Ledger(folder.ledger_file)
+        ledger.append("closed", state=state)
+        ledger.close()
+        pace = status.lines(status.document(folder))[-1]
+        assert re.fullmatch(rf"pace      \d+\.\d epochs per minute{told}", pace)
+
+
+def test_a_final_training_shows_the_mean_of_its_seeds_on_the_test_split(home: Home) -> None:
+    spec = final_study(quickstart(), [3, 4], "mine-final")
+    trials = [Told("final", [0.5], seed=seed, tested={"test/accuracy": value}) for seed, value in ((3, 0.6), (4, 0.8))]
+    found = lines(home, spec, *trials)
+    assert "final     test/accuracy              0.7000 ± 0.1414 (2 seeds)" in found
+
+
+def test_runs_that_were_lost_are_told(home: Home) -> None:
+    folder = home.create(quickstart("name=mine"))
+    write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "running"))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("lost", trial=1, kind="PREEMPTED", attempt=1, node_died=True)
+    ledger.close()
+    assert status.lines(status.document(folder))[-1] == "lost      1 run(s) of trials, which had to run again"

@@ -1,0 +1,241 @@
+"""utkface, dogs_and_cats and fairface: official layouts with generated images, splits drawn from them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pictures import SHARED, numbers, picture, truncate
+
+from study import data
+from study.data import balance
+from study.data.sets.utkface import labels
+from study.errors import UserError
+
+FAIRFACE = SHARED / "fairface" / "fairface_label_val.csv"
+
+
+EVEN = [[2, 2], [2, 2]]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    return tmp_path
+
+
+@pytest.fixture
+def faces(home):
+    """12 of each gender, race (White or Black) and side of 35; the colour says which."""
+    for number in range(96):
+        age, gender, race = (20, 50)[number // 2 % 2], number % 2, number // 4 % 2
+        picture(home / "UTKFace" / f"{age}_{gender}_{race}_2017{number:013d}.jpg.chip.jpg", number % 8)
+    return home / "UTKFace"
+
+
+def utkface(**options):
+    few = {"train_samples": 18, "eval_samples": 8}
+    return data.load({"name": "utkface", "size": 4, **few, **options})
+
+
+def counts(split) -> list[list[int]]:
+    return np.histogram2d(split.target, split.bias, bins=(2, 2))[0].astype(int).tolist()
+
+
+@pytest.mark.parametrize(("severity", "many"), [(2, 3334), (3, 3750), (4, 4000)])
+def test_the_published_counts_of_utkface(severity, many):
+    """FSCL paper, Table 9."""
+    cells = balance.biased(10_000, severity, frozenset({(0, 0), (1, 1)}))
+    assert cells == {(0, 0): many, (1, 1): many, (0, 1): 5000 - many, (1, 0): 5000 - many}
+    assert set(balance.biased(2_400, 1, frozenset()).values()) == {600}
+
+
+def test_the_published_counts_of_dogs_and_cats():
+    """FSCL paper, appendix H.2."""
+    assert set(balance.biased(8_220, 5, frozenset({(0, 1), (1, 0)})).values()) == {3425, 685}
+
+
+def test_utkface_is_biased_in_training_alone(faces):
+    dataset = utkface(severity=2)
+    assert [counts(split) for split in dataset.splits.values()] == [
+        [[6, 3], [3, 6]],
+        [[2, 2], [2, 2]],
+        [[2, 2], [2, 2]],
+    ]
+    for split in dataset.splits.values():
+        found = np.array(numbers(split.inputs))
+        assert (split.target == 1 - found % 2).all()
+        assert (split.bias == (found // 4 == 0)).all()
+
+
+def test_among_the_older_men_are_the_many(faces):
+    dataset = utkface(severity=2, sensitive="age")
+    assert counts(dataset.splits["train"]) == [[3, 6], [6, 3]]
+    found = np.array(numbers(dataset.splits["train"].inputs))
+    assert (dataset.splits["train"].bias == (found // 2 % 2 == 0)).all()
+
+
+def test_a_seed_draws_the_same_images_again_and_no_image_twice(faces):
+    for number, file in enumerate(sorted(faces.iterdir())):
+        picture(file, number)
+    first, other = utkface(), utkface(split_seed=1)
+    drawn = [numbers(split.inputs) for split in first.splits.values()]
+    assert len({number for part in drawn for number in part}) == 18 + 8 + 8
+    assert drawn == [numbers(split.inputs) for split in utkface().splits.values()]
+    assert drawn != [numbers(split.inputs) for split in other.splits.values()]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("34_0_0_20170116174525125.jpg.chip.jpg", {"age": 1, "gender": 1, "ethnicity": 1}),
+        ("35_1_4_20170116174525125.jpg.chip.jpg", {"age": 0, "gender": 0, "ethnicity": 0}),
+        ("110_1_2_20170116220224657 .jpg.chip.jpg", {"age": 0, "gender": 0, "ethnicity": 0}),
+        ("55_0_0_20170116232725357jpg.chip.jpg", {"age": 0, "gender": 1, "ethnicity": 1}),
+        ("39_1_20170116174525125.jpg.chip.jpg", None),
+        ("61_1_20170109142408075.jpg.chip.jpg", None),
+        ("61_1_20170109150557335.jpg.chip.jpg", None),
+        ("20_2_0_20170116174525125.jpg.chip.jpg", None),
+        ("20_1_5_20170116174525125.jpg.chip.jpg", None),
+        ("Thumbs.jpg", None),
+    ],
+)
+def test_what_a_name_says(name, found):
+    assert labels(name) == found
+
+
+@given(st.text("0123456789_ .jpgchi", max_size=50))
+def test_no_name_breaks_the_loader(name):
+    assert labels(name) is None or set(labels(name)) == {"age", "gender", "ethnicity"}
+
+
+def test_the_known_malformed_names_are_left_out(faces):
+    for name in ("39_1_20170116174525125", "61_1_20170109142408075", "61_1_20170109150557335"):
+        (faces / f"{name}.jpg.chip.jpg").write_text("never read")
+    assert len(utkface().splits["train"]) == 18
+
+
+def test_a_folder_of_other_images_is_refused(faces):
+    for number in range(4):
+        picture(faces / f"holiday{number}.jpg")
+    with pytest.raises(UserError, match="4 of 100 file names are not age_gender_race"):
+        utkface()
+
+
+def test_too_few_images_and_equal_attributes(faces):
+    with pytest.raises(UserError, match=r"24 images of class 0 and bias class 0, 28 are needed \(24 for train"):
+        utkface(train_samples=96, severity=1)
+    with pytest.raises(UserError, match="another attribute"):
+        utkface(sensitive="gender")
+
+
+@pytest.fixture
+def animals(home):
+    """20 of each species and colour, and five cats on neither list."""
+    folder = home / "dogs_and_cats"
+    lists = {"bright": [], "dark": []}
+    for number in range(80):
+        name = f"{('cat', 'dog')[number % 2]}.{number}.jpg"
+        lists[("bright", "dark")[number // 2 % 2]].append(name)
+        picture(folder / "train" / name, number % 4)
+    for number in range(5):
+        picture(folder / "train" / f"cat.{900 + number}.jpg", 9)
+    for colour, names in lists.items():
+        (folder / f"list_{colour}.txt").write_text("\n".join(names) + "\n")
+    return folder
+
+
+def dogs_and_cats():
+    return data.load({"name": "dogs_and_cats", "size": 4, "train_samples": 24, "eval_samples": 8})
+
+
+def test_cats_are_dark_and_dogs_bright_in_training(animals):
+    dataset = dogs_and_cats()
+    assert [counts(split) for split in dataset.splits.values()] == [
+        [[2, 10], [10, 2]],
+        [[2, 2], [2, 2]],
+        [[2, 2], [2, 2]],
+    ]
+    for split in dataset.splits.values():
+        assert numbers(split.inputs) == (split.target + 2 * split.bias).tolist()
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("mouse.7.jpg", "begins neither with"),
+        ("cat.2.jpg", "is on the other list, too"),
+        ("cat./../dog.1.jpg", "given, allowed is a relative path"),
+    ],
+)
+def test_lists_that_make_no_sense(animals, entry, message):
+    with (animals / "list_bright.txt").open("a") as file:
+        file.write(entry + "\n")
+    with pytest.raises(UserError, match=rf"'{entry}' {message}|entry 41: '{entry}' {message}"):
+        dogs_and_cats()
+
+
+def test_a_listed_animal_without_a_file(animals):
+    for file in (animals / "train").glob("dog.*"):
+        file.unlink()
+    with pytest.raises(UserError, match=r"20 files are listed but not there: .*dog\.\d+\.jpg.* and 15 more"):
+        dogs_and_cats()
+
+
+def fairface(home, rows: pd.DataFrame, **options):
+    folder = home / "fairface"
+    folder.mkdir(exist_ok=True)
+    rows.to_csv(folder / "fairface_label_val.csv", index=False)
+    train = rows.assign(file=rows["file"].str.replace("val/", "train/"))
+    train.to_csv(folder / "fairface_label_train.csv", index=False)
+    for name in [*rows["file"], *train["file"]]:
+        if not (folder / name).exists():
+            picture(folder / name, size=(4, 4))
+    return data.load({"name": "fairface", "size": 4, **options})
+
+
+ROWS = pd.DataFrame(
+    {
+        "file": [f"val/{number}.jpg" for number in range(40)],
+        "age": "3-9",
+        "gender": ["Male", "Female"] * 20,
+        "race": ["White", "White", "Indian", "Indian"] * 10,
+        "service_test": False,
+    }
+)
+
+
+def test_fairface_cuts_validation_by_cell(home):
+    dataset = fairface(home, ROWS, val_share=0.2)
+    assert [len(split) for split in dataset.splits.values()] == [32, 8, 40]
+    assert (dataset.facts.classes, dataset.facts.bias_classes) == (2, 7)
+    for split in dataset.splits.values():
+        cells = np.unique(np.stack([split.target, split.bias]), axis=1, return_counts=True)
+        assert cells[0].T.tolist() == [[0, 0], [0, 4], [1, 0], [1, 4]]
+        assert len(set(cells[1].tolist())) == 1
+
+
+def test_fairface_with_a_value_that_is_none(home):
+    with pytest.raises(UserError, match=r"fairface_label_val\.csv: column 'race', row 1: the value is 'Martian'|train"):
+        fairface(home, ROWS.replace("White", "Martian"))
+    with pytest.raises(UserError, match=r"fairface_label_train\.csv: column 'file', row 1: '\.\./train/0\.jpg' given"):
+        fairface(home, ROWS.assign(file="../" + ROWS["file"]))
+    with pytest.raises(UserError, match=r"column 'gender'\. It has|no column 'gender'"):
+        fairface(home, ROWS.drop(columns="gender"))
+
+
+@pytest.mark.skipif(not FAIRFACE.exists(), reason="the real labels are not at hand")
+def test_the_real_labels_of_fairface(home):
+    rows = pd.read_csv(FAIRFACE).iloc[::40]
+    dataset = fairface(home, rows, target="age", sensitive="race")
+    assert (dataset.facts.classes, dataset.facts.bias_classes) == (9, 7)
+    ages = ["0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"]
+    assert dataset.splits["test"].target.tolist() == [ages.index(age) for age in rows["age"]]
+
+
+def test_a_truncated_face_is_named(faces):
+    for file in faces.iterdir():
+        truncate(file)
+    with pytest.raises(UserError, match=r"18 files are not readable as images: .*UTKFace/.*and 13 more"):
+        utkface()

@@ -1,0 +1,272 @@
+"""image_folder: the user's images, by CSV, in folders or flat; what is wrong is told with file, column and remedy."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from escapes import ESCAPES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pictures import numbers, picture, truncate
+
+from study import data
+from study.data import label_files
+from study.data.sets import image_folder
+from study.errors import UserError
+
+HEADER = "file,target,gender,young,weight,part"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "mine"
+
+
+def rows(count: int = 40) -> list[str]:
+    kinds, genders = ("cat", "dog"), ("f", "m")
+    parts = ("train", "train", "Validation", "test")
+    return [
+        f"{n}.png,{kinds[n % 2]},{genders[n // 2 % 2]},{n // 4 % 2},{n / 8},{parts[n // 4 % 4]}" for n in range(count)
+    ]
+
+
+def write(folder, lines: list[str], place=lambda number: ""):
+    for number in range(len(lines)):
+        picture(folder / place(number) / f"{number}.png", number, (6, 5))
+    (folder / "labels.csv").write_text("\n".join([HEADER, *lines]) + "\n")
+
+
+def load(**options):
+    return data.load({"name": "image_folder", "path": "mine", "size": 4, **options})
+
+
+def drawn(dataset) -> dict[str, list[int]]:
+    return {name: numbers(split.inputs) for name, split in dataset.splits.items()}
+
+
+def test_a_flat_folder_is_split_by_shares_of_each_cell(home):
+    write(home, rows())
+    dataset = load(bias="gender", val_share=0.25, test_share=0.2)
+    assert [len(split) for split in dataset.splits.values()] == [24, 8, 8]
+    assert sorted(number for found in drawn(dataset).values() for number in found) == list(range(40))
+    for split in dataset.splits.values():
+        found = np.array(numbers(split.inputs))
+        assert (split.target == found % 2).all()
+        assert (split.bias == found // 2 % 2).all()
+        assert np.bincount(2 * split.target + split.bias).tolist() == [len(split) // 4] * 4
+    assert drawn(load(bias="gender", val_share=0.25, test_share=0.2)) == drawn(dataset)
+    assert drawn(load(bias="gender", val_share=0.25, test_share=0.2, split_seed=1)) != drawn(dataset)
+
+
+def test_a_column_says_the_split(home):
+    write(home, rows())
+    found = drawn(load(split="part"))
+    assert found == {
+        name: [number for number in range(40) if number // 4 % 4 in codes]
+        for name, codes in {"train": (0, 1), "val": (2,), "test": (3,)}.items()
+    }
+
+
+@pytest.mark.parametrize("prefixed", [True, False])
+def test_folders_say_the_split_and_validation_is_cut_from_train(home, prefixed):
+    lines, place = rows(), lambda number: "test" if number < 8 else "train"
+    listed = [f"{place(number)}/{line}" if prefixed else line for number, line in enumerate(lines)]
+    write(home, listed, place)
+    dataset = load(val_share=0.25)
+    assert drawn(dataset)["test"] == list(range(8))
+    assert [len(split) for split in dataset.splits.values()] == [24, 8, 8]
+
+
+def test_no_test_split_where_none_is_wanted(home):
+    write(home, rows())
+    assert load(test_share=0.0).facts.splits == ("train", "val")
+
+
+def test_attributes_are_combined_and_conditions_taken_as_they_are(home):
+    write(home, rows())
+    dataset = load(bias="gender+young", condition=["weight", "young"])
+    assert (dataset.facts.bias_classes, dataset.facts.condition) == (4, 2)
+    for split in dataset.splits.values():
+        found = np.array(numbers(split.inputs))
+        assert (split.bias == found // 2 % 2 + 2 * (found // 4 % 2)).all()
+        assert (split.condition == np.stack([found / 8, found // 4 % 2], 1)).all()
+
+
+def test_conditions_from_a_file(home):
+    write(home, rows())
+    np.savez(home / "clip.npz", keys=[f"{n}.png" for n in range(50)], values=np.arange(100).reshape(50, 2))
+    dataset = load(condition_file="mine/clip.npz")
+    for split in dataset.splits.values():
+        assert (split.condition[:, 0] == 2 * np.array(numbers(split.inputs))).all()
+    with pytest.raises(UserError, match="give one of them"):
+        load(condition_file="mine/clip.npz", condition=["weight"])
+
+
+def test_a_parquet_list_gives_the_same_and_its_gaps_are_told(home):
+    write(home, rows())
+    table = pd.read_csv(home / "labels.csv")
+    table.to_parquet(home / "labels.parquet")
+    assert load(labels="labels.parquet", bias="young").fingerprint == load(bias="young").fingerprint
+    table.loc[3, "gender"] = None
+    table.to_parquet(home / "labels.parquet")
+    with pytest.raises(UserError, match=r"labels\.parquet: column 'gender', row 4: the value is empty"):
+        load(labels="labels.parquet", bias="gender")
+
+
+def test_described_without_reading_images(home):
+    home.mkdir()
+    (home / "labels.csv").write_text("\n".join([HEADER, *rows()]))
+    facts = data.describe({"name": "image_folder", "path": "mine", "bias": "gender", "condition": ["weight"]})
+    assert (facts.classes, facts.bias_classes, facts.shape, facts.condition) == (2, 2, (3, 64, 64), 1)
+    assert facts.splits == ("train", "val", "test")
+    with pytest.raises(UserError, match="40 files are listed but not there"):
+        load()
+
+
+def test_whole_numbers_are_classes_in_their_order(home):
+    lines = [f"{number}.png,{(10, 9, 100)[number % 3]},f,0,0,train" for number in range(30)]
+    write(home, lines)
+    split = load().splits["train"]
+    assert split.target.tolist() == [(1, 0, 2)[number % 3] for number in numbers(split.inputs)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"target": "traget"},
+            r"labels\.csv: no column 'traget'\. Did you mean 'target'\? It has: file, target",
+        ),
+        ({"bias": "gender+old"}, r"no column 'old'"),
+        ({"file": "path"}, r"no column 'path'"),
+        ({"split": "gender"}, r"column 'gender', row 1: 'f' is no split, allowed: training, valid"),
+        ({"condition": ["gender"]}, r"column 'gender', row 1: 'f' is not a finite number"),
+        ({"target": "weight"}, r"column 'weight' has 40 different values in 40 rows: no classes"),
+        ({"labels": "list.csv"}, r"mine/list\.csv: not found"),
+        ({"labels": "../mine/labels.csv"}, r"data\.labels: '\.\./mine/labels\.csv' given, allowed is a relative path"),
+        ({"labels": "/labels.csv"}, r"data\.labels: '/labels\.csv' given"),
+        ({"labels": "a\0.csv"}, r"data\.labels: 'a\\x00\.csv' given"),
+        ({"labels": "x" * 300}, r"mine/x+: not found"),
+        ({"path": "x" * 300}, r"x+: not found\. Looked for"),
+        ({"path": "~nobody-of-this-name/mine"}, r"~nobody-of-this-name/mine: not found\. Looked for"),
+        ({"path": "yours"}, r"yours: not found\. Looked for .*/yours and .*data/yours"),
+        ({"condition_file": "clip.npz"}, r"clip\.npz: not found"),
+    ],
+)
+def test_keys_that_do_not_fit_the_file(home, options, message):
+    write(home, rows())
+    with pytest.raises(UserError, match=message):
+        data.describe({"name": "image_folder", "path": "mine", "size": 4, **options})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: [*lines, lines[3]], r"column 'file', row 41: '3\.png' is in row 4, too"),
+        (lambda lines: [lines[0].replace("cat", ""), *lines[1:]], r"column 'target', row 1: the value is empty"),
+        (lambda lines: [",dog,m,0,0,train", *lines], r"column 'file', row 1: is empty"),
+        (lambda lines: [f"../{lines[0]}", *lines[1:]], r"column 'file', row 1: '\.\./0\.png' given, allowed is a"),
+        (lambda lines: [*lines, f"a/../../mine/{lines[7]}"], r"labels\.csv: .*, row 41: 'a/\.\./\.\./mine/7\.png'"),
+        (lambda lines: [*lines, f"/{lines[7]}"], r"column 'file', row 41: '/7\.png' given"),
+        (lambda lines: [*lines, lines[7].replace(".", "\0.", 1)], r"column 'file', row 41: '7\\x00\.png' given"),
+        (lambda lines: [*lines, lines[7].replace("7.png", "./", 1)], r"column 'file', row 41: '\./' given"),
+        (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but not there: .*mine/x+7\.png"),
+        (lambda lines: [], r"labels\.csv: has no rows"),
+        (lambda lines: [lines[0], lines[1] + ",7,8", *lines[2:]], r"labels\.csv: not readable as a table"),
+        (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),
+    ],
+)
+def test_bad_lists(home, change, message):
+    write(home, rows())
+    (home / "labels.csv").write_text("\n".join([HEADER, *change(rows())]) + "\n")
+    with pytest.raises(UserError, match=message):
+        load()
+
+
+@given(ESCAPES)
+def test_no_name_in_a_list_and_no_labels_lead_out_of_the_folder(name):
+    """As `..` is resolved by text and where a link precedes it; nothing more than needed is refused."""
+    folder = Path("/some/folder")
+    stays = os.path.normpath(folder / name).startswith(f"{folder}/") and ".." not in name.split("/")
+    if stays and "\0" not in name:
+        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
+        assert image_folder.table_in(folder, name) == folder / name
+        return
+    with pytest.raises(UserError, match=r"labels\.csv: column 'file', row 2: .* given, allowed is") as listed:
+        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
+    with pytest.raises(UserError, match=r"data\.labels: .* given, allowed is") as labels:
+        image_folder.table_in(folder, name)
+    for told in (listed, labels):
+        assert repr(name) in str(told.value)
+        assert len(str(told.value).splitlines()) == 1
+
+
+def test_links_in_the_folder_are_followed(home):
+    write(home, rows())
+    expected = drawn(load(bias="gender"))
+    (elsewhere := home.with_name("elsewhere")).mkdir()
+    for file in list(home.iterdir()):
+        file.rename(elsewhere / file.name)
+        file.symlink_to(elsewhere / file.name)
+    assert drawn(load(bias="gender")) == expected
+    (home / "more").symlink_to(elsewhere)
+    listed = [f"more/{line}" for line in rows()]
+    (home / "labels.csv").write_text("\n".join([HEADER, *listed]) + "\n")
+    assert drawn(load(bias="gender")) == expected
+
+
+@pytest.mark.parametrize("name", ["../train/7.png", "train/../7.png", "x" * 300])
+def test_names_that_lead_out_where_folders_say_the_split(home, name):
+    write(home, rows(), lambda number: "train")
+    (home / "labels.csv").write_text("\n".join([HEADER, *rows()]).replace("\n7.png", f"\n{name}"))
+    with pytest.raises(UserError, match=r"row 8: '.*7\.png' given|'x+' is in none of its folders train"):
+        load()
+
+
+def test_an_empty_split(home):
+    write(home, [line.replace("Validation", "train").replace("train", "test") for line in rows()])
+    with pytest.raises(UserError, match=r"column 'part': split train is empty: 40 samples, none is left for it"):
+        load(split="part")
+    write(home, rows(2))
+    with pytest.raises(UserError, match=r"split (val|test) is empty"):
+        load()
+
+
+def test_a_truncated_image_is_named(home):
+    write(home, rows())
+    truncate(home / "7.png")
+    with pytest.raises(UserError, match=r"1 file is not readable as images: .*mine/7\.png"):
+        load()
+
+
+def test_a_file_in_none_of_the_folders(home):
+    write(home, rows(), lambda number: "train")
+    (home / "train" / "7.png").unlink()
+    with pytest.raises(UserError, match=r"'7\.png' is in none of its folders train"):
+        load()
+
+
+@settings(max_examples=15)
+@given(
+    cells=st.lists(st.integers(0, 3), min_size=30, max_size=80),
+    val=st.floats(0.1, 0.5),
+    test=st.floats(0.1, 0.5),
+    seed=st.integers(0, 2**32),
+)
+def test_splits_are_disjoint_complete_and_stratified(cells, val, test, seed):
+    from types import SimpleNamespace
+
+    from study.data.user_data import divide
+
+    labels = np.array([0, 1, 2, 3] * 10 + cells)
+    rule = SimpleNamespace(val_share=val, test_share=test, split_seed=seed)
+    splits = divide(labels, None, rule, "here")
+    assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(labels)))
+    for cell in range(4):
+        count = int((labels == cell).sum())
+        assert abs((labels[splits["test"]] == cell).sum() - test * count) < 1

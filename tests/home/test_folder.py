@@ -1,0 +1,283 @@
+"""The home folder: studies are made whole or not at all."""
+
+import json
+import os
+import resource
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from unicodedata import normalize
+from urllib.parse import unquote
+
+import pytest
+from escapes import ESCAPES
+from helpers import Told, quickstart, write_ledger
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from study import __version__
+from study.commands.export import exported
+from study.commands.final import extend, final_study
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord
+from study.ranking import ranked
+from study.ranking.choice import Choice
+from study.spec import StudySpec
+from study.spec.load import NAME_RULE
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def named(name: str) -> StudySpec:
+    return replace(quickstart(), name=name)
+
+
+def everything(path: Path) -> list[str]:
+    return sorted(str(one.relative_to(path)) for one in path.rglob("*"))
+
+
+def test_a_new_study_has_its_file_and_its_ledger(home: Home) -> None:
+    folder = home.create(named("one"))
+    assert everything(home.path) == ["format", "one", "one/ledger.jsonl", "one/study.yaml"]
+    assert folder.name == "one"
+    assert folder.spec() == named("one")
+    assert [event["event"] for event in read(folder.ledger_file)] == ["created"]
+
+
+def test_where_the_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "mine"))
+    assert Home.locate().path == tmp_path / "mine"
+    for unset in (lambda: monkeypatch.setenv("STUDY_HOME", ""), lambda: monkeypatch.delenv("STUDY_HOME")):
+        unset()
+        monkeypatch.chdir(tmp_path)
+        assert Home.locate().path == tmp_path / "studies"
+    assert everything(tmp_path) == [], "locating makes nothing"
+
+
+def test_where_mlflow_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert home.tracking_uri == f"sqlite:///{home.path}/mlflow.db"
+    assert home.owns_tracking
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere")
+    assert home.tracking_uri == "http://elsewhere"
+    assert not home.owns_tracking
+
+
+def test_a_name_that_is_taken_says_how_to_go_on(home: Home) -> None:
+    home.create(named("one"))
+    before = everything(home.path)
+    for refuse in (lambda: home.create(named("one")), lambda: home.check_new("one")):
+        with pytest.raises(UserError, match=r"one: exists already in .*study resume one.*--name one-2"):
+            refuse()
+    home.create(named("one-2"))
+    with pytest.raises(UserError, match="--name one-3"):
+        home.check_new("one")
+    assert set(before) < set(everything(home.path))
+
+
+def test_an_unknown_study_says_which_there_are(home: Home) -> None:
+    with pytest.raises(UserError, match=r"one: no such study in .*There is no study there yet"):
+        home.find("one")
+    home.create(named("other"))
+    with pytest.raises(UserError, match=r"othr: no such study in .*Did you mean 'other'\? Studies there: other"):
+        home.find("othr")
+    assert home.find("other").path == home.path / "other"
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "../other", "/etc"])
+def test_a_name_that_leads_out_of_the_home_is_refused(home: Home, name: str) -> None:
+    home.create(named("other"))
+    with pytest.raises(UserError, match="cannot be a study's name"):
+        home.find(name)
+
+
+def make_all_that_is_named_after(home: Home, name: str) -> None:
+    """A study with a trial, a file of each kind, what it exports, and its final training."""
+    spec = named(name)
+    folder = home.create(spec)
+    write_ledger(folder.ledger_file, Told("search", [0.5], params={"method.alpha": 0.5}))
+    numbered = [folder.model_file(0), folder.model_file(0, 3), folder.description_file(0), folder.checkpoint_file(0)]
+    for path in [*numbered, folder.error_file(0), folder.report / "page", folder.best_file, folder.card_file]:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    record = StudyRecord.load(folder.ledger_file)
+    best = exported(folder, spec, record, ranked(record, spec)[0], Choice())
+    home.create(best)
+    extend(home, final_study(best, [0]))
+
+
+@given(ESCAPES | st.from_regex(NAME_RULE, fullmatch=True))
+@example("a" * 100)
+@example("a..b")
+@example("../a")
+@example("%2e%2e%2fa")
+@example("\uff0e\uff0e\uff0fa")
+def test_no_name_leads_out_of_the_home(name: str) -> None:
+    """Either it is refused and nothing is written, or all that is named after it is in the home by a plain name."""
+    with tempfile.TemporaryDirectory() as parent:
+        home = Home(Path(parent, "a", "home"))
+        try:
+            make_all_that_is_named_after(home, name)
+        except UserError:
+            assert everything(Path(parent)) == []
+            with pytest.raises(UserError):
+                home.find(name)
+            return
+        tops = {path.name for path in home.path.iterdir()}
+        assert tops == {"format", name, f"{name[:95]}-best", f"{name[:94]}-final"}
+        assert [path for path in everything(Path(parent)) if not path.startswith("a/home/")] == ["a", "a/home"]
+        assert {(unquote(top), normalize("NFKC", top)) for top in tops} == {(top, top) for top in tops}
+        assert not [top for top in tops if top.startswith((".", "-"))]
+
+
+@given(ESCAPES)
+def test_no_origin_and_no_given_name_lead_a_final_training_out_of_the_home(text: str) -> None:
+    for spec, name in ((replace(quickstart(), origin={"study": text}), None), (quickstart(), text)):
+        with tempfile.TemporaryDirectory() as parent:
+            home = Home(Path(parent, "a", "home"))
+            try:
+                folder = extend(home, final_study(spec, [0], name))
+            except UserError:
+                assert everything(Path(parent)) == []
+            else:
+                assert everything(home.path / folder.name) == ["ledger.jsonl", "study.yaml"]
+                assert {path.name for path in home.path.iterdir()} == {"format", folder.name}
+
+
+@pytest.mark.parametrize("name", ["artifacts", "format", "mlflow.db"])
+def test_a_name_that_the_home_needs_itself_is_refused(home: Home, name: str) -> None:
+    """Else a study's folder would be where all the others' artifacts go, and be removed with it."""
+    for _ in range(2):
+        with pytest.raises(UserError, match=rf"{name}: is the home's own in .* Another name: --name {name}-2"):
+            home.create(named(name))
+        home.create(named(f"one{len(home.studies())}"))
+
+
+def test_a_link_in_the_home_is_no_study(home: Home, tmp_path: Path) -> None:
+    elsewhere = Home(tmp_path / "elsewhere")
+    elsewhere.create(named("one"))
+    elsewhere.create(final_study(named("one"), [0]))
+    home.create(named("other"))
+    for name in ("one", "one-final"):
+        (home.path / name).symlink_to(elsewhere.path / name)
+    (home.path / "other-2").symlink_to("nowhere")
+    before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert [folder.name for folder in home.studies()] == ["other"]
+    for name in ("one", "other-2"):
+        for refuse in (home.find, home.check_new, lambda name: home.create(named(name))):
+            with pytest.raises(UserError, match=rf"^{name}: is a symbolic link in .*home, to .*(where/one|nowhere); "):
+                refuse(name)
+    with pytest.raises(UserError, match="one-final: is a symbolic link"):
+        extend(home, final_study(named("one"), [1]))
+    with pytest.raises(UserError, match="--name other-3"):
+        home.check_new("other")
+    assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_home_may_be_a_link(home: Home, tmp_path: Path) -> None:
+    home.create(named("one"))
+    (tmp_path / "link").symlink_to(home.path)
+    assert Home(tmp_path / "link").find("one").spec() == named("one")
+
+
+def test_studies_are_listed_the_oldest_first_and_nothing_else(home: Home) -> None:
+    assert home.studies() == []
+    for age, name in enumerate(["b", "a", "c"]):
+        os.utime(home.create(named(name)).spec_file, (age, age))
+    (home.path / "artifacts").mkdir()
+    (home.path / "mlflow.db").touch()
+    assert [folder.name for folder in home.studies()] == ["b", "a", "c"]
+
+
+def test_a_study_that_was_never_finished_making_is_no_study(home: Home) -> None:
+    home.create(named("one"))
+    draft = StudyFolder(home.path / ".two-x1y2")
+    draft.path.mkdir()
+    draft.write_spec(named("two"))
+    Ledger.create(draft.ledger_file)
+    assert [folder.name for folder in home.studies()] == ["one"]
+
+
+def test_a_ledger_without_a_study_file_does_not_break_the_list(home: Home) -> None:
+    home.create(named("one"))
+    (home.path / "broken").mkdir()
+    Ledger.create(home.path / "broken" / "ledger.jsonl")
+    assert [folder.name for folder in home.studies()] == ["one"]
+
+
+@pytest.mark.parametrize("below", [".", "inside", "inside/deeper"])
+def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    home = Home(tmp_path / "file" / below)
+    assert home.studies() == []
+    with pytest.raises(UserError, match=r"cannot be written: .*Another home: STUDY_HOME="):
+        home.create(named("one"))
+    assert everything(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_home_tells_its_form_when_it_is_made(home: Home) -> None:
+    home.create(named("one"))
+    told = home.path / "format"
+    assert json.loads(told.read_text()) == {"format": 1, "study": __version__}
+    told.unlink()
+    assert [folder.name for folder in home.studies()] == ["one"], "it is from before homes told it"
+    told.write_text('{"format": 1, "study": "0.0.9"}')
+    home.create(named("two"))
+    assert json.loads(told.read_text())["study"] == "0.0.9", "it was made then"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"format": 2, "study": "9.8.7"}',
+            r"is in form 2, which study 9\.8\.7 made; .*Install study 9\.8\.7 or later",
+        ),
+        ("", r"format: damaged"),
+        ('{"format": "new"}', r"format: damaged"),
+        ("[1]", r"format: damaged"),
+    ],
+)
+def test_a_home_of_a_newer_version_is_not_touched(home: Home, text: str, message: str) -> None:
+    home.create(named("one"))
+    (home.path / "format").write_text(text)
+    before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
+    for refuse in (home.studies, lambda: home.find("one"), lambda: home.create(named("two"))):
+        with pytest.raises(UserError, match=message):
+            refuse()
+    assert {path: path.stat().st_mtime_ns for path in home.path.rglob("*")} == before
+
+
+def test_a_file_of_the_studys_name_is_in_the_way(home: Home) -> None:
+    home.path.mkdir()
+    (home.path / "one").write_text("mine")
+    with pytest.raises(UserError, match="exists already"):
+        home.create(named("one"))
+    assert everything(home.path) == ["one"]
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(home: Home) -> None:
+    """A limit on the size of files stands for the full disk."""
+    spec, (soft, hard) = quickstart(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(UserError, match="cannot be written: File too large"):
+            home.create(spec)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert everything(home.path) == []
+
+
+def test_the_files_of_a_study_lie_in_its_folder(home: Home) -> None:
+    folder = home.create(named("one"))
+    folder.write_error(7, "Traceback ...")
+    assert folder.error_file(7).read_text() == "Traceback ..."
+    for path in (folder.model_file(3), folder.error_file(3), folder.report, folder.best_file, folder.scratch):
+        assert path.is_relative_to(folder.path)
+    assert folder.model_file(3) != folder.model_file(4)

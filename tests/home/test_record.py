@@ -1,0 +1,128 @@
+"""A ledger folded into a record."""
+
+from pathlib import Path
+
+import pytest
+from helpers import Told, quickstart, record, write_ledger
+
+from study.analysis.report.message import caveats
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+from study.ranking.summary import lines, summary
+
+
+def test_trials_are_folded_from_their_events() -> None:
+    found = record(
+        Told("baseline", [0.1, 0.2], params={"method.alpha": 1.0}),
+        Told("search", [0.3], "pruned", params={"method.alpha": 0.5}),
+        Told("confirm", [0.3, 0.4], seed=2, repeats=0, tested={"test/accuracy": 0.9}),
+        Told("search", [], "failed"),
+        Told("search", [0.5], "running"),
+        Told("search", [], "waiting"),
+    )
+    baseline, pruned, confirm, failed, running, waiting = found.trials.values()
+    assert (found.id, found.state, len(found.sessions)) == ("study", "running", 1)
+    assert [trial.number for trial in found.trials.values()] == list(range(6))
+    assert (baseline.stage, baseline.params, baseline.state) == ("baseline", {"method.alpha": 1.0}, "complete")
+    assert baseline.reports == [
+        {"epoch": 1, "val/accuracy": 0.1, "train/loss": 1.0},
+        {"epoch": 2, "val/accuracy": 0.2, "train/loss": 1.0},
+    ]
+    assert (pruned.epochs, pruned.last("val/accuracy"), pruned.state) == (1, 0.3, "pruned")
+    assert (confirm.repeats, confirm.seed, confirm.tested) == (0, 2, {"test/accuracy": 0.9})
+    assert (failed.state, failed.last("val/accuracy"), failed.epochs) == ("failed", None, 0)
+    assert (running.state, running.ended, running.node) == ("running", None, "here")
+    assert (waiting.state, waiting.started) == ("waiting", None)
+    assert found.counts() == {
+        "waiting": 1,
+        "running": 1,
+        "complete": 2,
+        "pruned": 1,
+        "failed": 1,
+        "interrupted": 0,
+    }
+
+
+def test_stages_are_asked_for_by_name_and_come_by_number() -> None:
+    found = record(Told("baseline", []), Told("search", []), Told("confirm", [], repeats=0), Told("search", []))
+    assert [trial.number for trial in found.by_stage("search", "baseline")] == [0, 1, 3]
+    assert [trial.number for trial in found.by_stage("confirm")] == [2]
+
+
+def test_a_trial_that_runs_again_runs_from_its_first_epoch() -> None:
+    found = record(Told("search", [0.1, 0.2, 0.3], "running"))
+    found.apply({"event": "closed", "state": "interrupted", "time": 9.0})
+    assert (found.trials[0].state, found.trials[0].epochs) == ("interrupted", 3)
+    found.apply({"event": "started", "trial": 0, "node": "there", "time": 10.0})
+    assert (found.trials[0].state, found.trials[0].epochs, found.trials[0].node) == ("running", 0, "there")
+    assert found.trials[0].started == 10.0
+
+
+def test_a_trial_that_goes_on_from_a_checkpoint_keeps_the_epochs_before_it() -> None:
+    found = record(Told("search", [0.1, 0.2, 0.3], "running"))
+    found.apply({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "died", "attempt": 1, "time": 9.0})
+    assert (found.trials[0].state, found.trials[0].attempt, found.trials[0].epochs) == ("waiting", 1, 3)
+    found.apply({"event": "started", "trial": 0, "node": "there", "epoch": 2, "time": 10.0})
+    assert [one["val/accuracy"] for one in found.trials[0].reports] == [0.1, 0.2]
+
+
+def test_a_trial_that_was_lost_counts_as_busy_while_it_ran() -> None:
+    """Started at 3 and lost at 9, again from 20 to 25."""
+    found = record(Told("search", [], "running"))
+    found.apply({"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0})
+    found.apply({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
+    assert found.trials[0].alone
+    found.apply({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
+    found.apply({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
+    assert found.busy == 11.0
+    assert (found.trials[0].kind, found.trials[0].attempt) == ("BUG", 2)
+
+
+def test_a_metric_that_was_no_number_is_none() -> None:
+    trial = record(Told("search", [0.5, None], "failed")).trials[0]
+    assert trial.last("val/accuracy") is None
+    assert trial.last("val/unheard_of") is None
+    assert trial.last("epoch") == 2
+
+
+def test_a_reason_is_kept() -> None:
+    found = record(Told("search", [0.5], "running"))
+    found.apply({"event": "ended", "trial": 0, "state": "failed", "reason": "diverged", "time": 3.0})
+    assert (found.trials[0].reason, found.trials[0].ended) == ("diverged", 3.0)
+
+
+def test_closing_leaves_ended_and_waiting_trials_as_they_are() -> None:
+    found = record(Told("search", [0.5]), Told("search", [], "waiting"), Told("search", [0.1], "running"))
+    found.apply({"event": "closed", "state": "interrupted", "time": 9.0})
+    assert [trial.state for trial in found.trials.values()] == ["complete", "waiting", "interrupted"]
+    assert found.state == "interrupted"
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_study_whose_driver_died_reads_as_interrupted(tmp_path: Path, held: bool) -> None:
+    path = tmp_path / "ledger.jsonl"
+    write_ledger(path, Told("search", [0.5]), Told("search", [0.1], "running"))
+    driver = Ledger(path) if held else None
+    before = path.read_bytes()
+    found = StudyRecord.load(path)
+    assert found.state == ("running" if held else "interrupted")
+    assert found.trials[1].state == ("running" if held else "interrupted")
+    assert path.read_bytes() == before
+    if driver:
+        driver.close()
+
+
+def test_a_study_that_nobody_took_up_is_new(tmp_path: Path) -> None:
+    Ledger.create(tmp_path / "ledger.jsonl")
+    found = StudyRecord.load(tmp_path / "ledger.jsonl")
+    assert (found.state, found.trials, found.sessions) == ("new", {}, [])
+    assert len(found.id) == 32
+
+
+def test_a_test_split_that_could_not_be_read_is_told() -> None:
+    """In the record, in the summary for people and in the report's caveats."""
+    told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
+    told.apply({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
+    assert told.trials[1].untested == "weights are gone"
+    assert "test split not read for trial 1: weights are gone" in lines(summary(quickstart(), told))
+    assert "The test split could not be read for trial 1: weights are gone" in caveats(quickstart(), told)

@@ -1,0 +1,123 @@
+"""Which configurations a user's wishes mean."""
+
+from typing import Any
+
+import pytest
+from helpers import Told, quickstart, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.errors import UserError
+from study.ranking import ranked
+from study.ranking.choice import Choice, choose
+
+SPEC = quickstart("search.confirm={top: 1, seeds: 2}")
+ODDS = "val/equalized_odds"
+
+
+def trial(accuracy: float, odds: float, stage: str = "search", **more: Any) -> Told:
+    return Told(stage, [accuracy], further={ODDS: odds}, **more)
+
+
+TRIALS = [
+    trial(0.5, 0.30, "baseline"),
+    trial(0.9, 0.20),
+    trial(0.8, 0.10),
+    trial(0.7, 0.10),
+    trial(0.6, 0.04),
+    Told("search", [0.99], "pruned", further={ODDS: 0.0}),
+]
+
+
+def numbers(*trials: Told, **wishes: Any) -> list[int]:
+    return [one.trial.number for one in choose(SPEC, record(*trials), Choice(**wishes))]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        ({}, [1]),
+        ({"top": 3}, [1, 2, 3]),
+        ({"trial": 3}, [3]),
+        ({"where": [f"{ODDS}<=0.1"]}, [2]),
+        ({"where": [f"{ODDS} <= 0.1"], "top": 3}, [2, 3, 4]),
+        ({"where": [f"{ODDS}<=0.25", "val/accuracy<=0.85"], "top": 2}, [2, 3]),
+        ({"by": ODDS}, [4]),
+        ({"by": ODDS, "top": 5}, [4, 2, 3, 1, 0]),
+        ({"by": ODDS, "where": ["val/accuracy>=0.7"]}, [2]),
+        ({"pareto": ["val/accuracy", ODDS]}, [1, 2, 4]),
+        ({"pareto": [ODDS, "val/accuracy"]}, [4, 2, 1]),
+        ({"pareto": ["val/accuracy", ODDS], "top": 2}, [1, 2]),
+        ({"pareto": ["val/accuracy", ODDS], "where": ["val/accuracy<=0.8"]}, [2, 4]),
+    ],
+)
+def test_what_wishes_mean(wishes: dict[str, Any], expected: list[int]) -> None:
+    assert numbers(*TRIALS, **wishes) == expected
+
+
+def test_what_was_confirmed_comes_first_by_its_fresh_seeds() -> None:
+    """Once all that was to be confirmed was: trial 0 is the baseline, trial 1 the best of the search."""
+    pairs = [(0, 0.5, 0.3), (0, 0.4, 0.3), (1, 0.6, 0.2), (1, 0.7, 0.1)]
+    repeats = [trial(one, odds, "confirm", repeats=of, seed=at) for at, (of, one, odds) in enumerate(pairs, 1)]
+    assert numbers(*TRIALS, *repeats, by="val/accuracy", top=4) == [1, 0, 2, 3]
+    assert numbers(*TRIALS, *repeats, where=[f"{ODDS}<=0.16"], top=2) == [1, 2], "its mean over fresh seeds is 0.15"
+    assert numbers(*TRIALS, *repeats, pareto=["val/accuracy", ODDS]) == [1, 2, 4], "a front compares what all have"
+    assert numbers(*TRIALS, *repeats[:3], by="val/accuracy", top=2) == [1, 2], "not before"
+
+
+@pytest.mark.parametrize(
+    ("wishes", "told"),
+    [
+        (
+            {"where": [f"{ODDS}<=0.01"]},
+            r"none of 5 .* Trial 4 comes closest, it misses by 0\.03: val/accuracy 0\.6",
+        ),
+        ({"where": ["val/equalised_odds<=0.1"]}, "Did you mean 'val/equalized_odds'"),
+        ({"where": ["test/accuracy>=0.1"]}, "test splits choose nothing"),
+        ({"where": ["small odds"]}, "--where: 'small odds' given, allowed is METRIC <= NUMBER"),
+        ({"by": "accuracy"}, "val/accuracy"),
+        ({"pareto": ["val/accuracy", "val/nothing"]}, "'val/nothing'"),
+        ({"trial": 9}, "has 6 trials"),
+        ({"trial": 5}, "is pruned"),
+        ({"trial": 1, "top": 2}, "--trial, --top: give one of them"),
+        ({"pareto": ["val/accuracy"], "by": "val/accuracy"}, "--pareto, --by: give one of them"),
+        ({"top": 6}, "5 complete trials, --top 6 asked for"),
+        ({"pareto": ["val/accuracy", ODDS], "top": 4}, "3 complete trials on the front, --top 4"),
+    ],
+)
+def test_wishes_that_cannot_be_met(wishes: dict[str, Any], told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        numbers(*TRIALS, **wishes)
+
+
+def test_a_repeat_is_not_a_configuration_of_its_own() -> None:
+    with pytest.raises(UserError, match="repeats trial 1 on another seed: --trial 1"):
+        numbers(*TRIALS, trial(0.6, 0.2, "confirm", repeats=1, seed=1), trial=6)
+
+
+VALUES = st.lists(st.tuples(*[st.integers(0, 5).map(lambda one: one / 5)] * 2), min_size=1, max_size=8)
+
+
+@given(VALUES, st.integers(0, 5))
+def test_a_front_holds_what_nothing_dominates(values: list[tuple[float, float]], limit: int) -> None:
+    trials = [trial(*one) for one in values]
+    kept = [number for number, (_, odds) in enumerate(values) if odds <= limit / 5]
+    wishes = {"pareto": ["val/accuracy", ODDS], "where": [f"{ODDS} <= {limit / 5}"]}
+    if not kept:
+        with pytest.raises(UserError, match="comes closest"):
+            numbers(*trials, **wishes)
+        return
+
+    def beaten(one: int) -> bool:
+        accuracy, odds = values[one]
+        others = (values[other] for other in kept)
+        return any(a >= accuracy and o <= odds and (a, o) != (accuracy, odds) for a, o in others)
+
+    assert sorted(numbers(*trials, **wishes)) == [one for one in kept if not beaten(one)]
+
+
+@given(VALUES)
+def test_without_wishes_it_is_the_studys_own_ranking(values: list[tuple[float, float]]) -> None:
+    found = record(*(trial(*one) for one in values))
+    wanted = [one.trial.number for one in ranked(found, SPEC)]
+    assert [one.trial.number for one in choose(SPEC, found, Choice(top=len(values)))] == wanted

@@ -1,0 +1,156 @@
+"""Which configuration is best."""
+
+import statistics
+from typing import Any
+
+import pytest
+from helpers import Told, quickstart, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study import ranking
+from study.home.record import StudyRecord
+from study.ranking import Spread, spread
+
+SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
+FAIR = quickstart("search.confirm={top: 2, seeds: 2}", "search.metric=val/equalized_odds")
+ALONE = quickstart("search.confirm={top: 0}")
+
+
+def numbers(found: list[ranking.Candidate]) -> list[int]:
+    return [one.trial.number for one in found]
+
+
+def test_mean_and_sample_deviation_by_hand() -> None:
+    found = spread([1.0, None, 2.0, 4.0])
+    assert found is not None
+    assert (found.mean, found.count) == (pytest.approx(7 / 3), 3)
+    assert found.deviation == pytest.approx(((16 + 1 + 25) / 9 / 2) ** 0.5)
+    assert found.to_document() == {"mean": found.mean, "sd": found.deviation, "n": 3}
+
+
+def test_one_value_has_no_deviation_and_none_no_spread() -> None:
+    assert spread([0.5]) == Spread(0.5, None, 1)
+    assert spread([None]) is None
+    assert spread([]) is None
+
+
+def test_the_last_epoch_counts_not_the_best() -> None:
+    found = record(Told("search", [0.9, 0.1]), Told("search", [0.1, 0.2]))
+    assert numbers(ranking.searched(found, ALONE)) == [1, 0]
+
+
+def test_only_complete_trials_count() -> None:
+    states = ["pruned", "failed", "running", "complete"]
+    found = record(*(Told("search", [0.9 - 0.1 * place], state) for place, state in enumerate(states)))
+    assert numbers(ranking.ranked(found, ALONE)) == [3]
+    assert ranking.best(record(Told("search", [0.5], "pruned")), ALONE) is None
+
+
+def test_ties_go_to_the_earlier_trial() -> None:
+    found = record(*(Told("search", [value]) for value in (0.4, 0.5, 0.5, 0.4)))
+    assert numbers(ranking.searched(found, ALONE)) == [1, 2, 0, 3]
+
+
+def test_where_less_is_better_the_least_is_best() -> None:
+    odds = [Told("search", [value], metric="val/equalized_odds") for value in (0.3, 0.1, 0.2)]
+    assert numbers(ranking.ranked(record(*odds), FAIR)) == [1, 2, 0]
+
+
+def confirmed(*states: str) -> StudyRecord:
+    """A lucky trial 1, a steady trial 2, a third; their repeats and the baseline's on two seeds."""
+    values = {0: [0.3, 0.3], 1: [0.5, 0.5], 2: [0.8, 0.6]}
+    trials = [Told("baseline", [0.3]), Told("search", [0.9]), Told("search", [0.8]), Told("search", [0.7])]
+    repeats = [(number, seed, value) for number, pair in values.items() for seed, value in enumerate(pair, 1)]
+    for (number, seed, value), state in zip(repeats, states, strict=False):
+        trials.append(Told("confirm", [value], state, seed=seed, repeats=number))
+    return record(*trials)
+
+
+def test_confirmed_means_decide_once_all_are_confirmed() -> None:
+    found = ranking.ranked(confirmed(*["complete"] * 6), SPEC)
+    assert numbers(found) == [2, 1, 0, 3]
+    assert found[0].confirmed == Spread(pytest.approx(0.7), pytest.approx(0.02**0.5), 2)
+    assert [trial.seed for trial in found[0].repeats] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "states", [[], ["complete"] * 5, ["complete"] * 5 + ["running"], ["complete"] * 5 + ["waiting"]]
+)
+def test_before_that_the_search_decides(states: list[str]) -> None:
+    assert numbers(ranking.ranked(confirmed(*states), SPEC)) == [1, 2, 3, 0]
+
+
+def test_a_confirmation_that_failed_has_ended_and_its_mean_is_of_the_others() -> None:
+    found = ranking.ranked(confirmed(*["complete"] * 5, "failed"), SPEC)
+    assert numbers(found) == [2, 1, 0, 3]
+    assert found[0].confirmed == Spread(0.8, None, 1)
+
+
+def test_a_configuration_none_of_whose_confirmations_completed_is_behind() -> None:
+    found = ranking.ranked(confirmed("complete", "complete", "failed", "failed", "complete", "complete"), SPEC)
+    assert numbers(found) == [2, 0, 1, 3]
+
+
+def test_a_baseline_that_nothing_beats_is_best() -> None:
+    found = record(Told("baseline", [0.9]), Told("search", [0.5]))
+    assert numbers(ranking.ranked(found, ALONE)) == [0, 1]
+    assert numbers(ranking.candidates(found, ALONE)) == [1]
+    baseline = ranking.baseline(found, ALONE)
+    assert baseline is not None
+    assert baseline.trial.number == 0
+
+
+def test_a_baseline_that_did_not_complete_is_none() -> None:
+    assert ranking.baseline(record(Told("baseline", [0.9], "failed")), ALONE) is None
+
+
+def test_what_is_to_confirm() -> None:
+    found = confirmed()
+    assert [trial.number for trial in ranking.to_confirm(found, SPEC)] == [0, 1, 2]
+    assert [trial.number for trial in ranking.to_confirm(found, SPEC, top=False)] == [0]
+    assert ranking.to_confirm(found, ALONE) == []
+
+
+def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
+    trials = record(
+        Told("confirm", [0.1, 0.5], seed=1, repeats=0, tested={"test/accuracy": 0.4}),
+        Told("confirm", [0.2, 0.7], seed=2, repeats=0),
+    ).trials
+    found = ranking.spreads(list(trials.values()))
+    assert set(found) == {"val/accuracy", "test/accuracy"}
+    assert found["val/accuracy"] == Spread(pytest.approx(0.6), pytest.approx(0.02**0.5), 2)
+    assert found["test/accuracy"] == Spread(0.4, None, 1)
+    assert ranking.spreads([]) == {}
+
+
+VALUE = st.floats(0, 1) | st.sampled_from([0.5, 0.25])
+TRIALS = st.lists(st.tuples(st.sampled_from(["complete", "complete", "pruned", "failed"]), VALUE), max_size=8)
+
+
+@given(TRIALS)
+def test_ranked_is_every_complete_trial_once_in_order(drawn: list[tuple[str, float]]) -> None:
+    found = record(*(Told("search", [value], state) for state, value in drawn))
+    ranked = ranking.ranked(found, ALONE)
+    assert sorted(numbers(ranked)) == [number for number, (state, _) in enumerate(drawn) if state == "complete"]
+    order: list[Any] = [(-one.value, one.trial.number) for one in ranked]
+    assert order == sorted(order)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6))
+def test_spread_is_that_of_the_statistics_module(values: list[float]) -> None:
+    found = spread(values)
+    assert found == Spread(statistics.fmean(values), statistics.stdev(values), len(values))
+
+
+@given(TRIALS, st.lists(VALUE, min_size=6, max_size=6))
+def test_a_part_of_the_confirmation_changes_no_order(drawn: list[tuple[str, float]], means: list[float]) -> None:
+    trials = [Told("baseline", [0.4]), *(Told("search", [value], state) for state, value in drawn)]
+    before = ranking.ranked(record(*trials), SPEC)
+    chosen = ranking.to_confirm(record(*trials), SPEC)
+    repeats = [(one.number, seed) for one in chosen for seed in (1, 2)]
+    more = [
+        Told("confirm", [value], seed=seed, repeats=number)
+        for (number, seed), value in zip(repeats[:-1], means, strict=False)
+    ]
+    assert numbers(ranking.ranked(record(*trials, *more), SPEC)) == numbers(before)

@@ -1,0 +1,107 @@
+"""A study's course without Ray: a plain loop plays the workers."""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from helpers import quickstart
+
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.sweep.agenda import Agenda, Job
+from study.sweep.early_stopping import early_stopping
+from study.sweep.failures import Failure
+
+BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
+
+Score = Callable[[TrialRecord, int], float | Failure | None]
+"""The metric of a trial at an epoch, or how it ends there; None: by an exception."""
+
+
+def spec_of(*assignments: str) -> StudySpec:
+    """Four epochs, rungs at 1 and 2; baseline and 11 searched trials (TPE models from the eleventh on); confirm."""
+    stopping = "search.early_stopping={name: asha, grace: 1, reduction: 2}"
+    given = ("train.epochs=4", "search.trials=12", "search.confirm={top: 2, seeds: 2}", stopping)
+    return quickstart(*given, *assignments)
+
+
+def score(trial: TrialRecord, epoch: int) -> float | None:
+    """Better with lambda near 1, a little luck by seed, more with each epoch."""
+    luck = random.Random(f"{sorted(trial.params.items())} {trial.seed}").uniform(-0.05, 0.05)
+    return (0.5 + 0.4 * math.exp(-((trial.params.get("method.lambda", 0.0) - 1.0) ** 2)) + luck) * epoch / 4
+
+
+def failing(trial: TrialRecord, epoch: int) -> float | None:
+    """Every fifth trial fails in its second epoch, every seventh gives no number."""
+    if trial.number % 7 == 6:
+        return math.nan
+    return None if trial.number % 5 == 3 and epoch == 2 else score(trial, epoch)
+
+
+class Course:
+    """An agenda on a ledger, and workers that do its jobs.
+
+    Args:
+        checkpoints: trials that were cut off go on behind the last epoch but one that was heard, not from the start.
+    """
+
+    def __init__(self, path: Path, spec: StudySpec, score: Score = score, checkpoints: bool = False) -> None:
+        if not path.exists():
+            Ledger.create(path)
+        self.spec, self.score, self.ledger, self.checkpoints = spec, score, Ledger(path), checkpoints
+        self.record = StudyRecord.fold(read(path))
+        if self.record.state == "running":
+            self._write("closed", state="interrupted")
+        self._write("opened", version="1")
+        self.agenda = Agenda(spec, self.ledger, self.record, early_stopping(spec))
+
+    def play(self, slots: int = 1, pick: Callable[[int], int] = lambda count: 0) -> "Course":
+        """Do jobs, `slots` at once, one step of one of them at a time, until nothing follows."""
+        running: list[list[Any]] = []
+        while True:
+            while len(running) < slots and isinstance(job := self.agenda.next(), Job):
+                assert self.record.trials[job.trial.number] is job.trial
+                running.append([job, 0])
+            if not running:
+                assert self.agenda.next() == "done", "the agenda waits, and nothing runs"
+                assert self.agenda.is_over
+                self._write("closed", state=self.agenda.stopping or "complete", enough=self.agenda.enough)
+                self.ledger.close()
+                return self
+            assert self.agenda.stopping or not self.agenda.is_over, "a job is under way"
+            place = pick(len(running))
+            if not self._step(running[place]):
+                del running[place]
+
+    def _step(self, work: list[Any]) -> bool:
+        (job, epoch), number = work, work[0].trial.number
+        work[1] += 1
+        if job.kind == "test":
+            assert job.trial.state == "complete"
+            assert job.needs_model_file
+            value = self.score(job.trial, 4)
+            self.agenda.tested(number, {"test/accuracy": value if isinstance(value, float) else math.nan})
+            return False
+        if epoch == 0:
+            work[1] += max(0, job.trial.epochs - 1) if self.checkpoints else 0
+            return self.agenda.started(number, "here", work[1] - 1)
+        value = self.score(job.trial, epoch)
+        if value is None or isinstance(value, Failure):
+            self.agenda.failed(number, value or BROKEN)
+            return False
+        return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0})
+
+    def _write(self, event: str, **fields: Any) -> None:
+        self.record.apply(self.ledger.append(event, **fields))
+
+
+def outcome(record: StudyRecord) -> list[Any]:
+    """What came of every trial, without when and where."""
+    return [
+        (*astuple(trial)[:7], [dict(one) for one in trial.reports], dict(trial.tested))
+        for trial in record.trials.values()
+    ]

@@ -1,0 +1,105 @@
+"""What several tests share: studies made from the shipped file, and ledgers written from a compact description."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from study.home.ledger import Event, Ledger
+from study.home.record import StudyRecord
+from study.spec import StudySpec, load_study
+from study.spec.document import Document, override
+from study.spec.load import resolve
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = (ROOT / "search_spaces" / "quickstart.yaml").read_text(encoding="utf-8")
+
+
+def quickstart(*assignments: str) -> StudySpec:
+    """The shipped quickstart with overrides."""
+    return load_study("quickstart", assignments)
+
+
+def reread(spec: StudySpec) -> StudySpec:
+    """The study that the resolved file of a study stands for."""
+    document = Document("memory", {})
+    override(document, [f"all={spec.to_yaml()}"])
+    return resolve(Document("memory", document.values["all"]))
+
+
+@dataclass
+class Told:
+    """A trial as a test tells it: one value of the metric per reported epoch.
+
+    `further` metrics are the same at each epoch. `state` waiting: decided on; running: started; any other: ended so.
+    """
+
+    stage: str
+    values: list[float | None]
+    state: str = "complete"
+    params: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    repeats: int | None = None
+    tested: dict[str, float] = field(default_factory=dict)
+    metric: str = "val/accuracy"
+    further: dict[str, float] = field(default_factory=dict)
+
+
+def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ledger events of a session in which these trials, numbered from 0, ran one after the other."""
+    yield "opened", {"version": "1", "data": "d", "spec": "s", "libraries": {}}
+    for number, one in enumerate(trials):
+        decided = {"stage": one.stage, "params": one.params, "seed": one.seed, "repeats": one.repeats}
+        yield "trial", {"trial": number, **decided}
+        if one.state == "waiting":
+            continue
+        yield "started", {"trial": number, "node": "here"}
+        for epoch, value in enumerate(one.values, start=1):
+            yield (
+                "report",
+                {"trial": number, "epoch": epoch, "metrics": {one.metric: value, "train/loss": 1.0, **one.further}},
+            )
+        if one.state != "running":
+            yield "ended", {"trial": number, "state": one.state}
+        if one.tested:
+            yield "tested", {"trial": number, "metrics": one.tested}
+
+
+def record(*trials: Told) -> StudyRecord:
+    """The record of a study in which these trials ran."""
+    found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
+    found += [{"event": name, "time": float(at), **fields} for at, (name, fields) in enumerate(events(*trials), 1)]
+    return StudyRecord.fold(found)
+
+
+def write_ledger(path: Path, *trials: Told) -> None:
+    """Append the same to the ledger on disk, which begins here if it does not exist."""
+    if not path.exists():
+        Ledger.create(path)
+    ledger = Ledger(path)
+    for name, fields in events(*trials):
+        ledger.append(name, **fields)
+    ledger.close()
+
+
+COST = ("time/", "speed/", "memory/")
+
+
+def timeless(epochs: Iterable[dict[str, float]]) -> list[dict[str, float]]:
+    """The metrics of each epoch without what it cost, which no two runs share."""
+    return [{name: value for name, value in one.items() if not name.startswith(COST)} for one in epochs]
+
+
+def computed(record: StudyRecord) -> list[dict[str, Any]]:
+    """All that a study computed, times aside."""
+    return [
+        {
+            "stage": trial.stage,
+            "params": trial.params,
+            "seed": trial.seed,
+            "state": trial.state,
+            "reports": timeless(trial.reports),
+            "tested": trial.tested,
+        }
+        for trial in record.trials.values()
+    ]

@@ -1,0 +1,46 @@
+"""What an MLflow has of a study."""
+
+from mlflow import MlflowClient
+
+from study.home.record import StudyRecord
+
+
+class Runs:
+    """Runs of a study's experiment.
+
+    Attributes:
+        all: every run that is not deleted.
+        by_name: the same, of two with one name the later.
+    """
+
+    def __init__(self, uri: str, study: str) -> None:
+        self.client = MlflowClient(uri)
+        experiment = self.client.get_experiment_by_name(study)
+        assert experiment is not None
+        self.all = self.client.search_runs([experiment.experiment_id], max_results=1000)
+        self.by_name = {run.info.run_name: run for run in self.all}
+
+    def history(self, name: str, metric: str) -> list[tuple[int, float]]:
+        """Step and value of every point, in the order in which MLflow got them."""
+        found = self.client.get_metric_history(self.by_name[name].info.run_id, metric)
+        return [(entry.step, entry.value) for entry in found]
+
+    def artifacts(self, name: str, folder: str | None = None) -> set[str]:
+        """Paths of a run's artifacts in one folder."""
+        return {entry.path for entry in self.client.list_artifacts(self.by_name[name].info.run_id, folder)}
+
+    def agree_with(self, record: StudyRecord, metric: str = "val/accuracy") -> None:
+        """Each trial has one run, ended as it ended, with the metric of each epoch once and in order."""
+        trials = {int(run.data.tags["study.trial"]): run for run in self.all if "study.trial" in run.data.tags}
+        assert sorted(trials) == sorted(record.trials)
+        assert len(self.all) == 1 + len(trials)
+        (study,) = (run for run in self.all if "study.trial" not in run.data.tags)
+        assert study.info.status == "FINISHED"
+        for number, trial in record.trials.items():
+            run = trials[number]
+            assert run.info.status == {"complete": "FINISHED", "pruned": "KILLED"}[trial.state]
+            assert run.data.tags["mlflow.parentRunId"] == study.info.run_id
+            history = self.client.get_metric_history(run.info.run_id, metric)
+            assert [(entry.step, entry.value) for entry in history] == [
+                (report["epoch"], report[metric]) for report in trial.reports
+            ]

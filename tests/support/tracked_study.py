@@ -1,0 +1,64 @@
+"""A small study with everything in its ledger that MLflow hears of."""
+
+import shutil
+from pathlib import Path
+
+from helpers import quickstart
+
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+
+SPEC = quickstart("train.epochs=2", "search.early_stopping.grace=1", "search.replicates=2")
+PARAMS = dict(SPEC.search.baseline or {})
+SESSION = {"version": "1", "libraries": {"torch": "2"}, "commit": "abc", "dirty": False, "data": "d", "node": "here"}
+SESSION |= {"owner": "ada"}
+
+STATUS = {
+    "quickstart": "FINISHED",
+    "search-000": "FINISHED",
+    "replicate-001": "FINISHED",
+    "search-002": "KILLED",
+    "search-003": "FAILED",
+    "search-004": "FINISHED",
+}
+"""How its runs end."""
+
+
+def make_home(path: Path, database: Path) -> Home:
+    """A home with a copy of a database."""
+    home = Home(path)
+    home.path.mkdir()
+    shutil.copy(database, home.database)
+    return home
+
+
+def make_study(home: Home) -> StudyFolder:
+    """A configuration on two seeds, a trial stopped early, one that is lost once and then fails, and one that is cut
+    off by a stop and then runs again to its end."""
+    folder = home.create(SPEC)
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("opened", **SESSION)
+    for trial, repeats in ((0, None), (1, 0), (2, None), (3, None), (4, None)):
+        stage = "search" if repeats is None else "replicate"
+        ledger.append("trial", trial=trial, stage=stage, params=PARAMS, seed=int(repeats is not None), repeats=repeats)
+        ledger.append("started", trial=trial, node=f"node:{trial}")
+        ledger.append("report", trial=trial, epoch=1, metrics={"val/accuracy": 0.1, "train/loss": None})
+    for trial in (0, 1):
+        ledger.append("report", trial=trial, epoch=2, metrics={"val/accuracy": 0.2 + 0.2 * trial, "train/loss": 1.0})
+        ledger.append("ended", trial=trial, state="complete")
+    ledger.append("ended", trial=2, state="pruned", reason="asha")
+    ledger.append("lost", trial=3, kind="PREEMPTED", reason="its process died", attempt=1)
+    ledger.append("started", trial=3, node="node:3")
+    ledger.append("ended", trial=3, state="failed", reason="ValueError: no", kind="BUG")
+    ledger.append("closed", state="interrupted")
+    ledger.append("extended", trials=30)
+    ledger.append("weather", sky="blue")
+    ledger.append("opened", **SESSION)
+    ledger.append("started", trial=4, node="there:4")
+    for epoch in (1, 2):
+        ledger.append("report", trial=4, epoch=epoch, metrics={"val/accuracy": 0.1 * epoch, "train/loss": 1.0})
+    ledger.append("ended", trial=4, state="complete")
+    ledger.append("tested", trial=4, metrics={"test/accuracy": 0.3})
+    ledger.append("closed", state="complete")
+    ledger.close()
+    return folder

@@ -1,0 +1,113 @@
+"""The rooms of the package: what each may import, held by its exact table, and which libraries belong to which room."""
+
+import ast
+from functools import cache
+from graphlib import TopologicalSorter
+
+from helpers import ROOT
+
+PACKAGE = ROOT / "study"
+
+LOOSE = {"__init__", "__main__", "address", "catalogue", "errors", "knobs", "logging"}
+"""The modules at the root; everything else is in a room."""
+
+INNER = {"analysis.figures", "analysis.report", "analysis.statistics", "analysis.tables", "data.sets"}
+"""Rooms within rooms that the table tells apart."""
+
+EVERYWHERE = {"errors", "knobs", "catalogue"}
+"""What any room may import; `errors` and `knobs` import nothing, `catalogue` only `errors`."""
+
+ALLOWED = {
+    "losses": set(),
+    "data": set(),
+    "data.sets": {"data"},
+    "models": {"data"},
+    "methods": {"data", "losses", "models"},
+    "training": {"data", "methods", "models"},
+    "spec": {"data", "methods", "models", "training"},
+    "home": {"spec"},
+    "ranking": {"home", "spec", "training"},
+    "published": set(),
+    "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training"},
+    "trained": {"data", "home", "methods", "ranking", "spec", "training"},
+    "tracking": {"address", "home", "logging", "ranking", "spec", "trained"},
+    "analysis.statistics": {"data", "home", "ranking", "spec", "training"},
+    "analysis.tables": {"analysis.statistics", "home", "ranking", "spec"},
+    "analysis.figures": {"analysis.statistics", "home", "ranking", "spec", "training"},
+    "analysis.report": {"analysis.figures", "analysis.statistics", "analysis.tables", "home", "ranking", "spec"},
+    "analysis": {"analysis.report", "analysis.statistics", "analysis.tables"},
+    "cluster": {"address", "home", "logging", "spec"},
+}
+"""What each room imports besides `EVERYWHERE`, inside functions too: the way of the data, which goes one way.
+
+The rooms above these (`commands`, `reproduce`, `doctor`, `cli`) may use all, but not one another against this order.
+"""
+
+ABOVE = ("commands", "reproduce", "doctor", "cli")
+
+LIBRARIES = {
+    "ray": {"address", "cluster", "sweep"},
+    "mlflow": {"tracking"},
+    "optuna": {"analysis.statistics", "sweep", "spec"},
+    "matplotlib": {"analysis.figures", "analysis.report"},
+    "plotly": {"analysis.figures", "analysis.report"},
+}
+"""The only rooms that import each of these."""
+
+
+def room(module: str) -> str:
+    """The room of a module, both without the leading `study.`; a loose module is its own."""
+    first, _, rest = module.partition(".")
+    inner = f"{first}.{rest.partition('.')[0]}"
+    return inner if inner in INNER else first
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """The modules of this package and of libraries that each room imports, those of this package from `study.` on."""
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        modules = found.setdefault(room(".".join(path.relative_to(PACKAGE).with_suffix("").parts)), set())
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def rooms_of(importer: str) -> set[str]:
+    """The other rooms that a room imports, this package's face and itself left out."""
+    modules = {name.removeprefix("study.") for name in imports()[importer] if name.startswith("study.")}
+    return {room(module) for module in modules} - {importer, "__version__"} - EVERYWHERE
+
+
+def test_the_root_holds_what_every_room_may_use_and_nothing_else() -> None:
+    assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
+
+
+def test_each_room_imports_what_the_table_says() -> None:
+    """No more, and nothing that the table allows for no reason."""
+    assert {importer: rooms_of(importer) for importer in ALLOWED} == ALLOWED
+
+
+def test_every_room_is_in_the_table() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} | INNER
+    assert rooms == {*ALLOWED, *ABOVE}
+
+
+def test_what_any_room_may_import_imports_nothing_else() -> None:
+    assert all(rooms_of(loose) == set() for loose in EVERYWHERE)
+
+
+def test_no_rooms_import_one_another_in_a_circle() -> None:
+    """Imports inside functions are arrows too; raises `CycleError`, which names the rooms."""
+    TopologicalSorter({importer: rooms_of(importer) for importer in imports()}).prepare()
+
+
+def test_each_library_is_imported_in_its_rooms() -> None:
+    found = {
+        library: {importer for importer, names in imports().items() if any(n.split(".")[0] == library for n in names)}
+        for library in LIBRARIES
+    }
+    assert found == LIBRARIES
