@@ -86,13 +86,13 @@ def compare(
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
     from study.analysis.report.page import markdown_table
-    from study.analysis.statistics import studies
+    from study.analysis.statistics import compare_studies
     from study.home.folder import Home
     from study.home.record import StudyRecord
 
     folders = [Home.locate().find(name) for name in names]
-    found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
-    print_json(found) if as_json else print(markdown_table(studies.printed(found)))
+    found = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    print_json(found) if as_json else print(markdown_table(compare_studies.printed(found)))
 
 
 def export(

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from study.analysis.statistics import words
-from study.analysis.statistics.worth import budget
+from study.analysis.statistics import formatting
+from study.analysis.statistics.search_efficiency import budget
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.training.clock import PHASES
@@ -90,4 +90,4 @@ def _reported(record: StudyRecord, metric: str) -> float:
 
 
 def _duration(hours: float) -> str:
-    return words.duration(hours * HOUR)
+    return formatting.duration(hours * HOUR)

@@ -84,7 +84,7 @@ def of_study(spec: StudySpec, home: Home, name: str) -> Pace:
     Raises:
         UserError: there is no such study, or no trial of its search ended.
     """
-    from study.analysis.statistics.worth import budget
+    from study.analysis.statistics.search_efficiency import budget
 
     folder = home.find(name)
     other, record = folder.spec(), StudyRecord.load(folder.ledger_file)

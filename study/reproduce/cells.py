@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from study.analysis import epochs_frame, trials_frame
-from study.analysis.statistics import measure
+from study.analysis.statistics import metric_traits
 from study.analysis.statistics.cells import Cell, cell
 from study.home.record import StudyRecord
 from study.published import PublishedTable
@@ -60,7 +60,7 @@ def _cell(table: PublishedTable, place: Labels, frame: pd.DataFrame) -> Cell:
 
 def printed_per_unit(table: PublishedTable, place: Labels) -> float:
     """By what a number of ours is multiplied to be in the unit that is printed: 1 for a share, which tables print."""
-    return 1.0 if measure.is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
+    return 1.0 if metric_traits.is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
 
 
 def _chooser(table: PublishedTable, place: Labels) -> str:
@@ -72,7 +72,7 @@ def _chooser(table: PublishedTable, place: Labels) -> str:
 def _at_best(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame:
     """Trials with the metrics of the epoch that has the best value of one of them, the first of several."""
     known = epochs[epochs[by].notna()]
-    values = known[by] if measure.mode(by) == "max" else -known[by]
+    values = known[by] if metric_traits.mode(by) == "max" else -known[by]
     best = known.loc[values.groupby(known["trial"]).idxmax()].set_index("trial").reindex(frame.index)
     shared = [name for name in best if name in frame]
     return frame.drop(columns=shared).join(best[shared])

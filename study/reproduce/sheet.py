@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from study.analysis.tables.beside import OURS, PAPER, VERDICT, beside, claims_table
 from study.analysis.tables.grid import Along, Entry, Grid
+from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, beside, claims_table
 from study.home.record import StudyRecord
 from study.published import PublishedTable
 from study.ranking import Spread

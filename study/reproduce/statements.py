@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.cells import Cell
 from study.home.record import StudyRecord
 from study.published import PublishedTable
@@ -75,16 +75,16 @@ def _budget(
     used = dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session)
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(here["model"]["name"] for here, _ in documents))
     titles = ", ".join(used or spec.data_titles)
-    what = f"{titles}, {networks or 'network'}, {words.count(epochs, 'epoch')}, {words.seeds(seeds)}"
+    what = f"{titles}, {networks or 'network'}, {formatting.count(epochs, 'epoch')}, {formatting.seeds(seeds)}"
     trained = _samples(record)
     what += f", {trained:,} training samples" if trained else ""
-    busy = f"{words.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
+    busy = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
     found: dict[str, dict[tuple[str, str], None]] = {}
     for here, there in documents:
         mine, theirs = _flat(here), _flat(there)
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in NO_BUDGET:
-                found.setdefault(key, {})[words.setting(mine[key]), words.setting(theirs[key])] = None
+                found.setdefault(key, {})[formatting.setting(mine[key]), formatting.setting(theirs[key])] = None
     if len(spec.seeds) != len(full.seeds):
         found["search.replicates"] = {(str(len(spec.seeds)), str(len(full.seeds))): None}
     less = "; ".join(
@@ -112,7 +112,7 @@ def _variants(documents: Iterator[Document]) -> Iterator[str]:
         flat = _flat(document)
         for key in VARIANTS:
             if flat.get(key) is not None:
-                found.setdefault(key, {})[words.setting(flat[key])] = None
+                found.setdefault(key, {})[formatting.setting(flat[key])] = None
     named = "; ".join(f"{key} {' / '.join(values)}" for key, values in found.items())
     yield f"Variant of the loss: {named}." if named else "Variant of the loss: the paper's equation."
 

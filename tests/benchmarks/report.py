@@ -192,9 +192,9 @@ def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
     from study.analysis import trials_frame
     from study.analysis.figures.figures import FIGURES
     from study.analysis.figures.interactive import INTERACTIVE
-    from study.analysis.report.content import report_page
     from study.analysis.report.page import to_html, to_markdown
     from study.analysis.report.report import pdf, png
+    from study.analysis.report.sections import report_page
 
     trials_frame(spec, record).to_csv()
     phases.done("trials.csv")

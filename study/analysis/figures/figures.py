@@ -10,11 +10,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from study.analysis.figures.bought import bought
+from study.analysis.figures.best_over_time import bought
 from study.analysis.figures.importance import importance
 from study.analysis.figures.parallel import parallel
 from study.analysis.figures.parameters import parameters
-from study.analysis.figures.plane import trade_off, worst_group
 from study.analysis.figures.style import (
     BLACK,
     BLUE,
@@ -35,8 +34,9 @@ from study.analysis.figures.style import (
     styled,
 )
 from study.analysis.figures.surface import surface
-from study.analysis.statistics import words
-from study.analysis.statistics.compare import Side, final_side, side_of
+from study.analysis.figures.two_metrics import trade_off, worst_group
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Side, final_side, side_of
 from study.analysis.statistics.frame import metric, thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates, searched
@@ -202,13 +202,12 @@ def _rungs(axes: Axes, spec: StudySpec) -> None:
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
     stopped = sum(trial.state == "pruned" for trial in trials)
     if trials[0].stage == "final":
-        return f"{spec.metric} of {words.count(len(trials), 'final training', 'final trainings')}, one per seed"
+        return f"{spec.metric} of {formatting.count(len(trials), 'final training', 'final trainings')}, one per seed"
     if stopped:
         epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
-        return (
-            f"{stopped} of {words.count(len(trials), 'trial')} stopped early: {epochs} epochs run instead of {budget}"
-        )
-    return f"{spec.metric} of {words.count(len(trials), 'trial')}, none stopped early"
+        trials_in_all = formatting.count(len(trials), "trial")
+        return f"{stopped} of {trials_in_all} stopped early: {epochs} epochs run instead of {budget}"
+    return f"{spec.metric} of {formatting.count(len(trials), 'trial')}, none stopped early"
 
 
 def _progress_title(spec: StudySpec, record: StudyRecord) -> str:
@@ -216,13 +215,13 @@ def _progress_title(spec: StudySpec, record: StudyRecord) -> str:
     if not complete:
         return "No trial of the search has run to the end"
     best = complete[0]
-    title = f"Best of the search, one seed: {words.value(spec.metric, best.value)} (trial {best.trial.number})"
-    return f"{title}, baseline {words.value(spec.metric, reference.value)}" if reference else title
+    title = f"Best of the search, one seed: {formatting.value(spec.metric, best.value)} (trial {best.trial.number})"
+    return f"{title}, baseline {formatting.value(spec.metric, reference.value)}" if reference else title
 
 
 def _seeds_title(spec: StudySpec, shown: Sequence[Side]) -> str:
     ends = [shown[0], *shown[1:][-1:]] if shown[-1].label == "baseline" else shown[:1]
-    said = " against ".join(f"{words.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends)
+    said = " against ".join(f"{formatting.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends)
     return f"{'Final' if shown[0].trials[0].stage == 'final' else 'Fresh'} seeds give {said}"
 
 

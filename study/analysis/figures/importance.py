@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from study.analysis.figures.style import BLUE, ORANGE, label, legend, new, styled
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import importances
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -34,7 +34,7 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
                 va="center",
                 fontsize=8.5,
             )
-    counts = [words.count(int(count), "trial") for count in frame["trials"]]
+    counts = [formatting.count(int(count), "trial") for count in frame["trials"]]
     axes.set_yticks(list(places), [f"{label(key)}\n{n}" for key, n in zip(frame.index, counts, strict=True)])
     axes.set_xlabel("importance, share")
     axes.set_xlim(0, 1.08)

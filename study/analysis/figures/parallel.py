@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import BLACK, SYMBOLS, VERMILLION, fade, legend, metric_axis, new, plain, styled
 from study.analysis.figures.surface import COLOURS
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param, thin, varied
 from study.home.record import StudyRecord
 from study.ranking import Candidate, baseline, candidates, searched
@@ -97,5 +97,5 @@ def _name(key: str, short: bool) -> str:
 
 
 def _title(spec: StudySpec, shown: int, count: int) -> str:
-    which = f"{shown} of {count} complete trials" if shown < count else words.count(count, "complete trial")
+    which = f"{shown} of {count} complete trials" if shown < count else formatting.count(count, "complete trial")
     return f"{which}, each a line from its parameters to its {spec.metric}"

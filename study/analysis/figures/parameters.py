@@ -23,7 +23,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param, varied
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, baseline, candidates
@@ -69,7 +69,7 @@ def _title(spec: StudySpec, chosen: Candidate | None) -> str:
         return f"{spec.metric} over each searched parameter: no trial has run to the end"
     by = "confirmed on fresh seeds" if chosen.confirmed else "by one seed"
     own = chosen.trial.params
-    values = (f"{_short(key)} {words.setting(own[key], 3)}" for key in varied(spec) if key in own)
+    values = (f"{_short(key)} {formatting.setting(own[key], 3)}" for key in varied(spec) if key in own)
     return f"Best, {by}: {', '.join(values)}"
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from study.analysis.figures.style import plain
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.spec.schema import Domain
 
 LETTERS = 24
@@ -33,12 +33,12 @@ class Scale:
         """Of a domain, and of further values that are among its choices (the baseline's)."""
         if domain.choices is None:
             return cls(domain, ())
-        return cls(domain, tuple(dict.fromkeys(words.setting(choice) for choice in [*domain.choices, *more])))
+        return cls(domain, tuple(dict.fromkeys(formatting.setting(choice) for choice in [*domain.choices, *more])))
 
     def place(self, given: Any) -> float | None:
         """Where a value lies; None for nowhere."""
         if self.domain.choices is not None:
-            text = words.setting(given)
+            text = formatting.setting(given)
             return float(self.names.index(text)) if text in self.names else None
         return None if given is None or (self.domain.log and given <= 0) else float(given)
 
@@ -57,7 +57,7 @@ class Scale:
             return [(index / max(1, len(self.names) - 1), name) for index, name in enumerate(self.names)]
         low, high = self.ends()
         middle = float(np.sqrt(low * high)) if self.domain.log else (low + high) / 2
-        return [(share, words.setting(value, 2)) for share, value in ((0.0, low), (0.5, middle), (1.0, high))]
+        return [(share, formatting.setting(value, 2)) for share, value in ((0.0, low), (0.5, middle), (1.0, high))]
 
     def edges(self, count: int) -> np.ndarray:
         """The ends of cells that cover the axis: about `count` equal ones, or one for each choice."""
@@ -72,7 +72,7 @@ class Scale:
         if self.domain.choices is None:
             if self.domain.log:
                 axes.set(**{f"{which}scale": "log"})
-                axis.set_major_formatter(FuncFormatter(lambda value, _: words.setting(float(value))))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: formatting.setting(float(value))))
                 axis.set_minor_formatter(NullFormatter())
                 low, high = self.ends()
                 if high < 10 * low:  # there may be no power of ten on it

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from study.analysis.statistics.words import SYMBOLS, in_percent
+from study.analysis.statistics.formatting import SYMBOLS, in_percent
 from study.home.record import TrialRecord
 from study.spec import StudySpec
 

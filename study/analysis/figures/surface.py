@@ -21,7 +21,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import best_values
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import candidates, searched
@@ -84,7 +84,7 @@ def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
     found = plane(spec, record)
     if found is None:
         return None
-    count = words.count(len(found.trials), "complete trial")
+    count = formatting.count(len(found.trials), "complete trial")
     figure, (axes, *_) = new(f"{spec.metric} of {count} over {found.keys[0]} and {found.keys[1]}", 4.8)
     found.scales[0].apply(axes, "x")
     found.scales[1].apply(axes, "y")

@@ -11,8 +11,8 @@ from study.analysis.figures.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
 from study.analysis.figures.representations import MODEL_FIGURES
 from study.analysis.figures.style import styled
-from study.analysis.report.content import report_page
 from study.analysis.report.page import to_html, to_markdown
+from study.analysis.report.sections import report_page
 from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
 from study.errors import UserError

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from study.analysis.statistics import measure
+from study.analysis.statistics import metric_traits
 from study.analysis.statistics.levels import levels
 from study.errors import UserError, nearest
 from study.home.record import ENDED
@@ -191,7 +191,7 @@ def _cells(
 ) -> tuple[list[Place], list[Place], dict[tuple[Place, Place], Cell]]:
     """Places down and across a table, and the cell of every pair of them."""
     _check_keys(frame, [*down, *across])
-    measure.check(metric, [name for name in map(str, frame.columns) if "/" in name])
+    metric_traits.check(metric, [name for name in map(str, frame.columns) if "/" in name])
     given = {key: levels(frame[key], bins) for key in [*down, *across]}
     rows, of_row = _places([given[key] for key in down], len(frame))
     columns, of_column = _places([given[key] for key in across], len(frame))

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from study.analysis.statistics import measure
+from study.analysis.statistics import metric_traits
 from study.analysis.statistics.cells import Cell
 
 RESAMPLES = 10_000
@@ -114,7 +114,7 @@ def _at(cells: Cells, row: str, column: str) -> Cell:
 
 
 def _ordered(one: Cell, other: Cell) -> Order:
-    return (one, other) if measure.mode(one.metric) == "max" else (other, one)
+    return (one, other) if metric_traits.mode(one.metric) == "max" else (other, one)
 
 
 def _judged(orders: Sequence[Order]) -> Finding:

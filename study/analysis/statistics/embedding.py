@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from study import data
-from study.analysis.statistics.compare import final_side, side_of, sides
+from study.analysis.statistics.difference import final_side, side_of, sides
 from study.analysis.statistics.frame import param
 from study.data import Facts
 from study.errors import UserError

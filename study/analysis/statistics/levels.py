@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 
 EXACT = 8
 """Up to so many different numbers stand for themselves."""
@@ -63,7 +63,7 @@ def edges(numbers: list[float], bins: int) -> list[float]:
 
 def labels(places: list[float]) -> list[Hashable]:
     """The bins between these ends as text."""
-    texts = [words.setting(place, DIGITS) for place in places]
+    texts = [formatting.setting(place, DIGITS) for place in places]
     closing = [")"] * (len(places) - 2) + ["]"]
     return [f"[{low}, {high}{end}" for low, high, end in zip(texts, texts[1:], closing, strict=False)]
 
@@ -75,7 +75,7 @@ def _bin(value: float, places: list[float]) -> int:
 def _level(value: Any) -> Any:
     """A number as it is, everything else as text."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return value if is_number and value == value else words.setting(value)
+    return value if is_number and value == value else formatting.setting(value)
 
 
 def _rounded(number: float, digits: int, rounding: str) -> float:

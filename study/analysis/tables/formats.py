@@ -7,11 +7,11 @@ from itertools import groupby
 
 import pandas as pd
 
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.cells import Place
+from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.markdown import escape
-from study.analysis.tables.printed import to_grid
 
 TEX = {
     "\\": r"\textbackslash{}",
@@ -42,7 +42,7 @@ def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: i
     ]
     rule = ["---"] * len(grid.stub) + ["---:"] * len(grid.columns)
     rows = [
-        [escape(words.setting(label)) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
+        [escape(formatting.setting(label)) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
         for place, entries in zip(grid.rows, grid.entries, strict=True)
     ]
     lines = [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]
@@ -113,7 +113,7 @@ def _legend(best: Along | None, second: str) -> list[str]:
 
 
 def _named(head: str, label: object) -> str:
-    return f"{head} {words.setting(label)}".strip()
+    return f"{head} {formatting.setting(label)}".strip()
 
 
 def _markdown_entry(grid: Grid, entry: Entry) -> str:
@@ -155,14 +155,15 @@ def _row_labels(grid: Grid, row: int) -> list[str]:
     place, above = grid.rows[row], grid.rows[row - 1] if row else ()
     same = [place[: level + 1] == above[: level + 1] for level in range(len(place) - 1)]
     return [
-        "" if repeated else latex(words.setting(label)) for label, repeated in zip(place, [*same, False], strict=True)
+        "" if repeated else latex(formatting.setting(label))
+        for label, repeated in zip(place, [*same, False], strict=True)
     ]
 
 
 def _latex_label(head: str, label: object) -> str:
-    text = latex(words.setting(label))
+    text = latex(formatting.setting(label))
     return f"{_symbol(head)} = {text}" if head else text
 
 
 def _symbol(name: str) -> str:
-    return words.SYMBOLS.get(name) or latex(name)
+    return formatting.SYMBOLS.get(name) or latex(name)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from study.analysis.statistics import measure, words
+from study.analysis.statistics import formatting, metric_traits
 from study.analysis.statistics.cells import Place
 from study.ranking import Spread
 
@@ -60,7 +60,7 @@ class Grid:
     def number(self, entry: Entry) -> str:
         """`90.51 ± 1.55` without a unit, `-` for no number, nothing for an entry of words."""
         if entry.spread is None:
-            return words.MISSING if entry.metric else ""
+            return formatting.MISSING if entry.metric else ""
         scale, digits = self._form(entry.metric, entry.spread.mean)
         parts = [entry.spread.mean, entry.spread.deviation]
         return " ± ".join(f"{scale * part:z.{digits}f}" for part in parts if part is not None)
@@ -75,7 +75,7 @@ class Grid:
         for row, column in places:
             entry = self.entries[row][column]
             if entry.spread is not None:
-                sign = 1.0 if measure.mode(entry.metric) == "max" else -1.0
+                sign = 1.0 if metric_traits.mode(entry.metric) == "max" else -1.0
                 line = (row if along == "row" else column, entry.metric, entry.source)
                 lines[line][row, column] = sign * float(self.number(entry).split(" ± ")[0])
         marks: dict[tuple[int, int], Mark] = {}
@@ -92,6 +92,6 @@ class Grid:
 
     def _form(self, metric: str, mean: float) -> tuple[float, int]:
         """By what a number is multiplied, and its digits behind the decimal point."""
-        if measure.is_share(metric):
+        if metric_traits.is_share(metric):
             return 100.0, self.digits
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3

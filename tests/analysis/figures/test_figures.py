@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from study.analysis.figures.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
-from study.analysis.figures.plane import pareto, trade_off_metrics
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.surface import plane
+from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import pdf, png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import importances

@@ -13,10 +13,10 @@ from plotly.offline import get_plotlyjs
 from study.analysis import write_report
 from study.analysis.figures.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
-from study.analysis.report.content import report_page
 from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.report import png
-from study.analysis.tables import tables
+from study.analysis.report.sections import report_page
+from study.analysis.tables import report_tables
 from study.analysis.tables.markdown import escape
 from study.errors import UserError
 from study.spec import load_study
@@ -244,7 +244,7 @@ def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, clos
     markdown, html = to_markdown(page), to_html(page, dict.fromkeys(drawn, b""))
     assert not re.search(r"\| (nan|None|<NA>) \|", markdown)
     assert html.endswith("</html>")
-    summary = tables.summary(spec, record)
+    summary = report_tables.summary(spec, record)
     for name in ("baseline", "best", "final"):
         if f"{name} n" in summary:
             assert list(summary[f"{name} n"]) == [len(seeds) for seeds in summary[f"{name} seeds"]]

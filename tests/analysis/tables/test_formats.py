@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics.cells import Cell
-from study.analysis.tables.beside import beside, claims_table
+from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.formats import latex
 from study.analysis.tables.grid import Entry, Grid
-from study.analysis.tables.printed import to_grid
+from study.analysis.tables.paper_comparison import beside, claims_table
 from study.ranking import Spread, spread
 
 SPEC = quickstart()

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.curves import learning_curves, progress
-from study.analysis.figures.interactive.planes import trade_off, worst_group
-from study.analysis.figures.interactive.searched import parallel, parameters, surface
+from study.analysis.figures.interactive.parameters import parallel, parameters, surface
+from study.analysis.figures.interactive.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 

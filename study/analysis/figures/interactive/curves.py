@@ -7,9 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from study.analysis.figures.figures import compared_at, curve, with_curve
-from study.analysis.figures.interactive.parts import kinds, marks, metric_axis, new
+from study.analysis.figures.interactive.style import kinds, marks, metric_axis, new
 from study.analysis.figures.style import BLACK, BLUE, MARK_WORDS, ORANGE, PALE, ended_value
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates, searched
@@ -70,7 +70,7 @@ def _curves(
         one = curve(spec, trial)
         parts += [np.column_stack([one, np.full(len(one), trial.number)]), np.full((1, 3), np.nan)]
     points = np.concatenate(parts)
-    value = "%{y:.1%}" if words.in_percent(spec.metric) else "%{y:.4g}"
+    value = "%{y:.1%}" if formatting.in_percent(spec.metric) else "%{y:.4g}"
     return go.Scatter(
         x=points[:, 0],
         y=points[:, 1],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.statistics.compare import Difference
+from study.analysis.statistics.difference import Difference
 from study.ranking import Spread
 
 MISSING = "-"

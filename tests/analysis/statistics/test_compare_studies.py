@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
 from study.analysis.report.page import markdown_table
-from study.analysis.statistics.studies import compare, printed
+from study.analysis.statistics.compare_studies import compare, printed
 from study.cli import app
 from study.commands.final import final_study
 from study.errors import UserError

@@ -4,9 +4,9 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from study.analysis.figures.interactive.parts import kinds, marks, metric_axis, new
-from study.analysis.figures.plane import confirmed, pareto, point, trade_off_metrics, worst_group_metrics
+from study.analysis.figures.interactive.style import kinds, marks, metric_axis, new
 from study.analysis.figures.style import BLACK, BLUE, ORANGE
+from study.analysis.figures.two_metrics import confirmed, pareto, point, trade_off_metrics, worst_group_metrics
 from study.home.record import StudyRecord
 from study.ranking import baseline, searched
 from study.spec import StudySpec

@@ -1,6 +1,6 @@
 import pytest
 
-from study.analysis.report.message import caveats, message
+from study.analysis.report.conclusions import caveats, message
 from study.spec import load_study
 
 

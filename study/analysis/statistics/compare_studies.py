@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.statistics import words
-from study.analysis.statistics.compare import Difference, difference
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Difference, difference
 from study.errors import UserError
 from study.home.record import StudyRecord
 from study.ranking import Spread, summary
@@ -66,14 +66,14 @@ def printed(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
 def _check(studies: Sequence[Study]) -> None:
     names = [spec.name for spec, _ in studies]
     if len(set(names)) < 2 or len(set(names)) < len(names):
-        raise UserError(f"{words.listed(names)} given: two or more different studies are needed")
+        raise UserError(f"{formatting.listed(names)} given: two or more different studies are needed")
     for spec, record in studies:
         if spec.final_seeds is not None:
             raise UserError(f"{spec.name}: a final training without a search, studies are compared")
         if not record.sessions:
             raise UserError(f"{spec.name}: has not begun yet, so that its data are not known")
     for what, found in (
-        ("metric", {spec.name: words.listed(spec.objective.metrics) for spec, _ in studies}),
+        ("metric", {spec.name: formatting.listed(spec.objective.metrics) for spec, _ in studies}),
         ("data", {spec.name: _data(spec, record) for spec, record in studies}),
     ):
         if len(set(found.values())) > 1:
@@ -125,23 +125,23 @@ def _trials(counts: dict[str, int]) -> str:
 def _number(side: dict[str, Any] | None, name: str) -> str:
     """A side's mean ± sd (n), `-` where there is none."""
     found = _spread(side, name)
-    return f"{words.mean(name, found)} ({found.count})" if found else words.MISSING
+    return f"{formatting.mean(name, found)} ({found.count})" if found else formatting.MISSING
 
 
 def _chosen(document: dict[str, Any]) -> str:
     if not document["best"]:
-        return words.MISSING
+        return formatting.MISSING
     number, reference = document["best"]["trial"], document["baseline"]
     return f"{number} (baseline)" if reference and reference["trial"] == number else str(number)
 
 
 def _gain(gain: dict[str, Any] | None, name: str) -> str:
     if gain is None:
-        return words.MISSING
+        return formatting.MISSING
     known = Difference(gain["difference"], tuple(gain["interval"]) if gain["interval"] else None)
-    between = f" ({words.interval(name, known)})" if known.interval else ""
-    return words.change(name, known.value) + between
+    between = f" ({formatting.interval(name, known)})" if known.interval else ""
+    return formatting.change(name, known.value) + between
 
 
 def _setting(values: dict[str, Any], key: str) -> str:
-    return words.setting(values[key]) if key in values else words.MISSING
+    return formatting.setting(values[key]) if key in values else formatting.MISSING

@@ -5,8 +5,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from study.analysis.figures.style import BLACK, BLUE, metric_axis, new, plain, styled
-from study.analysis.statistics import words
-from study.analysis.statistics.worth import best_so_far
+from study.analysis.statistics import formatting
+from study.analysis.statistics.search_efficiency import best_so_far
 from study.home.record import StudyRecord
 from study.ranking import baseline
 from study.spec import StudySpec
@@ -49,5 +49,5 @@ def _title(spec: StudySpec, best: list[float], busy: list[float]) -> str:
     gained = best[-1] - best[0]
     place = next(place for place, value in enumerate(best) if abs(best[-1] - value) <= 0.1 * abs(gained))
     share = 100 * busy[place] / busy[-1] if busy[-1] else 100.0
-    reached, last = (words.value(spec.metric, value) for value in (best[place], best[-1]))
+    reached, last = (formatting.value(spec.metric, value) for value in (best[place], best[-1]))
     return f"{spec.metric} {reached} after {share:.0f}% of the trials' time, {last} in the end"

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from study.analysis.statistics import words
-from study.analysis.statistics.compare import Difference, Side, difference, final_side, sides
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
 from study.ranking import candidates
 from study.spec import StudySpec
@@ -39,14 +39,14 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield "There is no complete baseline, so what the search gained is not known."
     planned, seen = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
     if is_search and seen < planned:
-        ended = f": {words.LIMITS[record.enough]}" if record.enough in words.LIMITS else ""
+        ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
         yield f"{seen} of the {planned} planned trials of the search were started{ended}."
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
-            yield f"{words.count(len(numbers), 'trial')} {state}: {words.listed(numbers)}."
+            yield f"{formatting.count(len(numbers), 'trial')} {state}: {formatting.listed(numbers)}."
     reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
     for reason, count in reasons.items():
-        yield f"{words.count(count, 'trial')} failed: {reason}"
+        yield f"{formatting.count(count, 'trial')} failed: {reason}"
     blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
     if blank:
         yield f"{spec.metric} is not a number at the last epoch of {_trials(blank)}, which count for nothing here."
@@ -69,13 +69,13 @@ def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     compared = [side for side in (*sides(spec, record), final_side(record)) if side]
     read = [side.label for side in compared if side.spread(spec.test_metric)]
     if read and spec.final_seeds is None:
-        yield f"The test split was read only for {words.listed(read)}; no other trial's test metrics are known."
+        yield f"The test split was read only for {formatting.listed(read)}; no other trial's test metrics are known."
     elif compared and not read:
         yield "The test split was not read."
 
 
 def _trials(numbers: list[int]) -> str:
-    return f"trial{'s' if len(numbers) > 1 else ''} {words.listed(numbers)}"
+    return f"trial{'s' if len(numbers) > 1 else ''} {formatting.listed(numbers)}"
 
 
 def _final(spec: StudySpec, final: Side) -> list[str]:
@@ -90,7 +90,7 @@ def _gained(spec: StudySpec, reference: Side, chosen: Side) -> list[str]:
     name, test = spec.metric, spec.test_metric
     found = difference(chosen.spread(name), reference.spread(name))
     assert found is not None  # both sides are complete and have the metric
-    after, before = (words.mean(name, side.spread(name)) for side in (chosen, reference))
+    after, before = (formatting.mean(name, side.spread(name)) for side in (chosen, reference))
     if spec.better(found.value, 0.0):
         verb = "raised" if spec.mode == "max" else "lowered"
         first = f"The search {verb} {name} from {before} (baseline) to {after} ({chosen.label})"
@@ -101,7 +101,7 @@ def _gained(spec: StudySpec, reference: Side, chosen: Side) -> list[str]:
     tested = difference(chosen.spread(test), reference.spread(test))
     if tested is None:
         return [said, f"That is {_carries(spec, name, found)}; the test split was not read for both."]
-    after, before = (words.mean(test, side.spread(test)) for side in (chosen, reference))
+    after, before = (formatting.mean(test, side.spread(test)) for side in (chosen, reference))
     on_which = "" if chosen.seeds(test) == chosen.seeds(name) else f" ({_on(test, reference, chosen)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"
     return [said, f"{second}: {_carries(spec, test, tested)}."]
@@ -109,22 +109,22 @@ def _gained(spec: StudySpec, reference: Side, chosen: Side) -> list[str]:
 
 def _carries(spec: StudySpec, name: str, found: Difference) -> str:
     """A difference on either split, and whether it stands out of the spread over seeds."""
-    amount = words.change(name, found.value)
+    amount = formatting.change(name, found.value)
     if found.clear is None:
         return f"{amount}, and one seed is too few to tell this from luck"
-    amount += f" (95% interval {words.interval(name, found)})"
+    amount += f" (95% interval {formatting.interval(name, found)})"
     if found.clear:
         return f"{amount}, {'better' if spec.better(found.value, 0.0) else 'worse'} beyond the spread over seeds"
     return f"{amount}, too little to stand out of the spread over seeds"
 
 
 def _said(name: str, side: Side) -> str:
-    return f"{name} {words.mean(name, side.spread(name))} ({words.seeds(side.seeds(name))})"
+    return f"{name} {formatting.mean(name, side.spread(name))} ({formatting.seeds(side.seeds(name))})"
 
 
 def _on(name: str, reference: Side, chosen: Side) -> str:
     """The seeds of both, once where they are the same."""
     before, after = reference.seeds(name), chosen.seeds(name)
     if before == after:
-        return f"both on {words.seeds(after)}"
-    return f"the baseline on {words.seeds(before)}, {chosen.label} on {words.seeds(after)}"
+        return f"both on {formatting.seeds(after)}"
+    return f"the baseline on {formatting.seeds(before)}, {chosen.label} on {formatting.seeds(after)}"

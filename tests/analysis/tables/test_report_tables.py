@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.report.page import markdown_table
-from study.analysis.statistics.compare import difference
-from study.analysis.tables import tables
+from study.analysis.statistics.difference import difference
+from study.analysis.tables import report_tables
 from study.ranking import Spread, spread
 
 SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
 
 
 def test_best_configurations(spec, frozen):
-    found = tables.best_configurations(spec, frozen)
+    found = report_tables.best_configurations(spec, frozen)
     assert list(found.index) == [1, 4, 0]
     assert list(found["stage"]) == ["search", "search", "baseline"]
     assert list(found["val/accuracy"]) == [0.70, 0.72, 0.56]
@@ -27,7 +27,7 @@ def test_best_configurations(spec, frozen):
 
 
 def test_best_configurations_as_printed(spec, frozen):
-    assert markdown_table(tables.printed_configurations(spec, frozen)).splitlines() == [
+    assert markdown_table(report_tables.printed_configurations(spec, frozen)).splitlines() == [
         "| trial | val/accuracy in the search | confirmed on fresh seeds | seeds | method.alpha | method.lambda "
         "| method.epsilon |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -38,7 +38,7 @@ def test_best_configurations_as_printed(spec, frozen):
 
 
 def test_summary(spec, frozen):
-    found = tables.summary(spec, frozen)
+    found = report_tables.summary(spec, frozen)
     test = found.loc["test/accuracy"]
     assert test[["baseline mean", "baseline sd", "best mean", "best sd", "difference"]].to_list() == pytest.approx(
         [0.50, 0.02, 0.70, 0.02, 0.20]
@@ -49,7 +49,7 @@ def test_summary(spec, frozen):
 
 
 def test_summary_as_printed(spec, frozen):
-    assert markdown_table(tables.printed_summary(spec, frozen)).splitlines() == [
+    assert markdown_table(report_tables.printed_summary(spec, frozen)).splitlines() == [
         "| metric | baseline | best (trial 1) | difference | 95% interval | seeds |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         "| val/accuracy | 52.0 ± 2.0% | 74.0 ± 4.0% | +22.0 points | +13.7 to +30.3 | 1, 2, 3 |",
@@ -60,15 +60,15 @@ def test_summary_as_printed(spec, frozen):
 def test_trial_counts(frozen):
     expected = {"complete": [1, 2, 9], "pruned": [0, 1, 0], "failed": [0, 1, 0], "all": [1, 4, 9]}
     index = pd.Index(["baseline", "search", "confirm"], name="stage")
-    pd.testing.assert_frame_equal(tables.trial_counts(frozen), pd.DataFrame(expected, index=index))
-    assert "stopped early" in tables.printed_counts(frozen).columns
+    pd.testing.assert_frame_equal(report_tables.trial_counts(frozen), pd.DataFrame(expected, index=index))
+    assert "stopped early" in report_tables.printed_counts(frozen).columns
 
 
 def test_final_training_has_one_side(final_spec, writer):
     study = writer()
     for seed, value, test in ((0, 0.6, 0.5), (1, 0.8, 0.6)):
         study.trial("final", [0.1, value], seed=seed, params={}, test=test)
-    rows = markdown_table(tables.printed_summary(final_spec, study.record())).splitlines()
+    rows = markdown_table(report_tables.printed_summary(final_spec, study.record())).splitlines()
     assert rows[0] == "| metric | final | seeds |"
     assert rows[2:] == ["| val/accuracy | 70.0 ± 14.1% | 0, 1 |", "| test/accuracy | 55.0 ± 7.1% | 0, 1 |"]
 
@@ -77,7 +77,7 @@ def test_one_seed_has_no_spread_and_no_interval(spec, writer):
     study = writer()
     study.trial("baseline", [0.5])
     study.trial("search", [0.7])
-    rows = markdown_table(tables.printed_summary(spec, study.record())).splitlines()
+    rows = markdown_table(report_tables.printed_summary(spec, study.record())).splitlines()
     assert rows[2] == "| val/accuracy | 50.0% | 70.0% | +20.0 points | - | 0 |"
     assert rows[3] == "| test/accuracy | - | - | - | - | none |"
 

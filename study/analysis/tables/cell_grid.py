@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.statistics import measure, words
+from study.analysis.statistics import formatting, metric_traits
 from study.analysis.statistics.cells import STATISTICS, Cell, Place
 from study.analysis.tables.grid import Entry, Grid
 
@@ -73,7 +73,7 @@ def explained(cells: Collection[Cell]) -> list[str]:
     notes.append("In brackets n" + (f", and trials that are in no mean: {', '.join(seen)}." if seen else "."))
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
-        notes.append(f"{words.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
+        notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
     return notes
 
 
@@ -87,7 +87,7 @@ def _is_even(cells: Iterable[Cell]) -> bool:
 
 
 def _unit(metric: str) -> str:
-    return f"{metric} in percent" if measure.is_share(metric) else metric
+    return f"{metric} in percent" if metric_traits.is_share(metric) else metric
 
 
 def _place(at: Any) -> Place:

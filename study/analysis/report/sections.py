@@ -11,12 +11,12 @@ from study import ranking
 from study.analysis.figures.figures import CURVES
 from study.analysis.figures.parallel import LINES
 from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
-from study.analysis.report.message import caveats, message
+from study.analysis.report.conclusions import caveats, message
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
-from study.analysis.statistics import words, worth
-from study.analysis.statistics.compare import final_side, sides
+from study.analysis.statistics import formatting, search_efficiency
+from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame
-from study.analysis.tables import tables
+from study.analysis.tables import report_tables
 from study.home.record import StudyRecord
 from study.spec import StudySpec, rungs
 
@@ -30,7 +30,10 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
     looked = [
         Picture(name, MODEL_CAPTIONS[name], _titled(pictures[name])) for name in MODEL_CAPTIONS if name in pictures
     ]
-    summary, configurations = tables.printed_summary(spec, record), tables.printed_configurations(spec, record)
+    summary, configurations = (
+        report_tables.printed_summary(spec, record),
+        report_tables.printed_configurations(spec, record),
+    )
     shown = list(caveats(spec, record))
     sections = [
         Section("Summary", [Table(summary[:2]), Text(_explained(spec, record))])
@@ -41,7 +44,9 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         else None,
         Section("Figures", [*drawn, *_thinned(record)]) if drawn else None,
         Section("What the models learned", [Text(WHICH_MODELS), *looked]) if looked else None,
-        Section("Trials", [Table(tables.printed_counts(record)), *_worth(spec, record)]) if record.trials else None,
+        Section("Trials", [Table(report_tables.printed_counts(record)), *_worth(spec, record)])
+        if record.trials
+        else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(shown)]) if shown else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
@@ -60,14 +65,16 @@ def _thinned(record: StudyRecord) -> list[Text]:
 def _trials(spec: StudySpec, record: StudyRecord) -> Section:
     """Every trial, or of a large study the best."""
     if len(record.trials) <= LISTED:
-        return Section("All trials", [Table(tables.printed_trials(spec, trials_frame(spec, record)))], folded=True)
+        return Section(
+            "All trials", [Table(report_tables.printed_trials(spec, trials_frame(spec, record)))], folded=True
+        )
     first = [
         *record.by_stage("baseline"),
         *(one.trial for one in ranking.candidates(record, spec)),
         *record.trials.values(),
     ]
     chosen = dict(list({trial.number: trial for trial in first}.items())[:LISTED])
-    table = tables.printed_trials(spec, trials_frame(spec, replace(record, trials=chosen)))
+    table = report_tables.printed_trials(spec, trials_frame(spec, replace(record, trials=chosen)))
     said = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
     return Section(f"{LISTED} trials", [Text(said), Table(table)], folded=True)
 
@@ -104,12 +111,12 @@ def _explained(spec: StudySpec, record: StudyRecord) -> str:
 def _ranked(spec: StudySpec, record: StudyRecord) -> str:
     found = ranking.candidates(record, spec)
     said = "Ordered by the value in the search, and by the mean on fresh seeds once all of these have run."
-    rest = len(found) - tables.TOP
-    return said + (f" {words.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
+    rest = len(found) - report_tables.TOP
+    return said + (f" {formatting.count(rest, 'more trial')} at full budget below." if rest > 0 else "")
 
 
 def _worth(spec: StudySpec, record: StudyRecord) -> list[Table]:
-    found = worth.printed_worth(spec, record)
+    found = search_efficiency.printed_worth(spec, record)
     return [Table(found)] if len(found) else []
 
 
@@ -123,7 +130,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     for section, values in spec.base.items():
         for key, given in values.items():
             dotted = f"{section}.{key}"
-            found[dotted] = words.setting(given)
+            found[dotted] = formatting.setting(given)
     found |= {key: _searched(spec, key) for key in search.space}
     goal = spec.objective
     aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
@@ -132,45 +139,49 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         return found | {"metric": metric}
     confirm = ranking.confirm(record, spec)
     found["metric"] = metric
-    found["search"] = f"{words.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    found["search"] = f"{formatting.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if len(spec.seeds) > 1:
-        found["replicates"] = f"a configuration's value is its mean over {words.seeds(spec.seeds)}"
+        found["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
     found["baseline"] = (
-        ", ".join(f"{key} {words.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
+        ", ".join(f"{key} {formatting.setting(given)}" for key, given in (search.baseline or {}).items()) or "none"
     )
     found["early stopping"] = rungs.words(search.early_stopping, spec.epochs)
     found["confirm"] = (
-        f"top {confirm.top} and the baseline on {words.count(confirm.seeds, 'fresh seed')}" if confirm.top else "none"
+        f"top {confirm.top} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
+        if confirm.top
+        else "none"
     )
     return found
 
 
 def _searched(spec: StudySpec, key: str) -> str:
     domain, condition = spec.search.space[key], spec.space.condition(key)
-    where = " and ".join(f"{one} is {' or '.join(map(words.setting, values))}" for one, values in condition.items())
+    where = " and ".join(
+        f"{one} is {' or '.join(map(formatting.setting, values))}" for one, values in condition.items()
+    )
     more = f", where {where}" if where else ""
     if domain.choices is not None:
         few = len(domain.choices) == 1
-        return f"{'always' if few else 'searched: one of'} {words.setting(domain.choices)}{more}"
-    scale = (", log" if domain.log else "") + (f", step {words.setting(domain.step)}" if domain.step else "")
-    return f"searched: {words.setting(domain.low)} to {words.setting(domain.high)}{scale}{more}"
+        return f"{'always' if few else 'searched: one of'} {formatting.setting(domain.choices)}{more}"
+    scale = (", log" if domain.log else "") + (f", step {formatting.setting(domain.step)}" if domain.step else "")
+    return f"searched: {formatting.setting(domain.low)} to {formatting.setting(domain.high)}{scale}{more}"
 
 
 def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     """Where the numbers come from; of what several sessions say, every different value in order."""
     found: dict[str, list[str]] = {
         "study": [spec.name],
-        "id": [record.id or words.MISSING],
+        "id": [record.id or formatting.MISSING],
         "settings' hash": [spec.hash],
         "state": [record.state],
         "readings of the test split": [str(record.test_readings)],
     }
     for key, given in _flat(spec.origin or {}, "origin"):
-        found.setdefault(key, []).append(words.setting(given))
+        found.setdefault(key, []).append(formatting.setting(given))
     for session in record.sessions:
         told = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in ("event", "time")}}
         for key, given in _flat(told):
-            found.setdefault(key, []).append(_moment(given) if key == "started" else words.setting(given))
+            found.setdefault(key, []).append(_moment(given) if key == "started" else formatting.setting(given))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in found.items()}
 
 
@@ -184,7 +195,7 @@ def _flat(given: Mapping[str, Any], *path: str) -> Iterator[tuple[str, Any]]:
 
 def _moment(seconds: Any) -> str:
     if not isinstance(seconds, int | float):
-        return words.MISSING
+        return formatting.MISSING
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

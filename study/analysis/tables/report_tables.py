@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from study.analysis.statistics import words
-from study.analysis.statistics.compare import Difference, Side, difference, final_side, sides, split_metrics
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import param, param_keys
 from study.home.record import StudyRecord
 from study.ranking import Candidate, baseline, candidates
@@ -40,10 +40,10 @@ def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP)
     rows = [
         {
             "trial": f"{one.trial.number} (baseline)" if one.trial.stage == "baseline" else str(one.trial.number),
-            f"{spec.metric} in the search": words.value(spec.metric, one.value),
-            "confirmed on fresh seeds": words.mean(spec.metric, one.confirmed),
-            "seeds": ", ".join(str(trial.seed) for trial in one.repeats) or words.MISSING,
-            **{key: words.setting(param(spec, one.trial, key)) for key in keys},
+            f"{spec.metric} in the search": formatting.value(spec.metric, one.value),
+            "confirmed on fresh seeds": formatting.mean(spec.metric, one.confirmed),
+            "seeds": ", ".join(str(trial.seed) for trial in one.repeats) or formatting.MISSING,
+            **{key: formatting.setting(param(spec, one.trial, key)) for key in keys},
         }
         for one in shown
         if one is not None
@@ -85,11 +85,11 @@ def printed_summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         row = {"metric": metric}
         for name, side in named.items():
             title = f"{name} ({side.label})" if side and side.label not in (name, "final training") else name
-            row[title] = words.mean(metric, side.spread(metric)) if side else words.MISSING
+            row[title] = formatting.mean(metric, side.spread(metric)) if side else formatting.MISSING
         if len(named) == 2:
             gain = _gain(named, metric)
-            row["difference"] = words.change(metric, gain.value) if gain else words.MISSING
-            row["95% interval"] = words.interval(metric, gain) if gain else words.MISSING
+            row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
+            row["95% interval"] = formatting.interval(metric, gain) if gain else formatting.MISSING
         counted = [", ".join(map(str, side.seeds(metric))) or "none" for side in named.values() if side]
         row["seeds"] = " / ".join(dict.fromkeys(counted))
         rows.append(row)
@@ -120,18 +120,18 @@ def printed_trials(spec: StudySpec, frame: pd.DataFrame) -> pd.DataFrame:
         "stage": frame["stage"],
         "state": frame["state"].replace(STATE_WORDS),
         "epochs": frame["epochs"].astype(str),
-        spec.metric: [words.value(spec.metric, number) for number in frame[spec.metric]],
-        **{key: [words.setting(given) for given in frame[key]] for key in keys},
+        spec.metric: [formatting.value(spec.metric, number) for number in frame[spec.metric]],
+        **{key: [formatting.setting(given) for given in frame[key]] for key in keys},
         "seed": frame["seed"].astype(str),
-        "repeats": [words.MISSING if pd.isna(number) else str(number) for number in frame["repeats"]],
-        "seconds": [words.MISSING if pd.isna(number) else f"{number:.1f}" for number in frame["seconds"]],
+        "repeats": [formatting.MISSING if pd.isna(number) else str(number) for number in frame["repeats"]],
+        "seconds": [formatting.MISSING if pd.isna(number) else f"{number:.1f}" for number in frame["seconds"]],
         "reason": [_why(kind, reason) for kind, reason in zip(frame["kind"], frame["reason"], strict=True)],
     }
     return pd.DataFrame({name: list(cells) for name, cells in texts.items()}, dtype=object)
 
 
 def _why(kind: str | float | None, reason: str | float | None) -> str:
-    return ": ".join(str(part) for part in (kind, reason) if not pd.isna(part)) or words.MISSING
+    return ": ".join(str(part) for part in (kind, reason) if not pd.isna(part)) or formatting.MISSING
 
 
 def _named_sides(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:

@@ -23,8 +23,8 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import words
-from study.analysis.statistics.compare import Side, final_side, side_of
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Side, final_side, side_of
 from study.home.record import StudyRecord
 from study.ranking import Candidate, Spread, baseline, candidates
 from study.spec import StudySpec
@@ -194,7 +194,7 @@ def _limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     """The constraints on these two metrics."""
     for limit in spec.objective.constraints:
         options: dict[str, Any] = {"color": VERMILLION, "linewidth": 1.2, "linestyle": ":"}
-        said = f"{limit.metric} {limit.sense} {words.setting(limit.limit)}"
+        said = f"{limit.metric} {limit.sense} {formatting.setting(limit.limit)}"
         if limit.metric == names[0]:
             axes.axvline(limit.limit, label=plain(said), **options)
         elif limit.metric == names[1]:
@@ -219,7 +219,7 @@ def _title(points: list[tuple[Candidate, Any]], reference: Candidate | None, acr
     said = [("best", points[0][1])] if points else []
     if reference and (at := point(reference, across, up)):
         said.append(("baseline", at))
-    texts = [f"{words.value(up, y)} at {words.value(across, x)} ({name})" for name, (x, y) in said]
+    texts = [f"{formatting.value(up, y)} at {formatting.value(across, x)} ({name})" for name, (x, y) in said]
     return f"{_short(up)} at {_short(across)}: {', '.join(texts)}"
 
 

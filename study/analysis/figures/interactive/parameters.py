@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from study.analysis.figures.interactive.parts import (
+from study.analysis.figures.interactive.style import (
     MOST,
     colours,
     kinds,

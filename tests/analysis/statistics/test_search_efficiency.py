@@ -9,7 +9,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.worth import best_so_far, budget, printed_worth, would_have_stopped
+from study.analysis.statistics.search_efficiency import best_so_far, budget, printed_worth, would_have_stopped
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.sweep.early_stopping import early_stopping

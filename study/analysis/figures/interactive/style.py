@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import BLACK, BLUE, GREY, MARK_WORDS, ORANGE
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates
@@ -83,8 +83,8 @@ def marks(
 def _told(spec: StudySpec, trial: TrialRecord) -> str:
     """A trial in a few lines."""
     ended = "" if trial.state == "complete" else f", stopped early at epoch {trial.epochs}"
-    lines = [f"trial {trial.number}{ended}", f"{spec.metric} {words.value(spec.metric, trial.last(spec.metric))}"]
-    lines += [f"{key} {words.setting(given)}" for key, given in trial.params.items()]
+    lines = [f"trial {trial.number}{ended}", f"{spec.metric} {formatting.value(spec.metric, trial.last(spec.metric))}"]
+    lines += [f"{key} {formatting.setting(given)}" for key, given in trial.params.items()]
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 
@@ -93,7 +93,7 @@ def metric_axis(metric: str) -> dict[str, Any]:
 
 
 def percent(metric: str) -> dict[str, Any]:
-    return {"tickformat": ".1~%"} if words.in_percent(metric) else {}
+    return {"tickformat": ".1~%"} if formatting.in_percent(metric) else {}
 
 
 def scaled_axis(scale: Scale, key: str) -> dict[str, Any]:

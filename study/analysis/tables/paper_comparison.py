@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.statistics import claims, words
+from study.analysis.statistics import claims, formatting
 from study.analysis.statistics.cells import Cell
 from study.analysis.statistics.verdict import MARGIN, margin_of, rule, verdict
+from study.analysis.tables.cell_grid import entry, explained
 from study.analysis.tables.grid import Entry, Grid
-from study.analysis.tables.printed import entry, explained
 
 OURS, PAPER, VERDICT = "ours", "paper", "verdict"
 
@@ -77,9 +77,9 @@ def claims_table(stated: Sequence[Mapping[str, Any]], cells: Mapping[Labels, Cel
         {
             "claim": [str(claim["text"]) for claim in stated],
             "result": [one.word for one in found],
-            "our means": [words.MISSING if one.direction is None else _shown(one.direction) for one in found],
-            "resamples": [words.MISSING if one.share is None else f"{100 * one.share:.1f}%" for one in found],
-            "remark": [one.remark or words.MISSING for one in found],
+            "our means": [formatting.MISSING if one.direction is None else _shown(one.direction) for one in found],
+            "resamples": [formatting.MISSING if one.share is None else f"{100 * one.share:.1f}%" for one in found],
+            "remark": [one.remark or formatting.MISSING for one in found],
         },
         dtype=object,
     )

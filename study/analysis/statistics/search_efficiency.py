@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.home.record import Stage, StudyRecord, TrialRecord
 from study.ranking import best, searched
 from study.spec import StudySpec, rungs
@@ -118,7 +118,7 @@ def printed_worth(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     rows = {
         "trials stopped early": f"{stopped} of {everyone['trials']:.0f}",
         "epochs run, of those of all trials in full": f"{everyone['epochs']:.0f} of {everyone['full_epochs']:.0f}",
-        "saved": f"{100 * everyone['saved']:.0f}% of the epochs, about {words.duration(seconds)} of trials' time",
+        "saved": f"{100 * everyone['saved']:.0f}% of the epochs, about {formatting.duration(seconds)} of trials' time",
     }
     for cutoff, name, label in (
         ("cutoff", "stopped", "by the cut-offs of its time"),
