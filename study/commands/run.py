@@ -21,8 +21,8 @@ from study.sweep.ray_session import check_machine
 from study.tracking import Tracker, refresh
 from study.tracking.connection import check_server
 from study.tracking.registry import register
-from study.trained.write import chosen
-from study.trained.write import write as write_models
+from study.trained.model_files import chosen
+from study.trained.model_files import write as write_models
 
 
 class View(Protocol):

@@ -8,7 +8,7 @@ from pathlib import Path
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.trained.write import chosen
+from study.trained.model_files import chosen
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from study.analysis.statistics.cells import Cell, cell
 from study.home.record import StudyRecord
 from study.published import PublishedTable
 from study.published.table import PER_UNIT
-from study.reproduce.plan import Labels, belongs, places
+from study.reproduce.cell_matching import Labels, belongs, places
 from study.spec import StudySpec
 from study.training.metrics import METRICS
 

@@ -6,7 +6,7 @@ from typing import Any
 from study import data
 from study.analysis.statistics.cells import Cell
 from study.published import PublishedTable
-from study.reproduce.plan import Labels, belongs, places, planned
+from study.reproduce.cell_matching import Labels, belongs, places, planned
 from study.spec import StudySpec
 
 PUBLISHED_ONLY = "published only"

@@ -10,7 +10,7 @@ from study.commands.run import View
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.reproduce.sheet import Sheet, sheet
+from study.reproduce.reproduction import Sheet, sheet
 from study.reproduce.tabulate import tabulate
 from study.spec import StudySpec, load_study
 

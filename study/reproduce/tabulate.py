@@ -13,8 +13,8 @@ from study.analysis.tables.markdown import escape
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.reproduce.plan import places
-from study.reproduce.sheet import Sheet, sheet
+from study.reproduce.cell_matching import places
+from study.reproduce.reproduction import Sheet, sheet
 from study.spec import load_study
 
 NAME = "reproduction"

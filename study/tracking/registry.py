@@ -15,7 +15,7 @@ from study.home.folder import Home, StudyFolder
 from study.tracking.connection import connect, told
 from study.tracking.progress import STUDY, Progress
 from study.trained import Description
-from study.trained.write import Model
+from study.trained.model_files import Model
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

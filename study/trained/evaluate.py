@@ -16,7 +16,7 @@ from study.spec.document import Document, override
 from study.spec.load import resolve
 from study.trained import Description
 from study.trained.classifier import weights
-from study.trained.write import fingerprint_of_test
+from study.trained.model_files import fingerprint_of_test
 from study.training import Trial, TrialConfig
 
 

@@ -20,7 +20,7 @@ from study.home.record import StudyRecord
 from study.tracking import Tracker, remove, tracker
 from study.tracking.registry import register
 from study.trained import Classifier
-from study.trained.write import chosen
+from study.trained.model_files import chosen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

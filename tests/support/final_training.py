@@ -7,7 +7,7 @@ from study.commands.final import final_study
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
-from study.trained.write import write
+from study.trained.model_files import write
 from study.training import Trial
 
 

@@ -11,7 +11,7 @@ from study.commands.final import final_study
 from study.data import Dataset, Split
 from study.home.folder import StudyFolder
 from study.trained.card import card, wilson
-from study.trained.write import best_seed
+from study.trained.model_files import best_seed
 
 ORIGIN = {"study": "search", "trial": 7, "trials": 25, "chosen_by": "val/accuracy; one seed", "test_readings": 6}
 

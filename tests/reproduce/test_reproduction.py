@@ -12,9 +12,9 @@ from study import published
 from study.analysis.statistics.cells import Cell
 from study.home.folder import Home
 from study.reproduce import document, markdown, tabulate
+from study.reproduce.cell_matching import places
 from study.reproduce.missing import MEANING
-from study.reproduce.plan import places
-from study.reproduce.sheet import Sheet, paper_entry
+from study.reproduce.reproduction import Sheet, paper_entry
 
 Begin = Callable[..., Course]
 

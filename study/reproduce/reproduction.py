@@ -11,10 +11,10 @@ from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, beside,
 from study.home.record import StudyRecord
 from study.published import PublishedTable
 from study.ranking import Spread
-from study.reproduce import statements
+from study.reproduce import notes
+from study.reproduce.cell_matching import Labels, places
 from study.reproduce.cells import Cells, best_epoch, last_epoch, printed_per_unit
 from study.reproduce.missing import missing
-from study.reproduce.plan import Labels, places
 from study.spec import StudySpec
 
 NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -58,14 +58,14 @@ def sheet(table: PublishedTable, spec: StudySpec, record: StudyRecord, full: Stu
     """
     last, best = last_epoch(table, spec, record), best_epoch(table, spec, record)
     why = missing(table, spec, full, last)
-    said = statements.statements(table, spec, record, full, last, why)
+    said = notes.notes(table, spec, record, full, last, why)
     return Sheet(
         table,
         last,
         best,
         why,
-        _grid(table, last, why, [statements.LAST_EPOCH, *said]),
-        _grid(table, best, why, [statements.BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
+        _grid(table, last, why, [notes.LAST_EPOCH, *said]),
+        _grid(table, best, why, [notes.BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
         claims_table([claim.model_dump(exclude_none=True) for claim in table.claims], last),
     )
 

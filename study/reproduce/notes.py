@@ -7,8 +7,8 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.cells import Cell
 from study.home.record import StudyRecord
 from study.published import PublishedTable
+from study.reproduce.cell_matching import Document, Labels, belongs, planned
 from study.reproduce.missing import listed
-from study.reproduce.plan import Document, Labels, belongs, planned
 from study.spec import StudySpec
 
 LAST_EPOCH = "Ours is each trial's last epoch: no split chose it."
@@ -24,7 +24,7 @@ NO_BUDGET = ("train.seed", "train.threads", "train.report_test", "train.keep_epo
 """Keys that do not make a budget."""
 
 
-def statements(
+def notes(
     table: PublishedTable,
     spec: StudySpec,
     record: StudyRecord,
