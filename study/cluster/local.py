@@ -24,6 +24,7 @@ from study.address import LOOPBACK, write_secret
 from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
 from study.home.folder import Home
+from study.upstream import ray_internals
 
 PACKAGE = Path(__file__).parents[2]
 PATIENCE = 180.0
@@ -145,7 +146,7 @@ class LocalCluster:
     def _joined(self) -> int:
         """Nodes that are alive, by the head's dashboard."""
         headers = {"Authorization": f"Bearer {read(self.token_file)}"}
-        request = urllib.request.Request(f"{self.dashboard}/nodes?view=summary", headers=headers)
+        request = urllib.request.Request(self.dashboard + ray_internals.NODES, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 nodes = json.load(answer)["data"]["summary"]

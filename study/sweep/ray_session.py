@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token, stay_on_loopback
+from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
+from study.upstream.ray_internals import listening_at, stay_on_loopback
 
 ENVIRONMENT = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else the workers of `uv run` build an environment of their own first
@@ -221,11 +222,11 @@ def _start() -> None:
         try:
             ray.init(
                 address="local",
-                _node_ip_address=LOOPBACK,
                 include_dashboard=False,
                 log_to_driver=is_verbose(),
                 configure_logging=False,
                 namespace="study",
+                **listening_at(LOOPBACK),
             )
             break
         except Exception as error:  # Ray raises what it likes, bare Exception too
