@@ -31,7 +31,7 @@ ALLOWED = {
     "published": set(),
     "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "methods", "ranking", "spec", "training"},
-    "tracking": {"address", "home", "logging", "ranking", "spec", "trained"},
+    "tracking": {"address", "home", "logging", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "ranking", "spec", "training"},
