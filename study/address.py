@@ -117,14 +117,6 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def stay_on_loopback() -> None:
-    """Have this process's Ray take a loopback address as it is given: else it puts the machine's in its place, on which
-    a cluster that `study cluster up` started does not listen, and one of this process's own would for everybody."""
-    from ray._private import services
-
-    services.resolve_ip_for_localhost = lambda host: host
-
-
 def _token_file() -> Path | None:
     given = os.environ.get("RAY_AUTH_TOKEN_PATH")
     return Path(given) if given else None

@@ -19,6 +19,7 @@ EVERYWHERE = {"errors", "knobs", "catalogue"}
 
 ALLOWED = {
     "losses": set(),
+    "upstream": set(),
     "data": set(),
     "data.sets": {"data"},
     "models": {"data"},
@@ -28,15 +29,15 @@ ALLOWED = {
     "home": {"spec"},
     "ranking": {"home", "spec", "training"},
     "published": set(),
-    "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training"},
+    "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "methods", "ranking", "spec", "training"},
-    "tracking": {"address", "home", "logging", "ranking", "spec", "trained"},
+    "tracking": {"address", "home", "logging", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "ranking", "spec", "training"},
     "analysis.report": {"analysis.figures", "analysis.statistics", "analysis.tables", "home", "ranking", "spec"},
     "analysis": {"analysis.report", "analysis.statistics", "analysis.tables"},
-    "cluster": {"address", "home", "logging", "spec"},
+    "cluster": {"address", "home", "logging", "spec", "upstream"},
 }
 """What each room imports besides `EVERYWHERE`, inside functions too: the way of the data, which goes one way.
 
@@ -46,7 +47,7 @@ The rooms above these (`commands`, `reproduce`, `doctor`, `cli`) may use all, bu
 ABOVE = ("commands", "reproduce", "doctor", "cli")
 
 LIBRARIES = {
-    "ray": {"address", "cluster", "sweep"},
+    "ray": {"cluster", "sweep", "upstream"},
     "mlflow": {"tracking"},
     "optuna": {"analysis.statistics", "sweep", "spec"},
     "matplotlib": {"analysis.figures", "analysis.report"},

@@ -23,6 +23,7 @@ from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
 from study.logging import hush
 from study.spec import StudySpec
+from study.upstream import ray_internals
 
 ASK = 0.5
 """Seconds between two looks at a job that is waited for."""
@@ -61,9 +62,7 @@ class Jobs:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        modules = "ray.dashboard.modules"
-        # What it uploads where is for nobody to read.
-        hush("ray", f"{modules}.dashboard_sdk", f"{modules}.job.sdk")
+        hush(*ray_internals.CLIENT_LOGGERS)
         self.address = address
         with _told(address):
             self._client = JobSubmissionClient(address)
@@ -224,9 +223,8 @@ class Jobs:
 
     def resources(self) -> dict[str, Any]:
         """The cluster's nodes and what of them is in use, see `study.cluster.nodes`."""
-        asked = "/nodes?view=summary&nocache=1"  # the cache answers with what was true at the question before this one
         with _told(self.address):
-            return nodes.overview(self._client._do_request("GET", asked).json())
+            return nodes.overview(ray_internals.nodes(self._client))
 
     def _start(
         self,

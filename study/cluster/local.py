@@ -24,6 +24,8 @@ from study.address import LOOPBACK, write_secret
 from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
 from study.home.folder import Home
+from study.upstream import ray_internals
+from study.upstream.environment import Part, variables
 
 PACKAGE = Path(__file__).parents[2]
 PATIENCE = 180.0
@@ -145,7 +147,7 @@ class LocalCluster:
     def _joined(self) -> int:
         """Nodes that are alive, by the head's dashboard."""
         headers = {"Authorization": f"Bearer {read(self.token_file)}"}
-        request = urllib.request.Request(f"{self.dashboard}/nodes?view=summary", headers=headers)
+        request = urllib.request.Request(self.dashboard + ray_internals.NODES, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 nodes = json.load(answer)["data"]["summary"]
@@ -186,7 +188,7 @@ class LocalCluster:
         ray += [f"--node-ip-address={LOOPBACK}", f"--dashboard-agent-listen-port={free_port()}", *options]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
-            **ENVIRONMENT,
+            **variables(Part.LOCAL_NODE),
             **self.environment(),
             "MLFLOW_TRACKING_PASSWORD": read(self.password_file),
             "STUDY_HOME": str(home.path),
@@ -221,10 +223,9 @@ class LocalCluster:
         command += ["--artifacts-destination", home.artifacts.as_uri()]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
+            **variables(Part.MLFLOW_SERVER),
             "MLFLOW_AUTH_CONFIG_PATH": str(users),
             "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
-            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-            "MLFLOW_DISABLE_TELEMETRY": "true",
         }
         self._start_process("mlflow", command, environment)
         uri = f"http://{LOOPBACK}:{port}"
@@ -256,12 +257,3 @@ class LocalCluster:
         part = self.path / "state.part"
         part.write_text(json.dumps(told, indent=2), encoding="utf-8")
         part.replace(self.path / "state.json")
-
-
-ENVIRONMENT = {
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # whatever its name says: agents and jobs keep to 127.0.0.1 too
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_JOB_STOP_WAIT_TIME_S": "120",  # Ray kills a job's driver after 3 s, and MLflow may need more
-}

@@ -16,7 +16,7 @@ def overview(answer: dict[str, Any]) -> dict[str, Any]:
     """Nodes that are there, those that were lost, and of each resource how much is in use and how much there is.
 
     Args:
-        answer: of the dashboard to `GET /nodes?view=summary`.
+        answer: of the dashboard to `ray_internals.NODES`.
 
     Returns:
         A used amount of None: not known, as in a cluster's first seconds.

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from study.errors import UserError
 from study.home.folder import Home
+from study.upstream.environment import Part, variables
 
 
 def serve(home: Home, port: int) -> None:
@@ -33,7 +34,7 @@ def serve(home: Home, port: int) -> None:
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
     command += ["--default-artifact-root", home.artifacts.as_uri(), "--host", "127.0.0.1", "--port", str(port)]
     command += ["--workers", "1"]
-    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    environment = os.environ | variables(Part.MLFLOW_SERVER)
     server = subprocess.Popen(command, env=environment, start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

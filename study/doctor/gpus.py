@@ -71,7 +71,7 @@ def seen() -> Seen:
     """What driver, torch and Ray say on this machine."""
     import torch
 
-    from study.sweep.look import gpus
+    from study.upstream.ray_internals import gpus
 
     listed = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
     served = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")

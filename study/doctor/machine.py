@@ -25,7 +25,7 @@ MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/
 
 def cpus() -> Iterator[Finding]:
     """How many this machine shows, and how many Ray would place trials on: a container may have fewer."""
-    from study.sweep.look import cpus
+    from study.upstream.ray_internals import cpus
 
     shown, placed = os.cpu_count() or 1, cpus()
     told = f"{shown}, and Ray would place trials on {placed}"

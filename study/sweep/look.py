@@ -1,4 +1,4 @@
-"""What Ray says of this machine, without starting, and of a cluster that is there."""
+"""What a cluster that is there says of itself."""
 
 import socket
 from pathlib import Path
@@ -9,25 +9,6 @@ from study.sweep.ray_session import ray_session
 
 PATIENCE = 5.0
 """Seconds that a cluster may take to be connected to; Ray by itself would try for a minute."""
-
-
-def cpus() -> int:
-    """How many processors Ray would place trials on, a container's limits considered."""
-    from ray._private.utils import get_num_cpus
-
-    return int(get_num_cpus(override_docker_cpu_warning=True))
-
-
-def gpus() -> int:
-    """How many GPUs Ray would place trials on."""
-    from ray._private.accelerators import get_accelerator_manager_for_resource
-
-    manager = get_accelerator_manager_for_resource("GPU")
-    if manager is None:
-        return 0
-    visible = manager.get_current_process_visible_accelerator_ids()
-    there = int(manager.get_current_node_num_accelerators())
-    return there if visible is None else min(there, len(visible))
 
 
 def cluster(address: str, home: Path | None) -> dict[str, float]:

@@ -12,25 +12,12 @@ from typing import Any
 
 import torch
 
-from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token, stay_on_loopback
+from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
-
-ENVIRONMENT = {
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else the workers of `uv run` build an environment of their own first
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # a trial without GPU must see none
-    "RAY_AIR_NEW_OUTPUT": "0",  # its banner is printed whatever the verbosity
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the ledger is the log
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # stopping is the agenda's
-    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # a failed trial's traceback goes into the study's folder
-    "TUNE_GLOBAL_CHECKPOINT_S": "3600",  # nobody reads Tune's snapshots
-    "TUNE_MAX_PENDING_TRIALS_PG": "10000",  # how many trials there are at once is the searcher's to say
-}
-
-OWN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Of a Ray of this process's own. Whatever its name says: each of Ray's processes then keeps to 127.0.0.1."""
+from study.upstream.environment import Part, set_here
+from study.upstream.ray_internals import listening_at, stay_on_loopback
 
 NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
@@ -75,8 +62,7 @@ def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
     Raises:
         UserError: it cannot start, or be reached; or a node of it does not see the home.
     """
-    settings = ENVIRONMENT | (OWN if address is None else {})
-    os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
+    set_here(Part.DRIVER, *([Part.OWN_RAY] if address is None else []))
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
@@ -221,11 +207,11 @@ def _start() -> None:
         try:
             ray.init(
                 address="local",
-                _node_ip_address=LOOPBACK,
                 include_dashboard=False,
                 log_to_driver=is_verbose(),
                 configure_logging=False,
                 namespace="study",
+                **listening_at(LOOPBACK),
             )
             break
         except Exception as error:  # Ray raises what it likes, bare Exception too

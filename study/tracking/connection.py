@@ -7,16 +7,10 @@ from urllib.parse import urlsplit, urlunsplit
 from study.address import is_loopback
 from study.errors import UserError
 from study.logging import hush
+from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-
-ENVIRONMENT = {
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-}
-
 
 LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
 """Characters of a password, as MLflow wants them; and the one that it has where nobody sets one."""
@@ -39,8 +33,8 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     Raises:
         Exception: whatever MLflow, its database or the network raise; see `told`.
     """
-    settings = ENVIRONMENT | {"MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout)}
-    os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
+    set_here(Part.MLFLOW_CLIENT)
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from study.sweep.ray_session import ENVIRONMENT, OWN
+from study.upstream.environment import Part, variables
 
 LITTERS = """
 import gc, threading, weakref
@@ -66,7 +66,7 @@ with ray_session(None, None):
 
 def run(script: str) -> "subprocess.CompletedProcess[str]":
     """With the settings that `study` makes before Ray is imported, which the scripts do first."""
-    settings = {**os.environ, **ENVIRONMENT, **OWN}
+    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
     return subprocess.run([sys.executable, "-c", script], env=settings, capture_output=True, text=True, timeout=120)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from study.home.folder import StudyFolder
 from study.home.ledger import Event, read
-from study.sweep.ray_session import ENVIRONMENT, OWN
+from study.upstream.environment import Part, variables
 
 SCRIPT = """
 import os, sys, time
@@ -73,7 +73,7 @@ def ran(folder: Path, trials: int, slots: int) -> list[Event]:
         capture_output=True,
         text=True,
         timeout=240,
-        env={**os.environ, **ENVIRONMENT, **OWN, "STUDY_HOME": str(folder / "home")},
+        env={**os.environ, **variables(Part.DRIVER, Part.OWN_RAY), "STUDY_HOME": str(folder / "home")},
     )
     assert done.returncode == 0, done.stderr
     return list(read(StudyFolder(folder / "home" / "quickstart").ledger_file))
