@@ -14,10 +14,11 @@ LOOSE = {"__init__", "__main__", "address", "catalogue", "errors", "knobs", "log
 INNER = {"analysis.figures", "analysis.report", "analysis.statistics", "analysis.tables", "data.sets"}
 """Rooms within rooms that the table tells apart."""
 
-EVERYWHERE = {"errors", "knobs", "catalogue"}
-"""What any room may import; `errors` and `knobs` import nothing, `catalogue` only `errors`."""
+EVERYWHERE = {"errors", "knobs", "catalogue", "files"}
+"""What any room may import; `errors`, `knobs` and `files` import nothing, `catalogue` only `errors`."""
 
 ALLOWED = {
+    "files": set(),
     "losses": set(),
     "upstream": set(),
     "data": set(),

@@ -20,9 +20,10 @@ from typing import Any
 
 import psutil
 
-from study.address import LOOPBACK, write_secret
+from study.address import LOOPBACK
 from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
+from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home
 from study.upstream import ray_internals
 from study.upstream.environment import Part, variables
@@ -126,7 +127,7 @@ class LocalCluster:
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
-            write_secret(file, secrets.token_hex(length))
+            write_whole(file, secrets.token_hex(length), PRIVATE)
         self.scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")  # short: sockets' paths must fit 107 bytes
         self.processes = []
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started until then is stopped
@@ -210,12 +211,13 @@ class LocalCluster:
     def _start_mlflow(self, home: Home) -> str:
         port = free_port()
         users = self.path / "mlflow-auth.ini"
-        write_secret(
+        write_whole(
             users,
             "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
             f"database_uri = sqlite:///{self.path}/mlflow-users.db\n"
             f"admin_username = {MLFLOW_USER}\nadmin_password = {read(self.password_file)}\n"
             "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
+            PRIVATE,
         )
         (self.path / "mlflow-users.db").unlink(missing_ok=True)  # of a cluster with another password
         command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
@@ -254,6 +256,4 @@ class LocalCluster:
 
     def _save(self) -> None:
         told = {key: value for key, value in asdict(self).items() if key != "path"}
-        part = self.path / "state.part"
-        part.write_text(json.dumps(told, indent=2), encoding="utf-8")
-        part.replace(self.path / "state.json")
+        write_whole(self.path / "state.json", json.dumps(told, indent=2))

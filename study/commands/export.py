@@ -1,12 +1,12 @@
 """The best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from study import ranking
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, choice
@@ -56,13 +56,9 @@ def export(
     for path, one in zip(paths, chosen, strict=True):
         study = exported(folder, spec, record, one, wanted)
         text = HEADER.format(study=spec.name, path=path.name) + study.to_yaml()
-        part = path.with_name(f".{path.name}.part")
         try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
+            write_whole(path, text)
         except OSError as error:
-            with suppress(OSError):
-                part.unlink()
             raise UserError(f"{path}: cannot be written: {error.strerror}") from None
     return [Exported(path, one) for path, one in zip(paths, chosen, strict=True)]
 

@@ -21,6 +21,7 @@ from study.data.checks import check
 from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
 from study.errors import UserError
+from study.files.whole import folder_beside
 
 FORMAT = 1
 """Of an entry's files."""
@@ -89,10 +90,7 @@ def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> 
     if needed > free:
         problem = f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free"
         raise UserError(f"{place.parent}: {problem}. Make room, or set STUDY_DATA to a larger disk")
-    part = place.with_name(f".{place.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
-    part.mkdir()
-    try:
+    with folder_beside(place) as part:
         for name, split in splits.items():
             np.save(part / f"{name}.npy", split.inputs, allow_pickle=False)
             labels: dict[str, Any] = {"target": split.target, "bias": split.bias, "condition": split.condition}
@@ -102,8 +100,6 @@ def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> 
         (part / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)  # a damaged one
         part.replace(place)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _read(folder: Path, facts: Facts) -> Dataset | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from study.data.source import Source, root, writable
 from study.errors import UserError
+from study.files.whole import folder_beside
 
 CHUNK, TIMEOUT, TRIES = 1 << 18, 30.0, 3
 """Bytes at a time; seconds without an answer; attempts, each going on where the last stopped."""
@@ -94,20 +95,16 @@ def unpack(archive: Path, path: str) -> Path:
         UserError: the archive is cut short, unsafe, or does not hold `path`.
     """
     goal = writable(Path(path).parent.as_posix()) / Path(path).name
-    part = goal.with_name(f".{goal.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
     try:
-        _extract(archive, part, goal.name)
-        inner = part / goal.name
-        if not inner.exists():
-            held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])
-            raise UserError(f"{archive}: holds {held or 'nothing'}, {goal.name} is needed")
-        inner.replace(goal)
+        with folder_beside(goal) as part:
+            _extract(archive, part, goal.name)
+            inner = part / goal.name
+            if not inner.exists():
+                held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])
+                raise UserError(f"{archive}: holds {held or 'nothing'}, {goal.name} is needed")
+            inner.replace(goal)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{archive}: cannot be unpacked: {error}. Remove it and get it again") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return goal
 
 

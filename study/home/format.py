@@ -5,12 +5,11 @@ the file, from before there was one, is in the first form.
 """
 
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 
 from study import __version__
 from study.errors import UserError
+from study.files.whole import write_whole
 
 FORMAT = 1
 """The form that this version writes; it reads all up to it."""
@@ -30,14 +29,7 @@ def write(home: Path) -> None:
     path = file(home)
     if path.exists():
         return
-    part = path.with_name(f".format-{os.getpid()}")
-    try:
-        part.write_text(json.dumps({"format": FORMAT, "study": __version__}) + "\n", encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    write_whole(path, json.dumps({"format": FORMAT, "study": __version__}) + "\n")
 
 
 def check(home: Path) -> int:

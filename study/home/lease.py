@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from study.files.whole import write_whole
+
 RENEWAL, EXPIRY = 5.0, 60.0
 """Seconds between two signs of life, and after the last of them until a lease is nobody's."""
 
@@ -124,9 +126,7 @@ class Lease:
         self._renewed = time.monotonic()
 
     def _write(self) -> None:
-        part = self._path.with_name(f"{self._path.name}.{self._mine.owner}.part")
-        part.write_text(json.dumps(asdict(self._mine)), encoding="utf-8")
-        part.replace(self._path)
+        write_whole(self._path, json.dumps(asdict(self._mine)))
 
 
 def _age(path: Path) -> float:

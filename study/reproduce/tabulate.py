@@ -11,6 +11,7 @@ from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Grid
 from study.analysis.tables.markdown import escape
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.reproduce.cell_matching import places
@@ -46,9 +47,7 @@ def write(found: Sheet, out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for ending, text in content.items():
-            part = out / f".{NAME}.{ending}.part"
-            part.write_text(text, encoding="utf-8")
-            part.replace(out / f"{NAME}.{ending}")
+            write_whole(out / f"{NAME}.{ending}", text)
     except OSError as error:
         raise UserError(f"{out}: the table cannot be written: {error.strerror}") from None
 

@@ -9,6 +9,7 @@ from types import FrameType
 from study import data
 from study.data import Dataset
 from study.errors import Stopped, UserError
+from study.files.whole import parts
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
@@ -65,9 +66,9 @@ def drive(
 
 
 def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
-    """Remove checkpoints that no trial will go on from; drivers and trials that were killed leave some."""
+    """Remove checkpoints that no trial will go on from, and parts of weights; what was killed leaves some."""
     needed = {folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED}
-    for path in set(folder.checkpoints.glob("*")) - needed:
+    for path in set(folder.checkpoints.glob("*")) - needed | set(parts(folder.models)):
         path.unlink()
 
 

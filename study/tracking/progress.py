@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from study.files.whole import write_whole
 from study.tracking.connection import public
 
 STUDY = "study"
@@ -44,6 +45,4 @@ class Progress:
 
     def save(self, path: Path) -> None:
         """Write it in one step."""
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(vars(self)), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, json.dumps(vars(self)))

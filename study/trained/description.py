@@ -12,6 +12,7 @@ from typing import Any
 
 from study.data import Facts
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.spec import digest
 from study.training import TrialConfig
 
@@ -49,9 +50,7 @@ class Description:
     def write(self, path: Path) -> None:
         """Write it in one step."""
         values = {"format": FORMAT, **asdict(self)}
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(json.dumps({**values, "digest": digest.of_values(_plain(values))}, indent=2), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, json.dumps({**values, "digest": digest.of_values(_plain(values))}, indent=2))
 
     @classmethod
     def read(cls, path: Path) -> "Description":

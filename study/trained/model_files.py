@@ -7,6 +7,7 @@ from pathlib import Path
 from study import data
 from study.data import Dataset
 from study.data.dataset import fingerprint
+from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec, digest
@@ -51,10 +52,7 @@ def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: M
     for trial in trials:
         _described(folder, spec, record, trial, dataset).write(folder.description_file(trial.number))
     about = data.module(spec.base["data"]["name"]).__doc__ or ""
-    text = card.card(spec, record, best_seed(spec, trials), dataset, about)
-    part = folder.card_file.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(folder.card_file)
+    write_whole(folder.card_file, card.card(spec, record, best_seed(spec, trials), dataset, about))
 
 
 def fingerprint_of_test(dataset: Dataset) -> str | None:

@@ -1,6 +1,5 @@
 """The state of a trial between two epochs, in a file."""
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from zipfile import ZipFile
 import torch
 
 from study.errors import UserError
+from study.files.whole import whole
 
 PAUSE = 20.0
 """A write is followed by so many times its own duration without one: checkpoints cost at most 5% of a trial."""
@@ -71,16 +71,10 @@ class Checkpoint:
         if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
         content = {name: one.state_dict() for name, one in self._states.items()}
         random = {name: one.get_state() for name, one in self._generators.items()} | {"torch": torch.get_rng_state()}
-        try:
-            with open(part, "wb") as file:  # torch.save alone hides what the file system says
-                torch.save({"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}, file)
-            part.replace(self._path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        with whole(self._path) as part, open(part, "wb") as file:  # torch.save alone hides what the file system says
+            torch.save({"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}, file)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 

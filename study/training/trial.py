@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Dataset
+from study.files.whole import whole
 from study.methods import UNKNOWN, Batch, Method
 from study.training import augment, checkpoint
 from study.training.bias import known_labels
@@ -132,9 +133,8 @@ class Trial:
         from safetensors.torch import save_file
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        save_file({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}, part)
-        part.replace(path)
+        with whole(path) as part:
+            save_file({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}, part)
 
     def load(self, path: Path) -> None:
         """Take the weights that `save` wrote for this configuration."""

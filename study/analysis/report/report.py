@@ -1,6 +1,5 @@
 """The report of a study as files."""
 
-import os
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -16,6 +15,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.home.record import StudyRecord
 from study.ranking import unchanging
 from study.spec import StudySpec
@@ -45,7 +45,7 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
                 if figure not in files:  # of an earlier report, before the trials were run anew
                     (out / figure).unlink(missing_ok=True)
         for name, content in files.items():
-            _replace(out / name, content)
+            write_whole(out / name, content)
     except OSError as error:
         raise UserError(f"{out}: the report cannot be written: {error.strerror}") from None
     return out / "report.html"
@@ -86,12 +86,3 @@ def pdf(figure: Figure) -> bytes:
     stream = BytesIO()
     figure.savefig(stream, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
     return stream.getvalue()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -10,10 +10,8 @@ from study.analysis.statistics.frame import thin, varied
 from study.home.record import StudyRecord
 from study.ranking import Candidate, searched
 from study.spec import StudySpec
-from study.spec.schema import Domain
 
 if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
     from optuna.importance import BaseImportanceEvaluator
 
 LEAST = 10
@@ -76,37 +74,28 @@ def _evaluated(
     for having, keys in groups.items():
         trials = thin([complete[place] for place in having], MOST)
         if len(trials) >= LEAST and len({one.value for one in trials}) > 1:
-            shared = {key: domain for key, domain in space.items() if all(key in one.trial.params for one in trials)}
+            shared = [key for key in space if all(key in one.trial.params for one in trials)]
             shares = _shares(spec, trials, shared, evaluator) if len(shared) > 1 else {}
             found |= {key: (shares[key], len(trials)) for key in keys if key in shares}
     return {key: found[key] for key in space if key in found}
 
 
 def _shares(
-    spec: StudySpec, trials: Sequence[Candidate], space: dict[str, Domain], evaluator: "BaseImportanceEvaluator"
+    spec: StudySpec, trials: Sequence[Candidate], keys: Sequence[str], evaluator: "BaseImportanceEvaluator"
 ) -> dict[str, float]:
     import optuna
+
+    from study.spec.distributions import distributions
 
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         study = optuna.create_study(direction="maximize" if spec.mode == "max" else "minimize")
-        domains = {key: _distribution(domain) for key, domain in space.items()}
+        of_space = distributions(spec.space)
+        domains = {key: of_space[key] for key in keys}
         for one in trials:
-            params = {key: one.trial.params[key] for key in space}
+            params = {key: one.trial.params[key] for key in keys}
             study.add_trial(optuna.create_trial(value=one.value, params=params, distributions=domains))
-        return optuna.importance.get_param_importances(study, evaluator=evaluator, params=list(space))
+        return optuna.importance.get_param_importances(study, evaluator=evaluator, params=list(keys))
     finally:
         optuna.logging.set_verbosity(verbosity)
-
-
-def _distribution(domain: Domain) -> "BaseDistribution":
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    if domain.choices is not None:
-        return CategoricalDistribution(domain.choices)
-    if isinstance(domain.low, int) and isinstance(domain.high, int):
-        return IntDistribution(domain.low, domain.high, log=domain.log)
-    assert domain.low is not None
-    assert domain.high is not None
-    return FloatDistribution(domain.low, domain.high, log=domain.log)
