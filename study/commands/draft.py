@@ -8,10 +8,10 @@ from typing import Any
 
 from study import data, methods
 from study.data import Facts
+from study.metrics import available
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
 from study.training import augment
-from study.training.metrics import available
 
 PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "tau_plus": 0.0, "beta": 0.0}
 """Values at which a method is the loss that it is an improvement of: the baseline."""

@@ -7,15 +7,14 @@ have. Test metrics choose nothing.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from study import ranking
 from study.errors import UserError, nearest
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import Direction, better
 from study.ranking import Candidate
 from study.spec import StudySpec, objective
 from study.spec.objective import Constraint, Objective, Score
-from study.training.metrics import mode
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,8 @@ def _check_metrics(spec: StudySpec, everyone: Iterable[Candidate], names: Iterab
             raise UserError(f"{name!r}: {note}{nearest(name, there)}Metrics of {spec.name}: {', '.join(there)}")
 
 
-def _mode(metric: str) -> Literal["max", "min"]:
-    found = mode(metric)
+def _mode(metric: str) -> Direction:
+    found = better(metric)
     if found is None:
         raise UserError(f"{metric!r}: neither direction of it is better, it cannot choose")
     return found

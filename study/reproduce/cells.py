@@ -6,14 +6,13 @@ from dataclasses import replace
 import pandas as pd
 
 from study.analysis import epochs_frame, trials_frame
-from study.analysis.statistics import metric_traits
 from study.analysis.statistics.cells import Cell, cell
 from study.home.record import StudyRecord
+from study.metrics import is_share, lower_is_better, searchable
 from study.published import PublishedTable
 from study.published.table import PER_UNIT
 from study.reproduce.cell_matching import Labels, belongs, places
 from study.spec import StudySpec
-from study.training.metrics import METRICS
 
 Cells = dict[Labels, Cell]
 
@@ -48,7 +47,7 @@ def best_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> C
     chosen = {by: _at_best(frame, epochs, by) for by in {_chooser(table, place) for place in numbers} if by in epochs}
     for place, of_cell in numbers.items():
         by = _chooser(table, place)
-        if by in chosen and table.metric_of(*place).split("/")[1] in METRICS:
+        if by in chosen and table.metric_of(*place).split("/")[1] in searchable():
             found[place] = _cell(table, place, chosen[by].loc[of_cell])
     return found if spec.base["train"]["report_test"] else {}
 
@@ -60,7 +59,7 @@ def _cell(table: PublishedTable, place: Labels, frame: pd.DataFrame) -> Cell:
 
 def printed_per_unit(table: PublishedTable, place: Labels) -> float:
     """By what a number of ours is multiplied to be in the unit that is printed: 1 for a share, which tables print."""
-    return 1.0 if metric_traits.is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
+    return 1.0 if is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
 
 
 def _chooser(table: PublishedTable, place: Labels) -> str:
@@ -72,7 +71,7 @@ def _chooser(table: PublishedTable, place: Labels) -> str:
 def _at_best(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame:
     """Trials with the metrics of the epoch that has the best value of one of them, the first of several."""
     known = epochs[epochs[by].notna()]
-    values = known[by] if metric_traits.mode(by) == "max" else -known[by]
+    values = -known[by] if lower_is_better(by) else known[by]
     best = known.loc[values.groupby(known["trial"]).idxmax()].set_index("trial").reindex(frame.index)
     shared = [name for name in best if name in frame]
     return frame.drop(columns=shared).join(best[shared])

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from study import metrics
 from study.errors import UserError
 from study.spec.json_keys import Keys, Schema, is_scalar
 from study.spec.load import NAME_RULE
 from study.spec.schema import Layout, Resources, Search
 from study.training.config import SECTIONS
-from study.training.metrics import METRICS
 
 FILE = "study.schema.json"
 """Its name beside the shipped study files."""
@@ -124,7 +124,7 @@ def _search_definitions(keys: dict[str, Keys]) -> dict[str, Schema]:
         {section: {"type": "object", "additionalProperties": one} for section, one in labelled.items()}
     )
     del given["alternatives"]["propertyNames"]
-    metric = {"type": "string", "enum": [f"val/{name}" for name in METRICS]}
+    metric = {"type": "string", "enum": [f"val/{name}" for name in metrics.searchable()]}
     given["metric"]["anyOf"] = [metric, {"type": "array", "minItems": 1, "items": metric}]
     given["time"]["anyOf"] = [DURATION, *given["time"]["anyOf"]]
     resources = _plain(Resources.model_json_schema())

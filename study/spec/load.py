@@ -6,6 +6,7 @@ from graphlib import CycleError
 from pathlib import Path
 from typing import Any
 
+from study import metrics
 from study.errors import UserError, nearest
 from study.spec import samplers
 from study.spec.checks import Problems, check
@@ -23,7 +24,6 @@ from study.spec.sections import Sections
 from study.spec.space import space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_checks import check_trials, faults
-from study.training import metrics
 from study.training.config import SECTIONS
 
 MOST_TRIALS = 100

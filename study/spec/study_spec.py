@@ -5,17 +5,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from study import data
 from study.data import Facts
+from study.metrics import Direction, lower_is_better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
 from study.spec.schema import Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig
-from study.training.metrics import METRICS
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class StudySpec:
         return f"test/{self.metric.split('/')[1]}"
 
     @property
-    def mode(self) -> Literal["max", "min"]:
+    def mode(self) -> Direction:
         """Which direction of the metric is better."""
         return self.objective.modes[0]
 
@@ -57,7 +57,7 @@ class StudySpec:
         """All that is searched for, and the constraints."""
         given = self.search.metric
         metrics = (given,) if isinstance(given, str) else tuple(given)
-        modes = tuple(METRICS[name.split("/")[1]].mode for name in metrics)
+        modes: tuple[Direction, ...] = tuple("min" if lower_is_better(name) else "max" for name in metrics)
         return Objective(metrics, modes, tuple(Constraint.parse(text) for text in self.search.constraints))
 
     @property

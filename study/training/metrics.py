@@ -1,21 +1,19 @@
-"""Metrics of predictions on one split. A study file names them as `SPLIT/NAME`.
+"""How the metrics of predictions on one split are computed; what else there is to know of them: `study.metrics`.
 
 Everything but the two that need scores is read off one table of counts. No metric waits for the device: each is a
 scalar there, and the caller fetches them all at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from study.data.dataset import Facts
+from study.metrics import GROUPS, METRICS, available
 from study.training.counts import Counts, gap, smallest
-
-NAMED_GROUPS = 16
 
 
 @dataclass(frozen=True)
@@ -31,40 +29,6 @@ class Outcome:
     counts: Counts
     scores: Tensor | None
     target: Tensor
-
-
-def _always(facts: Facts) -> bool:
-    return True
-
-
-def _biased(facts: Facts) -> bool:
-    return bool(facts.bias_classes)
-
-
-def _alignable(facts: Facts) -> bool:
-    return facts.bias_classes == facts.classes
-
-
-def _binary(facts: Facts) -> bool:
-    return facts.classes == 2
-
-
-def _binary_biased(facts: Facts) -> bool:
-    return _binary(facts) and _biased(facts)
-
-
-def _beyond_five(facts: Facts) -> bool:
-    return facts.classes >= 6
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What is computed, which direction is better, which data sets can have it and whether it needs scores."""
-
-    compute: Callable[[Outcome], Tensor]
-    mode: Literal["max", "min"] = "max"
-    possible: Callable[[Facts], bool] = _always
-    needs_scores: bool = False
 
 
 def accuracy(outcome: Outcome) -> Tensor:
@@ -160,54 +124,23 @@ def auc(outcome: Outcome) -> Tensor:
     return wins / (positive.sum() * negatives)
 
 
-def _groups() -> dict[str, Metric]:
-    """The accuracy of each single cell, for data sets of few of them."""
-    return {
-        f"group_{y}_{s}_accuracy": Metric(
-            partial(group_accuracy, of_class=y, of_bias=s), possible=partial(_has_group, of_class=y, of_bias=s)
-        )
-        for y in range(NAMED_GROUPS)
-        for s in range(NAMED_GROUPS // (y + 1))
-    }
-
-
-def _has_group(facts: Facts, of_class: int, of_bias: int) -> bool:
-    groups = facts.bias_classes or 0
-    return of_class < facts.classes and of_bias < groups and facts.classes * groups <= NAMED_GROUPS
-
-
-METRICS: dict[str, Metric] = {
-    "accuracy": Metric(accuracy),
-    "top5_accuracy": Metric(top5_accuracy, possible=_beyond_five, needs_scores=True),
-    "balanced_accuracy": Metric(balanced_accuracy),
-    "worst_class_accuracy": Metric(worst_class_accuracy),
-    "auc": Metric(auc, possible=_binary, needs_scores=True),
-    "aligned_accuracy": Metric(aligned_accuracy, possible=_alignable),
-    "conflicting_accuracy": Metric(conflicting_accuracy, possible=_alignable),
-    "unbiased_accuracy": Metric(unbiased_accuracy, possible=_biased),
-    "worst_group_accuracy": Metric(worst_group_accuracy, possible=_biased),
-    "equalized_odds": Metric(equalized_odds, mode="min", possible=_biased),
-    "equal_opportunity": Metric(equal_opportunity, mode="min", possible=_binary_biased),
-    "demographic_parity": Metric(demographic_parity, mode="min", possible=_biased),
-    "accuracy_parity": Metric(accuracy_parity, mode="min", possible=_biased),
-    **_groups(),
+COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
+    "accuracy": accuracy,
+    "top5_accuracy": top5_accuracy,
+    "balanced_accuracy": balanced_accuracy,
+    "worst_class_accuracy": worst_class_accuracy,
+    "auc": auc,
+    "aligned_accuracy": aligned_accuracy,
+    "conflicting_accuracy": conflicting_accuracy,
+    "unbiased_accuracy": unbiased_accuracy,
+    "worst_group_accuracy": worst_group_accuracy,
+    "equalized_odds": equalized_odds,
+    "equal_opportunity": equal_opportunity,
+    "demographic_parity": demographic_parity,
+    "accuracy_parity": accuracy_parity,
+    **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in GROUPS.items()},
 }
-
-
-def mode(name: str) -> Literal["max", "min"] | None:
-    """Which direction of a reported metric, `SPLIT/NAME`, is better; the name of a probe or an encoder may stand before
-    the metric's own. None: neither is."""
-    parts = name.split("/")[-1].split("_")
-    ends = ("_".join(parts[start:]) for start in range(len(parts)))
-    found = next((METRICS[end] for end in ends if end in METRICS), None)
-    if found is None:
-        return "min" if parts[-1] == "mse" else None
-    return found.mode
-
-
-def available(facts: Facts) -> list[str]:
-    """The metrics that a data set can have."""
-    return [name for name, metric in METRICS.items() if metric.possible(facts)]
+"""By the name that `study.metrics` has: how each metric of predictions is computed."""
 
 
 def compute(
@@ -224,4 +157,4 @@ def compute(
     """
     outcome = Outcome(Counts.of(prediction, target, bias, facts), scores, target)
     wanted = [name for name in available(facts) if scores is not None or not METRICS[name].needs_scores]
-    return {name: METRICS[name].compute(outcome) for name in wanted}
+    return {name: COMPUTED[name](outcome) for name in wanted}

@@ -16,9 +16,9 @@ from helpers import ROOT
 from study import data, methods, models
 from study.errors import UserError
 from study.knobs import knobs
+from study.metrics import METRICS, better
 from study.published import PublishedTable, load, names
 from study.training.config import TrainOptions
-from study.training.metrics import METRICS
 
 PAPERS = Path(os.environ.get("STUDY_PAPERS", ROOT.parent / "shared" / "papers"))
 TEXTS = {
@@ -32,7 +32,6 @@ NEARBY = 6000
 """Characters before and after a caption in which its table is looked for."""
 
 MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
-BESIDE_METRICS = {"condition_mse": "max"}
 
 EXAMPLE: dict[str, Any] = {
     "name": "example",
@@ -64,11 +63,11 @@ def table(name: str) -> PublishedTable:
     return load(name)
 
 
-def mode(metric: str) -> str:
+def mode(metric: str) -> str | None:
     found = MEASURED.fullmatch(metric)
     assert found is not None
-    name = found["metric"]
-    return BESIDE_METRICS[name] if name in BESIDE_METRICS else METRICS[name].mode
+    assert found["metric"] in METRICS
+    return better(metric)
 
 
 def places(of: PublishedTable) -> list[tuple[str, str]]:

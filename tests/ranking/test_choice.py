@@ -55,6 +55,29 @@ def test_what_wishes_mean(wishes: dict[str, Any], expected: list[int]) -> None:
     assert numbers(*TRIALS, **wishes) == expected
 
 
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        # an attribute that should not be readable (CCL-K paper Table 3)
+        ("val/condition_mse", [1, 0]),
+        ("val/biased_encoder_condition_mse", [1, 0]),
+        ("val/group_similarity", [1, 0]),
+        ("val/class_similarity", [0, 1]),
+        ("val/group_similarity_spread", [0, 1]),
+        ("val/uniformity", [0, 1]),
+    ],
+)
+def test_what_the_features_tell_is_better_in_the_papers_direction(metric: str, expected: list[int]) -> None:
+    assert numbers(*(Told("search", [0.5], further={metric: value}) for value in (0.1, 0.2)), by=metric, top=2) == (
+        expected
+    )
+
+
+def test_a_metric_of_which_neither_direction_is_better_cannot_choose() -> None:
+    with pytest.raises(UserError, match="neither direction of it is better"):
+        numbers(Told("search", [0.5], further={"val/shade": 0.1}), by="val/shade")
+
+
 def test_what_was_confirmed_comes_first_by_its_fresh_seeds() -> None:
     """Once all that was to be confirmed was: trial 0 is the baseline, trial 1 the best of the search."""
     pairs = [(0, 0.5, 0.3), (0, 0.4, 0.3), (1, 0.6, 0.2), (1, 0.7, 0.1)]

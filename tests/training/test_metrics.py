@@ -16,6 +16,7 @@ from sklearn.metrics import accuracy_score, recall_score, roc_auc_score, top_k_a
 from torch.overrides import TorchFunctionMode
 
 from study.data import Facts
+from study.metrics import searchable
 from study.training import metrics
 
 HERE = Path(__file__).parent / "golden"
@@ -85,13 +86,8 @@ def test_what_a_data_set_can_have() -> None:
     assert not [name for name in metrics.available(facts(17, 1)) if name.startswith("group_")]
 
 
-def test_which_direction_is_better() -> None:
-    assert {name for name, metric in metrics.METRICS.items() if metric.mode == "min"} == {
-        "equalized_odds",
-        "equal_opportunity",
-        "demographic_parity",
-        "accuracy_parity",
-    }
+def test_each_metric_of_predictions_in_the_table_is_computed_and_no_other() -> None:
+    assert list(metrics.COMPUTED) == searchable()
 
 
 def test_samples_without_a_label_count_nowhere() -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize, pdist
 
 from study.data import Facts
+from study.metrics import METRICS
 from study.training import representation
 
 FACTS = Facts(3, 2, (4,))
@@ -88,6 +89,13 @@ def test_the_histogram_counts_each_pair_once_in_its_kind() -> None:
         place = min(9, int((cosine[i, j] + 1) * 5))
         expected[int(target[i] != target[j]), int(bias[i] != bias[j]), place] += 1
     assert found.tolist() == expected.tolist()
+
+
+def test_each_measure_of_the_table_is_computed_and_no_other() -> None:
+    measured = representation.measures(*samples(), FACTS)
+    assert {*measured, "condition_mse"} == {name for name, one in METRICS.items() if one.source == "features"}
+    possible = {name for name in measured if METRICS[name].possible(Facts(3, None, (1,)))}
+    assert possible == {"alignment", "uniformity"}
 
 
 def test_without_bias_labels_there_are_no_groups() -> None:

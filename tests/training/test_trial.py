@@ -16,8 +16,8 @@ from one_trial import config, metrics
 
 from study import data
 from study.data import Dataset, Split
+from study.metrics import available
 from study.training import Diverged, Trial, TrialConfig, probes
-from study.training.metrics import available
 
 FRESH = """
 # A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.

@@ -26,9 +26,9 @@ from study.analysis.figures.style import (
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, final_side, side_of
 from study.home.record import StudyRecord
+from study.metrics import lower_is_better
 from study.ranking import Candidate, Spread, baseline, candidates
 from study.spec import StudySpec
-from study.training.metrics import METRICS
 
 GAPS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
 
@@ -107,7 +107,7 @@ def confirmed(
 
 def pareto(found: Sequence[tuple[float, float]], across: str, up: str) -> list[int]:
     """Positions of the points (across, up) that no other is better than in both metrics, from left to right."""
-    signs = [1 if METRICS[name.split("/")[1]].mode == "max" else -1 for name in (across, up)]
+    signs = [-1 if lower_is_better(name) else 1 for name in (across, up)]
     gains = [(signs[0] * x, signs[1] * y) for x, y in found]
     kept: list[int] = []
     for place in sorted(range(len(found)), key=lambda place: gains[place], reverse=True):
@@ -149,7 +149,7 @@ def _search(
     axes.scatter(*zip(*places, strict=True), label="full budget, one seed", **{**MARKS["complete"], **dim})
     if fronted:
         line = [places[place] for place in pareto(places, *names)]
-        steps: Literal["post", "pre"] = "post" if METRICS[names[0].split("/")[1]].mode == "min" else "pre"
+        steps: Literal["post", "pre"] = "post" if lower_is_better(names[0]) else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
         _limits(spec, axes, names)
     axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
@@ -228,5 +228,4 @@ def _short(name: str) -> str:
 
 
 def _worded(name: str) -> str:
-    lower = METRICS[name.split("/")[1]].mode == "min"
-    return f"{plain(name)} (lower is better)" if lower else plain(name)
+    return f"{plain(name)} (lower is better)" if lower_is_better(name) else plain(name)

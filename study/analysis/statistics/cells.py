@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from study.analysis.statistics import metric_traits
+from study import metrics
 from study.analysis.statistics.levels import levels
 from study.errors import UserError, nearest
 from study.home.record import ENDED
@@ -191,7 +191,7 @@ def _cells(
 ) -> tuple[list[Place], list[Place], dict[tuple[Place, Place], Cell]]:
     """Places down and across a table, and the cell of every pair of them."""
     _check_keys(frame, [*down, *across])
-    metric_traits.check(metric, [name for name in map(str, frame.columns) if "/" in name])
+    _check_metric(metric, [name for name in map(str, frame.columns) if "/" in name])
     given = {key: levels(frame[key], bins) for key in [*down, *across]}
     rows, of_row = _places([given[key] for key in down], len(frame))
     columns, of_column = _places([given[key] for key in across], len(frame))
@@ -208,6 +208,15 @@ def _places(given: list[pd.Categorical], length: int) -> tuple[list[Place], list
         return [(level,) for level in given[0].categories], of_trial
     codes = dict(zip(zip(*(one.codes for one in given), strict=True), of_trial, strict=False))
     return [codes[code] for code in sorted(codes)] if given else [()], of_trial
+
+
+def _check_metric(metric: str, present: Iterable[str]) -> None:
+    """Refuse what is not a metric. A metric that no trial has yet is accepted: its cells are empty."""
+    names = list(present)
+    if metric not in names and ("/" not in metric or metrics.find(metric) is None):
+        raise UserError(
+            f"{metric!r} is not a metric. {nearest(metric, names)}There are: {', '.join(names) or 'none yet'}"
+        )
 
 
 def _check_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:

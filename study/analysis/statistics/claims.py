@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from study.analysis.statistics import metric_traits
 from study.analysis.statistics.cells import Cell
+from study.metrics import lower_is_better
 
 RESAMPLES = 10_000
 SEED = 0
@@ -114,7 +114,7 @@ def _at(cells: Cells, row: str, column: str) -> Cell:
 
 
 def _ordered(one: Cell, other: Cell) -> Order:
-    return (one, other) if metric_traits.mode(one.metric) == "max" else (other, one)
+    return (other, one) if lower_is_better(one.metric) else (one, other)
 
 
 def _judged(orders: Sequence[Order]) -> Finding:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.statistics import metric_traits
 from study.analysis.statistics.difference import Difference, difference
+from study.metrics import is_share
 from study.ranking import Spread
 
 MARGIN = 0.01
@@ -59,7 +59,7 @@ def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) 
 
 def margin_of(metric: str, theirs: Spread | None, share: float = MARGIN) -> float:
     """The margin for a printed number: `share` where the metric is one, else a part of the number."""
-    if metric_traits.is_share(metric) or theirs is None:
+    if is_share(metric) or theirs is None:
         return share
     return RELATIVE * abs(theirs.mean)
 

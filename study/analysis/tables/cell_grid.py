@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.statistics import formatting, metric_traits
+from study.analysis.statistics import formatting
 from study.analysis.statistics.cells import STATISTICS, Cell, Place
 from study.analysis.tables.grid import Entry, Grid
+from study.metrics import is_share
 
 OVER = {
     ("seeds",): "over seeds",
@@ -87,7 +88,7 @@ def _is_even(cells: Iterable[Cell]) -> bool:
 
 
 def _unit(metric: str) -> str:
-    return f"{metric} in percent" if metric_traits.is_share(metric) else metric
+    return f"{metric} in percent" if is_share(metric) else metric
 
 
 def _place(at: Any) -> Place:

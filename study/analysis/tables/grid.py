@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from study.analysis.statistics import formatting, metric_traits
+from study.analysis.statistics import formatting
 from study.analysis.statistics.cells import Place
+from study.metrics import better, is_share
 from study.ranking import Spread
 
 Along = Literal["row", "column"]
@@ -68,14 +69,15 @@ class Grid:
     def marked(self, along: Along) -> "Grid":
         """The best and the second of each row or column marked, as printed: equal print shares a mark.
 
-        A number that has no other of its metric and source beside it has no mark.
+        A number that has no other of its metric and source beside it has no mark, nor has one of a metric of which
+        neither direction is better.
         """
         places = [(row, column) for row in range(len(self.rows)) for column in range(len(self.columns))]
         lines: dict[tuple[int, str, str], dict[tuple[int, int], float]] = defaultdict(dict)
         for row, column in places:
             entry = self.entries[row][column]
-            if entry.spread is not None:
-                sign = 1.0 if metric_traits.mode(entry.metric) == "max" else -1.0
+            if entry.spread is not None and (direction := better(entry.metric)):
+                sign = 1.0 if direction == "max" else -1.0
                 line = (row if along == "row" else column, entry.metric, entry.source)
                 lines[line][row, column] = sign * float(self.number(entry).split(" ± ")[0])
         marks: dict[tuple[int, int], Mark] = {}
@@ -92,6 +94,6 @@ class Grid:
 
     def _form(self, metric: str, mean: float) -> tuple[float, int]:
         """By what a number is multiplied, and its digits behind the decimal point."""
-        if metric_traits.is_share(metric):
+        if is_share(metric):
             return 100.0, self.digits
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3

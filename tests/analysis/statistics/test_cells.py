@@ -129,8 +129,8 @@ def test_trials_are_chosen_by_their_values() -> None:
     [
         ("method.alhpa", METRIC, "'method.alhpa' is no parameter that differs .* Did you mean 'method.alpha'"),
         ("state", METRIC, "'state' is no parameter"),
-        ("method.alpha", "val/acuracy", "'val/acuracy' is no metric. Did you mean 'val/accuracy'"),
-        ("method.alpha", "accuracy", "'accuracy' is no metric"),
+        ("method.alpha", "val/acuracy", "'val/acuracy' is not a metric. Did you mean 'val/accuracy'"),
+        ("method.alpha", "accuracy", "'accuracy' is not a metric"),
     ],
 )
 def test_what_is_not_there_is_refused(by: str, metric: str, said: str) -> None:

@@ -8,9 +8,9 @@ from study.analysis.figures.interactive.style import kinds, marks, metric_axis, 
 from study.analysis.figures.style import BLACK, BLUE, ORANGE
 from study.analysis.figures.two_metrics import confirmed, pareto, point, trade_off_metrics, worst_group_metrics
 from study.home.record import StudyRecord
+from study.metrics import lower_is_better
 from study.ranking import baseline, searched
 from study.spec import StudySpec
-from study.training.metrics import METRICS
 
 
 def trade_off(spec: StudySpec, record: StudyRecord) -> go.Figure:
@@ -21,7 +21,7 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> go.Figure:
     points = [at for one in searched(record, spec) if (at := point(one, *names))]
     if points:
         x, y = zip(*[points[place] for place in pareto(points, *names)], strict=True)
-        line = {"color": ORANGE, "shape": "hv" if METRICS[names[0].split("/")[1]].mode == "min" else "vh"}
+        line = {"color": ORANGE, "shape": "hv" if lower_is_better(names[0]) else "vh"}
         figure.add_trace(go.Scatter(x=x, y=y, mode="lines", name="front", line=line, hoverinfo="skip"), row=1, col=1)
     return figure
 

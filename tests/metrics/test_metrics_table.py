@@ -1,0 +1,59 @@
+"""The table of metrics: each is there once, and its direction is the one that the papers mean."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study import metrics
+from study.data import Facts
+from study.metrics import METRICS
+
+LOWER = {"equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity"}
+LOWER |= {"loss", "alignment", "uniformity", "group_similarity_spread", "class_similarity", "class_similarity_spread"}
+
+
+def test_which_direction_is_better() -> None:
+    assert {name for name, metric in METRICS.items() if metric.better == "min"} == LOWER
+    assert {metric.better for metric in METRICS.values()} == {"max", "min"}
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("prefix", ["", "lbfgs_", "biased_encoder_", "biased_encoder_knn_"])
+def test_a_prefix_changes_nothing(name: str, prefix: str) -> None:
+    assert metrics.find(f"val/{prefix}{name}") is METRICS[name]
+
+
+@pytest.mark.parametrize("name", ["time/epoch", "train/floored_share", "val/", "accuracy_of", "val/inaccuracy", "mse"])
+def test_of_any_other_name_nothing_is_known(name: str) -> None:
+    assert metrics.find(name) is None
+    assert metrics.better(name) is None
+    assert not metrics.is_share(name)
+
+
+def test_shares_are_between_0_and_1() -> None:
+    shares = {name for name, metric in METRICS.items() if metric.unit == "share"}
+    assert shares == set(metrics.searchable())
+    assert {(METRICS[name].low, METRICS[name].high) for name in shares} == {(0.0, 1.0)}
+    assert metrics.is_share("test/mlp_accuracy")
+    assert not metrics.is_share("test/condition_mse")
+
+
+@given(st.integers(2, 20), st.none() | st.integers(2, 20), st.none() | st.integers(0, 3))
+def test_what_data_can_have(classes: int, groups: int | None, condition: int | None) -> None:
+    facts = Facts(classes, groups, (3, 8, 8), condition)
+    there = metrics.available(facts)
+    named = [name for name in there if name in metrics.GROUPS]
+    assert len(named) == (classes * (groups or 0) if classes * (groups or 0) <= 16 else 0)
+    assert ("worst_group_accuracy" in there) == (groups is not None)
+    assert METRICS["condition_mse"].possible(facts) == (condition is not None)
+    assert METRICS["group_similarity"].possible(facts) == (groups is not None)
+
+
+def test_the_table_loads_no_library() -> None:
+    asked = "import sys; before = set(sys.modules); import study.metrics; print(*sorted(set(sys.modules) - before))"
+    asked = f"import typing, dataclasses, functools; {asked}"
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert {name.split(".")[0] for name in told.stdout.split()} <= {"study"}
