@@ -5,11 +5,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data.dataset import Split
 from study.knobs import Range
 
-Share = Annotated[float, Range(above=0.0, high=0.5)]
+Share = Annotated[
+    float, Range(above=0.0, high=0.5), Doc("share of the training samples that is held out for validation")
+]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
 Kind = Literal["stratified", "unbiased"]

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from typing_extensions import Doc
 
 from study.data.source import root
 from study.errors import UserError
@@ -19,7 +20,7 @@ Frame = Literal["crop", "squash"]
 """How an image becomes square. `crop`: its shorter side gets the size, the middle is kept: nothing is distorted.
 `squash`: both sides get the size: nothing is cut off."""
 
-Size = Annotated[int, Range(low=4, high=1024)]
+Size = Annotated[int, Range(low=4, high=1024), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
 
 BLOCK = 64

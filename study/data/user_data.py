@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files
 from study.errors import UserError
@@ -15,7 +16,9 @@ from study.knobs import Range
 if TYPE_CHECKING:
     import pandas as pd
 
-TestShare = Annotated[float, Range(low=0.0, high=0.5)]
+TestShare = Annotated[
+    float, Range(low=0.0, high=0.5), Doc("share of all samples that is the test split, 0: there is none")
+]
 """Type of the key `test_share`: share of all samples that the test split gets, 0: there is none."""
 
 ALIASES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"} | {

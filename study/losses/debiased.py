@@ -5,10 +5,11 @@ from typing import Annotated
 
 import torch
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
-from study.losses.ranges import DebiasedTemperature, Prior, Temperature
+from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
 from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
 
 
@@ -22,7 +23,7 @@ def debiased_info_nce(
     extra_positives: Tensor | None = None,
     negatives: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     tau_plus: Prior = 0.1,
 ) -> Tensor:
     """DCL: the negatives' sum less the share tau_plus of it that is expected to come from the anchor's own class.
@@ -38,9 +39,6 @@ def debiased_info_nce(
         extra_positives: unit embeddings of M more views, shape (M, B, D); the v, for both views of a sample.
         negatives: unit embeddings of each sample's own N negatives, shape (N, B, D), instead of the batch's; the
             first view alone is then the anchor.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        tau_plus: probability that two samples share their class.
 
     Returns:
         The loss, a scalar.
@@ -60,15 +58,19 @@ def hard_negative_info_nce(
     bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     tau_plus: Prior = 0.1,
-    beta: Annotated[float, Range(low=0.0), Searched(0.0, 2.0, paper=(1.0,))] = 1.0,
+    beta: Annotated[
+        float,
+        Range(low=0.0),
+        Searched(0.0, 2.0, paper=(1.0,)),
+        Doc("concentration on hard negatives; 0 is DCL, 1 the WCL paper's (6.1)"),
+    ] = 1.0,
 ) -> Tensor:
     """HCL: DCL with negatives weighted by e^(beta s) / mean of it (WCL paper 4.2.2), the gradient through the weights.
 
     Args:
-        views, target, bias, similarity, temperature, base_temperature, tau_plus: as for `debiased_info_nce`.
-        beta: concentration on hard negatives; 0 is DCL, 1 the WCL paper's (6.1).
+        views, target, bias, similarity: as for `debiased_info_nce`.
 
     Returns:
         The loss, a scalar.

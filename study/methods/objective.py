@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.knobs import Range, Searched, knobs
 from study.losses.catalogue import Loss
@@ -21,16 +22,20 @@ class Weights:
 
     Their papers' values are those of Biased-MNIST at its strongest correlation (Table 6) and of Corrupted CIFAR-10
     (Table 7); their ranges hold all of Tables 6, 7 and 12 and appendix B.2.
-
-    Attributes:
-        alpha: of the contrastive (or classification) term.
-        lambda: of the regulariser.
-        alpha_squared: alpha acts squared where lambda is not 0, as in the paper's released code; to reproduce only.
     """
 
-    alpha: Annotated[float, Range(low=0.0), Searched(0.01, 1.0, log=True, paper=(0.03, 0.1))] = 1.0
-    lambda_: Annotated[float, Range(low=0.0), Searched(0.5, 1.5, paper=(0.75, 1.0))] = 0.0
-    alpha_squared: bool = False
+    alpha: Annotated[
+        float,
+        Range(low=0.0),
+        Searched(0.01, 1.0, log=True, paper=(0.03, 0.1)),
+        Doc("weight of the contrastive (or classification) term"),
+    ] = 1.0
+    lambda_: Annotated[
+        float, Range(low=0.0), Searched(0.5, 1.5, paper=(0.75, 1.0)), Doc("weight of the regulariser")
+    ] = 0.0
+    alpha_squared: Annotated[
+        bool, Doc("alpha acts squared where lambda is not 0, as in the paper's released code; to reproduce only")
+    ] = False
 
     @classmethod
     def of(cls, method: Mapping[str, Any]) -> "Weights":

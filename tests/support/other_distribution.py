@@ -15,7 +15,7 @@ from study.knobs import Range
 
 @dataclass(frozen=True)
 class Options:
-    """size: pixels of both sides."""
+    """Keys of the `data` section, whose owner says nothing of them."""
 
     size: Annotated[int, Range(low=4)] = 8
 

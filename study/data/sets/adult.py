@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data import tables
 from study.data.cache import cached
@@ -76,17 +77,17 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        split_seed: of the 70/15/15 splits of both files together (WCL paper section 6.2).
-        sensitive_input: whether gender is among the inputs, as it is among the 14 features that the paper counts.
-        unknown: whether people with an unknown (`?`) value stay; without them there are 45,222 instead of 48,842.
-    """
-
-    split_seed: Annotated[int, Range(low=0)] = 0
-    sensitive_input: bool = True
-    unknown: bool = True
+    split_seed: Annotated[
+        int, Range(low=0), Doc("seed of the 70/15/15 splits of both files together (WCL paper section 6.2)")
+    ] = 0
+    sensitive_input: Annotated[
+        bool, Doc("whether gender is among the inputs, as it is among the 14 features that the paper counts")
+    ] = True
+    unknown: Annotated[
+        bool, Doc("whether people with an unknown (`?`) value stay; without them there are 45,222 instead of 48,842")
+    ] = True
 
 
 def describe(options: Options) -> Facts:

@@ -6,10 +6,11 @@ image is cropped to the square in its middle, where the aligned face is: faces k
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import label_files, listings
 from study.data.dataset import Dataset, Facts
@@ -39,16 +40,22 @@ IMAGES = Source("celeba/img_align_celeba", note=NOTE)
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        target, sensitive: attributes, as `Attractive` and `Male`; several as one label: `Male+Young` is
-            Male + 2 Young, four values (FSCL paper section 4.1 and its code).
-        size: pixels of both sides.
-    """
-
-    target: str = "Attractive"
-    sensitive: str = "Male"
+    target: Annotated[
+        str,
+        Doc(
+            "attribute that is the class, such as `Attractive`; several as one label: `Male+Young` is Male + "
+            "2 Young, four values (FSCL paper section 4.1 and its code)"
+        ),
+    ] = "Attractive"
+    sensitive: Annotated[
+        str,
+        Doc(
+            "attribute that is the bias, such as `Male`; several as one label: `Male+Young` is Male + 2 "
+            "Young, four values"
+        ),
+    ] = "Male"
     size: Size = 128
 
 

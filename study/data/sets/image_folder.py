@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typing_extensions import Doc
+
 from study.data import holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
@@ -20,37 +22,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        path: folder of the images, any that you can read; absolute, or relative to the current folder or that of all
-            data sets. Links in it are followed.
-        labels: the CSV (or .parquet) in it, relative to `path`, without `..`.
-        file: its column with the files, relative to `path` or to the folders `train`, `val`, `test`, without `..`.
-        target: its column with the classes, whole numbers or names.
-        bias: its column with the bias (sensitive, spurious) classes; several combined: `gender+young`.
-        condition: its columns with continuous attributes.
-        condition_file: or their vectors, see `study.data.conditions`; the keys are as in the column `file`.
-        split: its column that says train, val or test. Without it the folders `train`, `val`, `test` say so, and where
-            there are none, the shares. Without `val` it is cut from train.
-        val_share: of the samples outside the test split; `test_share`: of all samples. Of each (class, bias class).
-        split_seed: of these choices.
-        size, frame: pixels of both sides; `crop` to the square in the middle, or `squash` the whole image into it.
-    """
-
-    path: str
-    labels: str = "labels.csv"
-    file: str = "file"
-    target: str = "target"
-    bias: str | None = None
-    condition: tuple[str, ...] = ()
-    condition_file: str | None = None
-    split: str | None = None
-    val_share: holdout.Share = 0.15
-    test_share: user_data.TestShare = 0.15
-    split_seed: Annotated[int, Range(low=0)] = 0
+    path: Annotated[
+        str,
+        Doc(
+            "folder of the images, any that you can read; absolute, or relative to the current folder or to "
+            "the folder of all data sets. Links in it are followed"
+        ),
+    ]
+    labels: Annotated[str, Doc("the CSV (or .parquet) file with the labels, relative to `path`, without `..`")] = (
+        "labels.csv"
+    )
+    file: Annotated[
+        str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test`, without `..`")
+    ] = "file"
+    target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
+    bias: Annotated[
+        str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
+    ] = None
+    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
+    condition_file: Annotated[
+        str | None,
+        Doc(
+            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; its keys "
+            "are as in the column `file`"
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        Doc(
+            "column that says train, val or test. Without it the folders `train`, `val`, `test` say so, and "
+            "where there are none, the shares. Without `val` it is cut from train"
+        ),
+    ] = None
+    val_share: Annotated[
+        holdout.Share,
+        Doc("share of the samples outside the test split that is held out for validation, by class and bias class"),
+    ] = 0.15
+    test_share: Annotated[
+        user_data.TestShare, Doc("share of all samples that is the test split, by class and bias class")
+    ] = 0.15
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test samples")] = 0
     size: Size = 64
-    frame: Frame = "crop"
+    frame: Annotated[
+        Frame, Doc("how an image becomes square: `crop` to the square in its middle, or `squash` the whole image")
+    ] = "crop"
 
 
 def describe(options: Options) -> Facts:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import holdout, label_files, user_data
 from study.data.dataset import Dataset, Facts, Split
@@ -26,34 +27,43 @@ MOST_VALUES = 200
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        path: the .csv or .parquet; absolute, or relative to the current folder or that of all data sets.
-        target: column with the classes, whole numbers or names.
-        bias: column with the bias (sensitive) classes; several combined: `sex+race`.
-        features: columns that are the inputs; empty: all that no other key names.
-        condition: columns with continuous attributes, taken as they are.
-        condition_file: or their vectors, see `study.data.conditions`; `key` is the column with their keys.
-        missing: what happens to rows with missing values: `error`; `drop`: they are left out; `fill`: a number becomes
-            the mean of the training rows, a text a value of its own (labels are never filled).
-        split: column that says train, val or test; where none is val, it is cut from train. Without it the shares.
-        val_share: of the rows outside the test split; `test_share`: of all rows. Of each (class, bias class).
-        split_seed: of these choices.
-    """
-
-    path: str
-    target: str
-    bias: str | None = None
-    features: tuple[str, ...] = ()
-    condition: tuple[str, ...] = ()
-    condition_file: str | None = None
-    key: str | None = None
-    missing: Literal["error", "drop", "fill"] = "error"
-    split: str | None = None
-    val_share: holdout.Share = 0.15
-    test_share: user_data.TestShare = 0.15
-    split_seed: Annotated[int, Range(low=0)] = 0
+    path: Annotated[
+        str,
+        Doc("the .csv or .parquet file; absolute, or relative to the current folder or to the folder of all data sets"),
+    ]
+    target: Annotated[str, Doc("column of the classes, whole numbers or names")]
+    bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
+    features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
+    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
+    condition_file: Annotated[
+        str | None,
+        Doc(
+            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; `key` names "
+            "the column of their keys"
+        ),
+    ] = None
+    key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
+    missing: Annotated[
+        Literal["error", "drop", "fill"],
+        Doc(
+            "what happens to rows with missing values: `error`; `drop`: they are left out; `fill`: a number "
+            "becomes the mean of the training rows, a text a value of its own (labels are never filled)"
+        ),
+    ] = "error"
+    split: Annotated[
+        str | None,
+        Doc("column that says train, val or test; where none is val, it is cut from train. Without it the shares"),
+    ] = None
+    val_share: Annotated[
+        holdout.Share,
+        Doc("share of the rows outside the test split that is held out for validation, by class and bias class"),
+    ] = 0.15
+    test_share: Annotated[
+        user_data.TestShare, Doc("share of all rows that is the test split, by class and bias class")
+    ] = 0.15
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test rows")] = 0
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
+from typing_extensions import Doc
 
 from study.knobs import Range
 from study.training.probes import Classifier
@@ -17,10 +18,10 @@ CHUNK = 2**24
 
 @dataclass(frozen=True)
 class Options:
-    """neighbours: that vote, at most all there are; temperature: of their votes e^(cosine / temperature)."""
+    """Options of this classifier."""
 
-    neighbours: Annotated[int, Range(low=1)] = 200
-    temperature: Annotated[float, Range(above=0.0)] = 0.5
+    neighbours: Annotated[int, Range(low=1), Doc("training samples that vote, at most all there are")] = 200
+    temperature: Annotated[float, Range(above=0.0), Doc("temperature of their votes e^(cosine / temperature)")] = 0.5
 
 
 def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Options = Options()) -> Classifier:

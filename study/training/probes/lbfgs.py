@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
+from typing_extensions import Doc
 
 from study.knobs import Range
 from study.training.probes import Classifier
@@ -18,10 +19,14 @@ CURVATURE = 1e-3
 
 @dataclass(frozen=True)
 class Options:
-    """l2: weight of the squared norm of the weights, the biases left out (CCL-K's probe: 1e-6); steps: at most."""
+    """Options of this classifier."""
 
-    l2: Annotated[float, Range(low=0.0)] = 1e-6
-    steps: Annotated[int, Range(low=1)] = 500
+    l2: Annotated[
+        float,
+        Range(low=0.0),
+        Doc("weight of the squared norm of the weights, the biases left out (CCL-K's probe: 1e-6)"),
+    ] = 1e-6
+    steps: Annotated[int, Range(low=1), Doc("largest number of steps")] = 500
 
 
 def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Options = Options()) -> Classifier:

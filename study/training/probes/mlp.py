@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from typing_extensions import Doc
 
 from study.knobs import Range
 from study.training.probes import Classifier
@@ -14,12 +15,12 @@ from study.training.probes.labelled import labelled
 
 @dataclass(frozen=True)
 class Options:
-    """hidden: units; epochs, batch_size, learning_rate: of Adam. The paper gives the epochs alone."""
+    """Options of this classifier."""
 
-    hidden: Annotated[int, Range(low=1)] = 128
-    epochs: Annotated[int, Range(low=1)] = 10
-    batch_size: Annotated[int, Range(low=1)] = 256
-    learning_rate: Annotated[float, Range(above=0.0)] = 0.001
+    hidden: Annotated[int, Range(low=1), Doc("units of the hidden layer")] = 128
+    epochs: Annotated[int, Range(low=1), Doc("epochs of Adam, the one figure that the paper gives")] = 10
+    batch_size: Annotated[int, Range(low=1), Doc("samples per step of Adam")] = 256
+    learning_rate: Annotated[float, Range(above=0.0), Doc("learning rate of Adam")] = 0.001
 
 
 def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Options = Options()) -> Classifier:
