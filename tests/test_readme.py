@@ -19,7 +19,7 @@ from study.cli import app
 from study.spec import load_study
 
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / ".readme").glob("*.md")), ROOT / "cluster" / "README.md"]
+PAGES = [README, *sorted((ROOT / "study" / "guide").glob("*.md")), ROOT / "cluster" / "README.md"]
 CLUSTER = ("cluster", "submit", "jobs")
 
 
