@@ -43,7 +43,6 @@ def soft_con(
     *,
     target: Tensor,
     bias_features: Tensor,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.07,
     base_temperature: BaseTemperature = None,
@@ -54,7 +53,6 @@ def soft_con(
     Args:
         views, target, similarity: as for `bias_con`.
         bias_features: a bias-capturing model's features, shape (B, K).
-        bias: not used.
 
     Returns:
         The loss, a scalar. A row whose positives weigh nothing counts 0.

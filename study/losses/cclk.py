@@ -38,7 +38,6 @@ SMALLEST_POSITIVE = 1e-7
 def weakly_supervised_cclk(
     views: Tensor,
     *,
-    target: Tensor | None = None,
     bias: Tensor | None = None,
     condition: Tensor | None = None,
     similarity: Tensor | None = None,
@@ -59,7 +58,6 @@ def weakly_supervised_cclk(
 
     Args:
         views: unit embeddings, shape (2, B, D).
-        target: not used.
         bias: the condition: classes (B,) or continuous values (B, K), scaled to similar sizes (colours to 0..1).
         condition: the same for each view, shape (2, B, K), or (B,) or (B, K) for both; before `bias`.
         similarity: `gram(views)`, if the caller has it.
@@ -86,7 +84,6 @@ def weakly_supervised_cclk(
 def fair_cclk(
     views: Tensor,
     *,
-    target: Tensor | None = None,
     bias: Tensor | None = None,
     condition: Tensor | None = None,
     similarity: Tensor | None = None,
@@ -118,8 +115,6 @@ def fair_cclk(
 def hard_negative_cclk(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     condition: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
@@ -133,7 +128,7 @@ def hard_negative_cclk(
 ) -> Tensor:
     """HardNeg-CCLK (Eq. 9): `fair_cclk` conditioned on the embeddings themselves, each view's on its own.
 
-    Arguments, forms, result and errors as for `weakly_supervised_cclk`, except that `bias` is not used and `condition`
+    Arguments, forms, result and errors as for `weakly_supervised_cclk`, except that there is no `bias` and `condition`
     is `views` if not given.
     """
     loss: Tensor = fair_cclk(

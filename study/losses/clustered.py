@@ -13,7 +13,6 @@ def weakly_supervised_info_nce(
     views: Tensor,
     *,
     bias: Tensor,
-    target: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: BaseTemperature = None,
@@ -25,7 +24,6 @@ def weakly_supervised_info_nce(
     Args:
         views: unit embeddings, shape (V, B, D).
         bias: the cluster of each sample's condition, shape (B,).
-        target: not used.
         similarity: `gram(views)`, if the caller has it.
 
     Returns:
@@ -42,7 +40,6 @@ def fair_info_nce(
     views: Tensor,
     *,
     bias: Tensor,
-    target: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
     base_temperature: BaseTemperature = None,

@@ -40,7 +40,6 @@ def generalized_cross_entropy(
     logits: Tensor,
     *,
     target: Tensor,
-    bias: Tensor | None = None,
     q: Annotated[
         float,
         Range(above=0.0, high=1.0),
@@ -60,7 +59,6 @@ def generalized_cross_entropy(
     Args:
         logits: shape (B, C).
         target: classes, shape (B,).
-        bias: not used.
 
     Returns:
         The loss, a scalar.

@@ -17,8 +17,6 @@ from study.losses.similarity import between_views, cosines, log_sum_exp, rescale
 def debiased_info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     extra_positives: Tensor | None = None,
     negatives: Tensor | None = None,
@@ -34,7 +32,6 @@ def debiased_info_nce(
 
     Args:
         views: unit embeddings, shape (2, B, D).
-        target, bias: not used.
         similarity: `gram(views)`, if the caller has it.
         extra_positives: unit embeddings of M more views, shape (M, B, D); the v, for both views of a sample.
         negatives: unit embeddings of each sample's own N negatives, shape (N, B, D), instead of the batch's; the
@@ -54,8 +51,6 @@ def debiased_info_nce(
 def hard_negative_info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
     base_temperature: BaseTemperature = None,
@@ -70,7 +65,7 @@ def hard_negative_info_nce(
     """HCL: DCL with negatives weighted by e^(beta s) / mean of it (WCL paper 4.2.2), the gradient through the weights.
 
     Args:
-        views, target, bias, similarity: as for `debiased_info_nce`.
+        views, similarity: as for `debiased_info_nce`.
 
     Returns:
         The loss, a scalar.

@@ -26,8 +26,6 @@ def difficulty_weighted_info_nce(
     views: Tensor,
     *,
     biased_views: Tensor,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
     base_temperature: BaseTemperature = None,
@@ -46,7 +44,6 @@ def difficulty_weighted_info_nce(
     Args:
         views: unit embeddings of the debiased encoder, shape (2, B, D).
         biased_views: the same samples' unit embeddings by the biased encoder, shape (2, B, D').
-        target, bias: not used.
         similarity: `gram(views)`, if the caller has it.
 
     Returns:
@@ -74,8 +71,6 @@ def difficulty_weighted_info_nce(
 def biased_triplet(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     tau_plus: Annotated[Prior, Doc("probability that two samples share their class; 0 is Eq. 5 itself")] = 0.0,
 ) -> Tensor:
     """WCL's loss for the biased encoder: squared distance to the other view less the mean one to negatives (Eq. 5).
@@ -84,7 +79,6 @@ def biased_triplet(
 
     Args:
         views: unit embeddings of the biased encoder, shape (2, B, D).
-        target, bias: not used.
 
     Returns:
         The loss, a scalar.

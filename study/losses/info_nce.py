@@ -12,8 +12,6 @@ from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 def eps_info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
     base_temperature: BaseTemperature = None,
@@ -25,7 +23,6 @@ def eps_info_nce(
 
     Args:
         views: unit embeddings, shape (V, B, D), V >= 2.
-        target, bias: not used.
         similarity: `gram(views)`, if the caller has it.
 
     Returns:
@@ -48,8 +45,6 @@ def eps_info_nce(
 def info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
     base_temperature: BaseTemperature = None,

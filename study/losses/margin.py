@@ -21,7 +21,6 @@ def eps_sup_info_nce(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
@@ -49,7 +48,6 @@ def eps_sup_info_nce(
     Args:
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
-        bias: not used.
         similarity: `gram(views)`, if the caller has it.
 
     Returns:

@@ -23,7 +23,6 @@ def eps_sup_con(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
@@ -39,7 +38,6 @@ def eps_sup_con(
     Args:
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
-        bias: not used.
         similarity: `gram(views)`, if the caller has it.
 
     Returns:
@@ -61,7 +59,6 @@ def sup_con(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
@@ -83,7 +80,6 @@ def sup_con_in(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
@@ -100,7 +96,7 @@ def sup_con_in(
     A row without positives counts 0 (the released code gives infinity).
 
     Args:
-        views, target, bias, similarity: as for `eps_sup_con`.
+        views, target, similarity: as for `eps_sup_con`.
 
     Returns:
         The loss, a scalar.

@@ -105,7 +105,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
         yield from knobs(MorePositives)
     if not needs_two_views(name):
         yield from knobs(Views)
-        if name not in CLUSTERED and "target" not in required(name):
+        if "target" in parameters(name) - required(name):
             yield from knobs(OptionalTarget)
     if name in CLUSTERED:
         yield from knobs(Clusters)
@@ -149,7 +149,7 @@ def view_count(method: Mapping[str, Any]) -> int:
 
 def _asks_for_labels(method: Mapping[str, Any]) -> str | None:
     """The key that makes the method look at classes."""
-    by_loss = not needs_two_views(method["name"]) and method["name"] not in CLUSTERED
+    by_loss = "target" in parameters(method["name"])
     added = [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     added += ["adversary"] if method.get("adversary") == "classifier" else []
     return "name" if by_loss and method.get("use_target", True) else next(iter(added), None)

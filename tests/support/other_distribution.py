@@ -87,8 +87,6 @@ NAMES = ["spread"]
 def spread(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
 ) -> Tensor:
