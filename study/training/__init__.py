@@ -2,6 +2,6 @@
 
 from study.training.checkpoint import PAUSE, Unusable
 from study.training.config import TrainOptions, TrialConfig
-from study.training.trial import Diverged, Trial
+from study.training.loop import Diverged, Trial
 
 __all__ = ["PAUSE", "Diverged", "TrainOptions", "Trial", "TrialConfig", "Unusable"]

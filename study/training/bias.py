@@ -134,7 +134,7 @@ class StandIn:
             return cached(name, key, facts, lambda: {"train": self._train(device)}).splits["train"]
 
     def _train(self, device: torch.device) -> Split:
-        from study.training.trial import Diverged, Trial  # a trial asks this module for its labels
+        from study.training.loop import Diverged, Trial  # a trial asks this module for its labels
 
         trial = Trial(self.config, self.dataset, str(device))
         try:
