@@ -3,6 +3,7 @@
 import ast
 from functools import cache
 from graphlib import TopologicalSorter
+from pathlib import Path
 
 from helpers import ROOT
 
@@ -71,11 +72,30 @@ def imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         modules = found.setdefault(room(".".join(path.relative_to(PACKAGE).with_suffix("").parts)), set())
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                modules |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+        modules |= imported_by(path)
+    return found
+
+
+@cache
+def imported_by(path: Path) -> frozenset[str]:
+    """The modules, or names in modules, that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
+
+
+def module_imports() -> dict[str, set[str]]:
+    """The modules of this package that each of its modules imports, by their full names."""
+    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+    modules = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    known, found = set(modules.values()), {}
+    for path, module in modules.items():
+        imported = imported_by(path)
+        found[module] = {name if name in known else name.rpartition(".")[0] for name in imported} & known - {module}
     return found
 
 
@@ -106,6 +126,11 @@ def test_what_any_room_may_import_imports_nothing_else() -> None:
 def test_no_rooms_import_one_another_in_a_circle() -> None:
     """Imports inside functions are arrows too; raises `CycleError`, which names the rooms."""
     TopologicalSorter({importer: rooms_of(importer) for importer in imports()}).prepare()
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Within rooms and across them, imports inside functions too; raises `CycleError`, which names the modules."""
+    TopologicalSorter(module_imports()).prepare()
 
 
 def test_each_library_is_imported_in_its_rooms() -> None:

@@ -2,6 +2,7 @@
 
 from study.training.checkpoint import PAUSE, Unusable
 from study.training.config import TrainOptions, TrialConfig
-from study.training.loop import Diverged, Trial
+from study.training.loop import Diverged
+from study.training.trial import Trial
 
 __all__ = ["PAUSE", "Diverged", "TrainOptions", "Trial", "TrialConfig", "Unusable"]

@@ -20,6 +20,7 @@ from study.knobs import options
 from study.methods import UNKNOWN, Labels
 from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
 from study.training.config import TrainOptions, TrialConfig
+from study.training.loop import Diverged, TrainingLoop
 from study.training.resident import Resident, tensor
 
 PLAIN = {"name": "cross_entropy"}
@@ -37,8 +38,7 @@ def known_labels(config: TrialConfig, dataset: Dataset, device: torch.device) ->
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
         Diverged: the loss of the network that stands in for labels is not finite.
     """
-    train = Resident(dataset.splits["train"], dataset.facts, device)
-    labels = Labels(train.target, train.bias, train.condition)
+    labels = Resident(dataset.splits["train"], dataset.facts, device).labels
     return _SOURCES[config.method.get("bias_source", LABELS)](labels, config, dataset)
 
 
@@ -109,7 +109,7 @@ class StandIn:
     """A classifier that is trained to stand in for labels.
 
     Attributes:
-        config, dataset: of its own trial.
+        config, dataset: what it is trained by and on.
         made_from: what the data set is, for the name under which the result is kept.
         split: what it says of these samples is wanted.
         keeps_features: its features are wanted, else its logits.
@@ -134,15 +134,13 @@ class StandIn:
             return cached(name, key, facts, lambda: {"train": self._train(device)}).splits["train"]
 
     def _train(self, device: torch.device) -> Split:
-        from study.training.loop import Diverged, Trial  # a trial asks this module for its labels
-
-        trial = Trial(self.config, self.dataset, str(device))
+        loop = TrainingLoop(self.config, self.dataset, str(device))
         try:
-            for _ in trial.run():
+            for _ in loop.run():
                 pass
         except Diverged as problem:
             raise Diverged(f"the network that stands in for bias labels: {problem}") from None
-        features = trial.evaluate.features(self.split)
-        logits = trial.evaluate.scores("encoder", features)
+        features = loop.evaluate.features(self.split)
+        logits = loop.evaluate.scores("encoder", features)
         kept = features if self.keeps_features else logits
         return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())

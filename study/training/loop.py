@@ -12,9 +12,8 @@ from torch.nn import functional
 
 from study.data.dataset import Dataset
 from study.files.whole import whole
-from study.methods import UNKNOWN, Batch, Method
+from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint
-from study.training.bias import known_labels
 from study.training.checkpoint import Checkpoint
 from study.training.clock import Clock
 from study.training.config import TrialConfig
@@ -29,7 +28,7 @@ class Diverged(Exception):
     """The loss became NaN or infinite; the epoch is in the message."""
 
 
-class Trial:
+class TrainingLoop:
     """Networks trained by a method, and a linear probe trained beside them on the encoder's detached features.
 
     The accuracy of the probe, or of the method's own classifier where it has one, is what search and early stopping
@@ -75,7 +74,7 @@ class Trial:
             OSError: `resume` cannot be written.
         """
         options, method = self.options, self.method
-        labels = known_labels(self.config, self.dataset, self.device)
+        labels = self._labels()
         method.begin(labels)
         forward = torch.compile(method) if options.compile else method
         main, beside = optimizer(method.parameters(), options), self._probe_optimizer()
@@ -141,6 +140,10 @@ class Trial:
         from safetensors.torch import load_file
 
         self._networks.load_state_dict(load_file(path))
+
+    def _labels(self) -> Labels:
+        """What the method knows of the training samples: all that the data say."""
+        return self._splits["train"].labels
 
     def _batches(self, order: torch.Generator) -> Iterator[Tensor]:
         """Positions of the training samples in random order; a last batch of one sample is left out."""
