@@ -9,7 +9,6 @@ from study.analysis import to_csv, to_latex, to_markdown
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Grid
-from study.analysis.tables.markdown import escape
 from study.errors import UserError
 from study.files.whole import write_whole
 from study.home.folder import StudyFolder
@@ -17,6 +16,7 @@ from study.home.record import StudyRecord
 from study.reproduce.cell_matching import places
 from study.reproduce.reproduction import Sheet, sheet
 from study.spec import load_study
+from study.text.markdown import escape
 
 NAME = "reproduction"
 

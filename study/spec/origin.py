@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from study.errors import UserError
-from study.spec import digest
+from study.files import digest
 from study.spec.document import Document
 from study.training.config import SECTIONS
 

@@ -11,6 +11,7 @@ from study.data import Dataset
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Spread
 from study.spec import StudySpec
+from study.text.markdown import escape, table
 
 Z = 1.959964
 """Of a 95% interval."""
@@ -41,7 +42,7 @@ def card(spec: StudySpec, record: StudyRecord, chosen: TrialRecord, dataset: Dat
         *_data(spec, dataset, about),
         "## What it is worth",
         "Mean ± sample standard deviation over the seeds, at the last epoch; beside it that of the weights.",
-        _table(["metric", f"over {len(trials)} seeds", f"seed {chosen.seed}"], _metrics(trials, chosen)),
+        table(["metric", f"over {len(trials)} seeds", f"seed {chosen.seed}"], _metrics(trials, chosen)),
         "## For whom",
         *_groups(trials, chosen, dataset),
         "## How it was chosen",
@@ -61,12 +62,12 @@ def _preferred(spec: StudySpec) -> str:
 def _data(spec: StudySpec, dataset: Dataset, about: str) -> Iterator[str]:
     section = ", ".join(f"{key} {value}" for key, value in spec.base["data"].items() if value not in (None, "", []))
     counts = ", ".join(f"{len(split)} in {name}" for name, split in dataset.splits.items())
-    yield about.splitlines()[0] if about else dataset.facts.title
-    yield f"{section}; fingerprint {dataset.fingerprint}. {counts}."
+    yield escape(about.splitlines()[0] if about else dataset.facts.title)
+    yield f"{escape(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
-        yield f"Classes: {', '.join(dataset.facts.class_names)}."
+        yield f"Classes: {', '.join(map(escape, dataset.facts.class_names))}."
     if dataset.facts.bias_names:
-        yield f"Bias (sensitive, spurious) classes: {', '.join(dataset.facts.bias_names)}."
+        yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape, dataset.facts.bias_names))}."
 
 
 def _metrics(trials: Sequence[TrialRecord], chosen: TrialRecord) -> Iterator[list[str]]:
@@ -89,9 +90,7 @@ def _groups(trials: Sequence[TrialRecord], chosen: TrialRecord, dataset: Dataset
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's, 95%, for the samples of "
             "the group; it holds for the seed whose weights these are."
         )
-        yield _table(
-            ["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {chosen.seed}", "95%"], rows
-        )
+        yield table(["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {chosen.seed}", "95%"], rows)
     else:
         yield f"{facts.classes} x {facts.bias_classes} groups: too many to list; the gaps are between these."
     gaps = [
@@ -141,12 +140,12 @@ def _chosen(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if "study" in origin:
         yield (
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
-            f"configurations; chosen by {origin['chosen_by']}, on the validation split alone."
+            f"configurations; chosen by {escape(str(origin['chosen_by']))}, on the validation split alone."
         )
     else:
         yield "Configuration: given in a study file; no search of this home chose it."
     if changed := origin.get("changed"):
-        yield f"Changed since: {', '.join(changed)}."
+        yield f"Changed since: {', '.join(map(escape, changed))}."
     own, before = record.test_readings, origin.get("test_readings")
     told = f"{before} by that study and " if before is not None else ""
     yield (
@@ -169,8 +168,3 @@ def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
 
 def _spread(spread: Spread) -> str:
     return f"{spread.mean:.4f}" + ("" if spread.deviation is None else f" ± {spread.deviation:.4f}")
-
-
-def _table(header: Sequence[str], rows: Iterator[list[str]] | Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(one)} |" for one in lines)

@@ -11,8 +11,8 @@ from torch import nn
 
 from study.data import Split
 from study.errors import UserError
+from study.files import digest
 from study.methods import Method
-from study.spec import digest
 from study.trained.description import Description
 from study.training.evaluation import Evaluation
 from study.training.networks import networks

@@ -12,8 +12,8 @@ from typing import Any
 
 from study.data import Facts
 from study.errors import UserError
+from study.files import digest
 from study.files.whole import write_whole
-from study.spec import digest
 from study.training import TrialConfig
 
 FORMAT = 1

@@ -7,10 +7,11 @@ from pathlib import Path
 from study import data
 from study.data import Dataset
 from study.data.dataset import fingerprint
+from study.files import digest
 from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.spec import StudySpec, digest
+from study.spec import StudySpec
 from study.trained import card
 from study.trained.description import Description
 

@@ -11,9 +11,9 @@ import torch
 
 from study import data
 from study.errors import UserError
+from study.files import digest
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.spec import digest
 from study.trained import Classifier, Description
 
 

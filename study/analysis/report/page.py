@@ -11,7 +11,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from study.analysis.tables.markdown import escape
+from study.text.markdown import escape, table
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,8 @@ def to_markdown(page: Page) -> str:
 
 def markdown_table(frame: pd.DataFrame) -> str:
     """A frame of text as a Markdown table."""
-    table = Table(frame)
-    rule = ["---:" if numeric else "---" for numeric in table.numeric]
-    rows = [[escape(cell) for cell in row] for row in (table.header, *table.rows)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+    found = Table(frame)
+    return table(found.header, found.rows, found.numeric)
 
 
 def _block(block: Block) -> str:

@@ -11,7 +11,8 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.cells import Place
 from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.grid import Along, Entry, Grid
-from study.analysis.tables.markdown import escape
+from study.text import markdown
+from study.text.markdown import Written, escape
 
 TEX = {
     "\\": r"\textbackslash{}",
@@ -37,16 +38,14 @@ def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: i
         digits: of a frame's percentages, see `Grid`.
     """
     grid = _grid(table, best, digits)
-    header = [escape(name) for name in grid.stub] + [
-        escape(", ".join(_named(*pair) for pair in zip(grid.heads, column, strict=True))) for column in grid.columns
-    ]
-    rule = ["---"] * len(grid.stub) + ["---:"] * len(grid.columns)
+    heads = [", ".join(_named(*pair) for pair in zip(grid.heads, column, strict=True)) for column in grid.columns]
     rows = [
-        [escape(formatting.setting(label)) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
+        [formatting.setting(label) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
         for place, entries in zip(grid.rows, grid.entries, strict=True)
     ]
-    lines = [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]
-    return "\n".join([*lines, "", escape(" ".join([*grid.notes, *_legend(best, "in italics")]))])
+    numeric = [False] * len(grid.stub) + [True] * len(grid.columns)
+    notes = escape(" ".join([*grid.notes, *_legend(best, "in italics")]))
+    return f"{markdown.table([*grid.stub, *heads], rows, numeric)}\n\n{notes}"
 
 
 def to_latex(
@@ -116,9 +115,9 @@ def _named(head: str, label: object) -> str:
     return f"{head} {formatting.setting(label)}".strip()
 
 
-def _markdown_entry(grid: Grid, entry: Entry) -> str:
+def _markdown_entry(grid: Grid, entry: Entry) -> Written:
     around = {"best": "**", "second": "*", None: ""}[entry.mark]
-    return " ".join(part for part in (f"{around}{grid.number(entry)}{around}", escape(entry.remark)) if part)
+    return Written(" ".join(part for part in (f"{around}{grid.number(entry)}{around}", escape(entry.remark)) if part))
 
 
 def _latex_entry(grid: Grid, entry: Entry) -> str:

@@ -17,7 +17,6 @@ from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.report import png
 from study.analysis.report.sections import report_page
 from study.analysis.tables import report_tables
-from study.analysis.tables.markdown import escape
 from study.errors import UserError
 from study.spec import load_study
 
@@ -138,14 +137,6 @@ def test_user_text_is_text(writer, tmp_path):
     rows = [line for line in markdown.splitlines() if line.startswith("| 0 |")]
     assert len(rows) == 1
     assert len(re.findall(r"(?<!\\)\|", rows[0])) == 14
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("a|b", r"a\|b"), ("method.tau_plus", "method.tau_plus"), ("_a_ *b*", r"\_a\_ \*b\*"), ("a\n\n# b", r"a \# b")],
-)
-def test_markdown_prints_text_as_it_is(text, expected):
-    assert escape(text) == expected
 
 
 def test_a_folder_that_cannot_be_written(spec, writer, tmp_path):
