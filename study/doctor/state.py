@@ -107,9 +107,9 @@ def _jobs(address: str) -> Finding:
 
 def _cluster(address: str, home: "Home") -> Finding:
     """A cluster that a driver is within the network of."""
-    from study.sweep.look import cluster
+    from study.sweep.cluster_resources import cluster_resources
 
-    found = cluster(address, home.path if home.path.exists() else None)
+    found = cluster_resources(address, home.path if home.path.exists() else None)
     told = f"{address}: answers, token accepted, {found['nodes']} nodes, {found['cpus']:g} CPUs, {found['gpus']:g} GPUs"
     return Finding("Ray", "ok", f"{told}; all of them see {home.path}" if home.path.exists() else told)
 

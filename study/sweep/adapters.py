@@ -172,13 +172,13 @@ class ReportingScheduler(FIFOScheduler):
             self._folder.write_error(number, str(error))
         except OSError as problem:
             raise CannotGoOn(problem, self._folder.path) from problem
-        found = HUNG if trial.trial_id in self._hung else failure(error)
-        if found in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
-            found = NODE_LOST
+        cause = HUNG if trial.trial_id in self._hung else failure(error)
+        if cause in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
+            cause = NODE_LOST
         if job["kind"] == "train":
-            self._agenda.failed(number, found)
+            self._agenda.failed(number, cause)
         else:
-            self._agenda.untested(number, found)
+            self._agenda.untested(number, cause)
         self._tidy(number)
 
     def _lost_its_node(self, trial: TuneTrial) -> bool:
@@ -228,9 +228,9 @@ def _error_of(trial: TuneTrial) -> BaseException:
     pickled, text = error_files(trial)
     try:
         if pickled is not None:
-            found = cloudpickle.loads(Path(pickled).read_bytes())
-            if isinstance(found, BaseException):
-                return found
+            error = cloudpickle.loads(Path(pickled).read_bytes())
+            if isinstance(error, BaseException):
+                return error
     except Exception:  # an exception's class may do anything when it is made anew
         pass
     return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")

@@ -1,6 +1,7 @@
 """How MLflow is spoken to: quietly, and with nothing tried again behind the caller's back."""
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -66,6 +67,22 @@ def check_server(uri: str) -> None:
         f"server without one changes its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
+
+
+def server_version(uri: str, client: "MlflowClient", timeout: int) -> str | None:
+    """The version of MLflow's server; None where a client is of a database, or the server does not say.
+
+    Args:
+        timeout: seconds that the request may take.
+    """
+    if not uri.startswith(("http://", "https://")):
+        return None
+    from mlflow.utils.rest_utils import http_request
+
+    with suppress(Exception):  # it answers; what it says of itself is not needed
+        answer = http_request(client._tracking_client.store.get_host_creds(), "/version", "GET", timeout=timeout)
+        return str(answer.text).strip() if answer.ok else None
+    return None
 
 
 def public(uri: str) -> str:

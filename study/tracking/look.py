@@ -1,14 +1,8 @@
 """Whether an MLflow answers, and which version it is."""
 
-from contextlib import suppress
-from typing import TYPE_CHECKING
-
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.connection import connect, public, told
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
+from study.tracking.connection import connect, public, server_version, told
 
 TIMEOUT = 5
 """Seconds that a request may take."""
@@ -32,15 +26,4 @@ def look(home: Home) -> tuple[str, str | None, str]:
         raise UserError(message if uri in message else f"{uri}: {message}") from None
     from mlflow import __version__
 
-    return uri, _served(home.tracking_uri, client), __version__
-
-
-def _served(uri: str, client: "MlflowClient") -> str | None:
-    if not uri.startswith(("http://", "https://")):
-        return None
-    from mlflow.utils.rest_utils import http_request
-
-    with suppress(Exception):  # it answers; what it says of itself is not needed
-        answer = http_request(client._tracking_client.store.get_host_creds(), "/version", "GET", timeout=TIMEOUT)
-        return str(answer.text).strip() if answer.ok else None
-    return None
+    return uri, server_version(home.tracking_uri, client, TIMEOUT), __version__

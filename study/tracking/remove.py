@@ -84,17 +84,14 @@ def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterat
 
 def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str], experiment_id: str) -> None:
     """What `mlflow gc` does, for these runs and models alone."""
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from study.tracking.database import Database
 
-    store = SqlAlchemyStore(home.tracking_uri, home.artifacts.as_uri())
+    database = Database(client, home.tracking_uri, home.artifacts.as_uri())
     folder = home.artifacts / client.get_experiment(experiment_id).name
-    for model_id in models:
-        store._hard_delete_logged_model(model_id)
-        shutil.rmtree(folder / "models" / model_id, ignore_errors=True)
-    for run_id in runs:
-        store._hard_delete_run(run_id)
-        shutil.rmtree(folder / run_id, ignore_errors=True)
+    for path in (*(folder / "models" / model_id for model_id in models), *(folder / run_id for run_id in runs)):
+        shutil.rmtree(path, ignore_errors=True)
+    database.purge(models, runs)
     if next(_runs(client, experiment_id), None) is None:
         client.delete_experiment(experiment_id)
-        store._hard_delete_experiment(experiment_id)
+        database.purge(experiment=experiment_id)
         shutil.rmtree(folder, ignore_errors=True)

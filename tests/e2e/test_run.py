@@ -14,7 +14,7 @@ from study import data, ranking
 from study.home.folder import Home
 from study.home.ledger import read
 from study.sweep.early_stopping import early_stopping
-from study.sweep.search import Search
+from study.sweep.search_stage import SearchStage
 from study.training import Trial
 
 
@@ -98,7 +98,7 @@ def test_mlflow_parent_has_result_and_artifacts(finished: Command, mlflow_runs: 
 def test_optuna_hears_the_truth(finished: Command) -> None:
     """Full runs are complete, stopped ones pruned with their intermediate values."""
     spec, record = finished.load("tiny")
-    told = {trial.number: trial for trial in Search(spec, record, early_stopping(spec)).history()}
+    told = {trial.number: trial for trial in SearchStage(spec, record, early_stopping(spec)).history()}
     for trial in record.by_stage("baseline", "search"):
         assert told[trial.number].state.name == {"complete": "COMPLETE", "pruned": "PRUNED"}[trial.state]
         assert list(told[trial.number].intermediate_values) == list(range(1, trial.epochs + 1))

@@ -1,4 +1,4 @@
-"""What a cluster that is there says of itself."""
+"""How many nodes, CPUs and GPUs a cluster that is there has."""
 
 import socket
 from pathlib import Path
@@ -11,7 +11,7 @@ PATIENCE = 5.0
 """Seconds that a cluster may take to be connected to; Ray by itself would try for a minute."""
 
 
-def cluster(address: str, home: Path | None) -> dict[str, float]:
+def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
     """Nodes, CPUs and GPUs of a cluster, joined as a study's driver would.
 
     Args:
@@ -22,9 +22,9 @@ def cluster(address: str, home: Path | None) -> dict[str, float]:
         UserError: it does not answer, refuses the token, or a node does not see the home.
     """
     check_cluster(address)
-    if found := HOST_PORT.fullmatch(address):
+    if parts := HOST_PORT.fullmatch(address):
         try:
-            socket.create_connection((found["host"].strip("[]"), int(found["port"])), PATIENCE).close()
+            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), PATIENCE).close()
         except OSError as error:
             raise UserError(f"--address {address}: nothing answers there: {error.strerror or error}") from None
     import ray

@@ -17,7 +17,7 @@ from study.home.record import ENDED, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Job
 from study.sweep.early_stopping import early_stopping
-from study.sweep.search import Search
+from study.sweep.search_stage import SearchStage
 
 REPLICATED = ("search.replicates=3", "search.trials=8")
 
@@ -107,7 +107,7 @@ def test_resumed_at_any_line_replicates_go_on_as_if_never_cut(replicated: Course
 
 def test_optuna_hears_the_mean_once_per_configuration(replicated: Course) -> None:
     record, spec = replicated.record, replicated.spec
-    history = Search(spec, record, early_stopping(spec)).history()
+    history = SearchStage(spec, record, early_stopping(spec)).history()
     states = Counter(trial.state.name for trial in history)
     leaders = list(record.by_stage("baseline", "search"))
     assert states["PRUNED"] == sum(trial.state == "pruned" for trial in leaders)

@@ -17,7 +17,7 @@ from study.ranking import mean_score
 from study.spec import StudySpec
 from study.sweep.budget import Budget
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.sampler import Sampler, Told
+from study.sweep.sampler import Sampler, TrialEnd
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Decision:
     repeats: int | None = None
 
 
-class Search:
-    """Suggests, stops and scores; it changes neither ledger nor record.
+class SearchStage:
+    """Suggests, prunes and scores; it changes neither ledger nor record.
 
     Everything that it knows follows from the record: a search made anew from a ledger decides as the one before.
 
@@ -49,8 +49,8 @@ class Search:
         self._ended: set[int] = set()
         self._wanted: deque[Decision] = deque()
         self._exhausted = False
-        self.stopped: dict[int, bool] = {}
-        """Whether each trial was to stop at the last epoch of it that was heard."""
+        self.pruned_last: dict[int, bool] = {}
+        """Whether each trial was to be pruned at the last epoch of it that was heard."""
         self._replay()
 
     def next(self) -> Decision | None:
@@ -92,12 +92,12 @@ class Search:
         for seed in self.spec.seeds[1:]:
             self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number))
 
-    def stops(self, trial: TrialRecord, epoch: int) -> bool:
-        """Whether a trial ends here, after one of its epochs but the last."""
+    def prunes(self, trial: TrialRecord, epoch: int) -> bool:
+        """Whether early stopping ends a trial here, after one of its epochs but the last."""
         score = self.spec.objective.score(trial.reports[epoch - 1])
-        stops = trial.stage == "search" and score is not None and self.rule.stops(trial.number, epoch, score)
-        self.stopped[trial.number] = stops
-        return stops
+        prunes = trial.stage == "search" and score is not None and self.rule.prunes(trial.number, epoch, score)
+        self.pruned_last[trial.number] = prunes
+        return prunes
 
     def ended(self, trial: TrialRecord) -> None:
         """A trial has ended: once all of a configuration's have, it is scored."""
@@ -107,13 +107,13 @@ class Search:
             return
         seeds = [leader, *self.record.repeats_of(leader.number, "replicate")]
         short = leader.state == "complete" and len(seeds) < len(self.spec.seeds)
-        if short or not all(one.number in self._ended for one in seeds):
+        if short or not all(seed.number in self._ended for seed in seeds):
             return
-        state: State = next((one.state for one in seeds if one.state != "complete"), "complete")
+        state: State = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
         scored = [(int(report["epoch"]), self.spec.objective.score(report)) for report in leader.reports]
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
         course = [(epoch, value) for epoch, value in scored if value]
-        self._sampler.tell(Told(leader.number, state, course, score))
+        self._sampler.tell(TrialEnd(leader.number, state, course, score))
         self._budget.settled(score)
 
     def history(self) -> list[FrozenTrial]:
@@ -123,7 +123,9 @@ class Search:
     def _replay(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""
         trials, full = self.record.trials, self.spec.epochs
-        scored = ((one["params"], self.spec.objective.score(one["values"])) for one in self.record.lessons or ())
+        scored = (
+            (lesson["params"], self.spec.objective.score(lesson["values"])) for lesson in self.record.lessons or ()
+        )
         self._sampler.learn([(params, score) for params, score in scored if score])
         for event, number, epoch in self.record.story:
             trial = trials[number]
@@ -132,6 +134,6 @@ class Search:
             elif event == "ended" and trial.state in ENDED:
                 self.ended(trial)
             elif event == "report" and epoch <= min(trial.epochs, full - 1):
-                self.stops(trial, epoch)
+                self.prunes(trial, epoch)
         have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("replicate")}
-        self._wanted = deque(one for one in self._wanted if (one.repeats, one.seed) not in have)
+        self._wanted = deque(decision for decision in self._wanted if (decision.repeats, decision.seed) not in have)
