@@ -92,7 +92,7 @@ def compare(
 
     folders = [Home.locate().find(name) for name in names]
     found = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
-    print_json(found) if as_json else print(markdown_table(compare_studies.printed(found)))
+    print_json(found) if as_json else print(markdown_table(compare_studies.printed_comparison(found)))
 
 
 def export(

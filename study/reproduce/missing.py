@@ -66,7 +66,7 @@ def listed(cells: Mapping[Labels, str], rows: Iterable[str], columns: Iterable[s
 def _of_trials(cell: Cell, in_study: bool) -> str | None:
     if cell.unread:
         return UNREAD
-    if cell.open or not (cell.failed or cell.stopped):
+    if cell.open or not (cell.failed or cell.pruned):
         return NOT_YET if in_study or cell.open else None
     return FAILED if cell.failed else STOPPED
 

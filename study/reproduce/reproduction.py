@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from study.analysis.tables.grid import Along, Entry, Grid
-from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, beside, claims_table
+from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
 from study.home.record import StudyRecord
 from study.published import PublishedTable
 from study.ranking import Spread
@@ -84,7 +84,7 @@ def paper_entry(table: PublishedTable, place: Labels) -> Entry:
 def _grid(table: PublishedTable, ours: Cells, why: Mapping[Labels, str], notes: Sequence[str]) -> Grid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
     paper = {place: paper_entry(table, place) for place in places(table)}
-    found = beside(rows, columns, _with_numbers(ours), paper)
+    found = compare_with_paper(rows, columns, _with_numbers(ours), paper)
     labelled = [(str(row), str(who)) for row, who in found.rows]
     entries = [
         [_explained(entry, who, why.get((row, column))) for column, entry in zip(columns, line, strict=True)]

@@ -190,7 +190,7 @@ def report(path: Path, trials: int, epochs: int) -> None:
 def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
-    from study.analysis.figures.figures import FIGURES
+    from study.analysis.figures import FIGURES
     from study.analysis.figures.interactive import INTERACTIVE
     from study.analysis.report.page import to_html, to_markdown
     from study.analysis.report.report import pdf, png

@@ -1,4 +1,4 @@
-"""What a study found and what it leaves open, in sentences computed from its trials; no more than the numbers carry."""
+"""A study's conclusions and their caveats, as sentences computed from its trials; no more than the numbers support."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,67 +10,69 @@ from study.ranking import candidates
 from study.spec import StudySpec
 
 
-def message(spec: StudySpec, record: StudyRecord) -> list[str]:
-    """One or two sentences: what the search gained over the baseline, chosen by which split, on which seeds."""
-    reference, chosen = sides(spec, record)
+def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
+    """One or two sentences: the search's gain over the baseline, which split chose, on which seeds."""
+    reference, best = sides(spec, record)
     final = final_side(record)
     if spec.final_seeds is not None:
-        return _final(spec, final) if final else ["No seed of the final training has run to the end yet."]
-    if chosen and reference:
-        return _gained(spec, reference, chosen)
-    if chosen:
+        return _final(spec, final) if final else ["No seed of the final training is complete yet."]
+    if best and reference:
+        return _gain(spec, reference, best)
+    if best:
         return [
-            f"The best configuration of the search, {chosen.label}, reaches {_said(spec.metric, chosen)}.",
-            "There is no complete baseline to compare it with, so what the search gained is not known.",
+            f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
+            "The baseline is not complete, so what the search gained is not known.",
         ]
-    known = f"The baseline reaches {_said(spec.metric, reference)}. " if reference else ""
+    baseline_sentence = f"The baseline reaches {_value_text(spec.metric, reference)}. " if reference else ""
     if not record.trials:
         return ["No trial has been started yet."]
-    return [f"{known}No trial of the search has run to the end yet, so nothing can be said about what it gives."]
+    return [f"{baseline_sentence}No trial of the search is complete yet, so its result is not known."]
 
 
 def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """What a reader could take for known and is not."""
-    reference, chosen = sides(spec, record)
+    """What a reader might assume to be known, and is not."""
+    reference, best = sides(spec, record)
     final = final_side(record)
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
-    if is_search and chosen and reference is None:
-        yield "There is no complete baseline, so what the search gained is not known."
-    planned, seen = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
-    if is_search and seen < planned:
+    if is_search and best and reference is None:
+        yield "The baseline is not complete, so what the search gained is not known."
+    planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
+    if is_search and started < planned:
         ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
-        yield f"{seen} of the {planned} planned trials of the search were started{ended}."
+        yield f"{started} of the {planned} planned trials of the search were started{ended}."
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{formatting.count(len(numbers), 'trial')} {state}: {formatting.listed(numbers)}."
     reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
     for reason, count in reasons.items():
         yield f"{formatting.count(count, 'trial')} failed: {reason}"
-    blank = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
-    if blank:
-        yield f"{spec.metric} is not a number at the last epoch of {_trials(blank)}, which count for nothing here."
-    unconfirmed = sorted(one.trial.number for one in candidates(record, spec) if one.confirmed is None)
+    without_metric = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
+    if without_metric:
+        left_out = _trials(without_metric)
+        yield f"{spec.metric} is not a number at the last epoch of {left_out}; the results leave them out."
+    unconfirmed = sorted(candidate.trial.number for candidate in candidates(record, spec) if not candidate.confirmed)
     if unconfirmed:
-        yield f"{_trials(unconfirmed).capitalize()} ran at full budget, but on one seed only: not confirmed on others."
-    yield from _unread(spec, record)
+        is_or_are = "is" if len(unconfirmed) == 1 else "are"
+        yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on one seed only: not confirmed on others."
+    yield from _test_readings(spec, record)
     for trial in trials:
         if trial.untested:
             yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
     if final and len(final.seeds(spec.metric)) < 2:
-        yield "There is one seed, so the spread over seeds is not known."
+        yield "There is only one seed, so the spread over seeds is not known."
 
 
-def _unread(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """For which configurations the test split was read."""
+def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Which configurations' test metrics are known."""
     if spec.base["train"]["report_test"]:
-        yield "The test split was looked at in each epoch of every trial (train.report_test). It chose nothing."
+        yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
         return
-    compared = [side for side in (*sides(spec, record), final_side(record)) if side]
-    read = [side.label for side in compared if side.spread(spec.test_metric)]
+    sides_with_trials = [side for side in (*sides(spec, record), final_side(record)) if side]
+    read = [side.label for side in sides_with_trials if side.spread(spec.test_metric)]
     if read and spec.final_seeds is None:
         yield f"The test split was read only for {formatting.listed(read)}; no other trial's test metrics are known."
-    elif compared and not read:
+    elif sides_with_trials and not read:
         yield "The test split was not read."
 
 
@@ -79,50 +81,50 @@ def _trials(numbers: list[int]) -> str:
 
 
 def _final(spec: StudySpec, final: Side) -> list[str]:
-    said = [f"The final training reaches {_said(spec.metric, final)}."]
+    sentences = [f"The final training reaches {_value_text(spec.metric, final)}."]
     test = spec.test_metric
     if final.spread(test):
-        said.append(f"On the test split it reaches {_said(test, final)}.")
-    return said
+        sentences.append(f"On the test split it reaches {_value_text(test, final)}.")
+    return sentences
 
 
-def _gained(spec: StudySpec, reference: Side, chosen: Side) -> list[str]:
+def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
     name, test = spec.metric, spec.test_metric
-    found = difference(chosen.spread(name), reference.spread(name))
-    assert found is not None  # both sides are complete and have the metric
-    after, before = (formatting.mean(name, side.spread(name)) for side in (chosen, reference))
-    if spec.better(found.value, 0.0):
+    gain = difference(best.spread(name), reference.spread(name))
+    assert gain is not None  # both sides are complete and have the metric
+    after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
+    if spec.better(gain.value, 0.0):
         verb = "raised" if spec.mode == "max" else "lowered"
-        first = f"The search {verb} {name} from {before} (baseline) to {after} ({chosen.label})"
+        first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
     else:
         first = f"The search found nothing better than the baseline: {name} is {before} for the baseline"
-        first += f" and {after} for the best of the search ({chosen.label})"
-    said = f"{first}, chosen by the validation split, {_on(name, reference, chosen)}."
-    tested = difference(chosen.spread(test), reference.spread(test))
-    if tested is None:
-        return [said, f"That is {_carries(spec, name, found)}; the test split was not read for both."]
-    after, before = (formatting.mean(test, side.spread(test)) for side in (chosen, reference))
-    on_which = "" if chosen.seeds(test) == chosen.seeds(name) else f" ({_on(test, reference, chosen)})"
+        first += f" and {after} for the best of the search ({best.label})"
+    sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}."
+    test_gain = difference(best.spread(test), reference.spread(test))
+    if test_gain is None:
+        return [sentence, f"That is {_difference_text(spec, name, gain)}; the test split was not read for both."]
+    after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
+    on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"
-    return [said, f"{second}: {_carries(spec, test, tested)}."]
+    return [sentence, f"{second}: {_difference_text(spec, test, test_gain)}."]
 
 
-def _carries(spec: StudySpec, name: str, found: Difference) -> str:
-    """A difference on either split, and whether it stands out of the spread over seeds."""
-    amount = formatting.change(name, found.value)
-    if found.clear is None:
-        return f"{amount}, and one seed is too few to tell this from luck"
-    amount += f" (95% interval {formatting.interval(name, found)})"
-    if found.clear:
-        return f"{amount}, {'better' if spec.better(found.value, 0.0) else 'worse'} beyond the spread over seeds"
-    return f"{amount}, too little to stand out of the spread over seeds"
+def _difference_text(spec: StudySpec, name: str, difference: Difference) -> str:
+    """A difference, and whether it exceeds the spread over seeds."""
+    amount = formatting.change(name, difference.value)
+    if difference.clear is None:
+        return f"{amount}, which one seed cannot tell from luck"
+    amount += f" (95% interval {formatting.interval(name, difference)})"
+    if difference.clear:
+        return f"{amount}, {'better' if spec.better(difference.value, 0.0) else 'worse'} beyond the spread over seeds"
+    return f"{amount}, within the spread over seeds"
 
 
-def _said(name: str, side: Side) -> str:
+def _value_text(name: str, side: Side) -> str:
     return f"{name} {formatting.mean(name, side.spread(name))} ({formatting.seeds(side.seeds(name))})"
 
 
-def _on(name: str, reference: Side, chosen: Side) -> str:
+def _seeds_text(name: str, reference: Side, chosen: Side) -> str:
     """The seeds of both, once where they are the same."""
     before, after = reference.seeds(name), chosen.seeds(name)
     if before == after:

@@ -1,4 +1,4 @@
-"""Two configurations side by side: the search's choice and the baseline, on the seeds that they ran on."""
+"""The difference between two configurations: the best of the search and the baseline, with its interval."""
 
 import math
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Side:
-    """One configuration and the trials whose metrics speak for it.
+    """One configuration and the trials that its metrics are taken from.
 
-    The trial by which a configuration was chosen does not speak for it where it was confirmed on fresh seeds: its
-    value is the luckiest of many.
+    Where a configuration was confirmed on fresh seeds, the trial by which it was chosen is left out: its value is the
+    luckiest of many.
     """
 
     label: str
@@ -45,23 +45,20 @@ class Difference:
 
     @property
     def clear(self) -> bool | None:
-        """Whether the interval leaves out zero; None: it cannot be told."""
+        """Whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
 
-def side_of(one: Candidate) -> Side:
-    """A configuration with its confirm trials, or with those that the search saw where there are none."""
-    label = "baseline" if one.trial.stage == "baseline" else f"trial {one.trial.number}"
-    return Side(label, one.trial.number, one.repeats if one.confirmed else one.replicates)
+def side_of(candidate: Candidate) -> Side:
+    """A configuration with its confirm trials, or without any with the trials that the search saw."""
+    label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
+    return Side(label, candidate.trial.number, candidate.repeats if candidate.confirmed else candidate.replicates)
 
 
 def sides(spec: StudySpec, record: StudyRecord) -> tuple[Side | None, Side | None]:
     """The baseline and the best searched configuration, each None if no such trial is complete."""
-    reference, chosen = baseline(record, spec), next(iter(candidates(record, spec)), None)
-    return (
-        side_of(reference) if reference else None,
-        side_of(chosen) if chosen else None,
-    )
+    reference, best = baseline(record, spec), next(iter(candidates(record, spec)), None)
+    return side_of(reference) if reference else None, side_of(best) if best else None
 
 
 def final_side(record: StudyRecord) -> Side | None:

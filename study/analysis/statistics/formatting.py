@@ -21,13 +21,13 @@ SYMBOLS = {
     "method.positives": r"$M$",
     "data.rho": r"$\rho$",
 }
-"""Of the papers, by key."""
+"""The papers' symbols, by key."""
 
 LIMITS = {
-    "time": "its time was over",
+    "time": "its time limit was reached",
     "gpu_hours": "its GPU hours were spent",
-    "plateau": "it had come to a plateau",
-    "every cell of the grid": "there are no more cells in its grid",
+    "plateau": "it had reached a plateau",
+    "every cell of the grid": "its grid has no more cells",
 }
 """Why a search ended before its number of trials."""
 
@@ -38,7 +38,7 @@ def in_percent(metric: str) -> bool:
 
 
 def value(metric: str, number: float | None) -> str:
-    """`76.2%`, or `0.123` for a metric that is no accuracy."""
+    """`76.2%`, or `0.123` for a metric other than an accuracy."""
     if number is None or pd.isna(number):
         return MISSING
     return f"{100 * number:.1f}%" if in_percent(metric) else f"{number:.3f}"
@@ -59,28 +59,28 @@ def change(metric: str, number: float, signed: bool = True) -> str:
     return f"{100 * number:{sign}.1f} points" if in_percent(metric) else f"{number:{sign}.3f}"
 
 
-def interval(metric: str, found: Difference) -> str:
+def interval(metric: str, difference: Difference) -> str:
     """`+12.1 to +19.9`, in the unit of `change`."""
-    if found.interval is None:
+    if difference.interval is None:
         return MISSING
     scale, digits = (100, 1) if in_percent(metric) else (1, 3)
-    return " to ".join(f"{scale * end:+.{digits}f}" for end in found.interval)
+    return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
 
 
-def setting(given: Any, digits: int = 4) -> str:
+def setting(value: Any, digits: int = 4) -> str:
     """A parameter's value; a float with so many significant digits."""
-    if isinstance(given, float):
-        return MISSING if pd.isna(given) else f"{given:.{digits}g}"
-    if given is None:
+    if isinstance(value, float):
+        return MISSING if pd.isna(value) else f"{value:.{digits}g}"
+    if value is None:
         return MISSING
-    if isinstance(given, list | tuple):
-        return ", ".join(setting(one) for one in given) or "none"
-    return str(given).lower() if isinstance(given, bool) else str(given)
+    if isinstance(value, list | tuple):
+        return ", ".join(setting(item) for item in value) or "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
+def count(number: int, singular: str, plural: str | None = None) -> str:
     """`1 trial`, `3 trials`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
 def duration(seconds: float) -> str:
@@ -91,11 +91,11 @@ def duration(seconds: float) -> str:
 
 
 def listed(items: Iterable[Any], most: int = 12) -> str:
-    """`1`, `1 and 2`, `1, 2 and 3`; of more than `most`, the first ones and how many there are beside."""
-    found = [str(item) for item in items] or [MISSING]
-    if len(found) > most:
-        return f"{', '.join(found[: most - 2])} and {len(found) - most + 2} more"
-    *front, last = found
+    """`1`, `1 and 2`, `1, 2 and 3`; of more than `most`, the first ones and how many more there are."""
+    texts = [str(item) for item in items] or [MISSING]
+    if len(texts) > most:
+        return f"{', '.join(texts[: most - 2])} and {len(texts) - most + 2} more"
+    *front, last = texts
     return f"{', '.join(front)} and {last}" if front else last
 
 

@@ -1,4 +1,4 @@
-"""What a search bought: its best value over time, what early stopping saved, and what it could have cost."""
+"""How efficient a search was: its best value over time, what early stopping saved, and what it could have missed."""
 
 import numpy as np
 import pandas as pd
@@ -8,68 +8,71 @@ from study.home.record import Stage, StudyRecord, TrialRecord
 from study.ranking import best, searched
 from study.spec import StudySpec, rungs
 
-SEEN: tuple[Stage, ...] = ("baseline", "search", "replicate")
-"""Stages of the search itself; what came after it is not its cost."""
+SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
+"""Stages whose trials count as the search's cost; confirm trials come after it."""
 
 
 def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """The search at the end of each of its complete configurations (of the last of its replicates), in this order.
+    """The search so far whenever a configuration became complete (with the last of its replicates), in this order.
 
     Returns:
-        Indexed by `trial`: `seconds` since the study's first trial began, pauses between its sessions included;
-        `busy_seconds` that trials of the search and the baseline had run until then, all together (of a trial that was
-        cut off and run again the last run alone); `epochs` that had been run in ended trials; `value` of the study's
-        metric, the first of several; `best` until then of those that keep the constraints, NaN before the first.
+        Indexed by `trial`: `seconds` since the study's first trial began, with pauses between its sessions;
+        `busy_seconds`, the time that trials of the search and the baseline had run until then, summed (of a trial that
+        was cut off and run again only the last run); `epochs` of the trials that had ended; `value` of the study's
+        metric, the first of several; `best` value until then among those that keep the constraints, NaN before the
+        first.
     """
-    ran = [
+    trials = [
         trial
-        for trial in record.by_stage(*SEEN)
-        if trial.started is not None and trial.state != "interrupted"  # nobody knows until when it ran
+        for trial in record.by_stage(*SEARCH_STAGES)
+        if trial.started is not None and trial.state != "interrupted"  # its end is unknown
     ]
-    found = searched(record, spec)
-    ends = {one.trial.number: max(trial.ended or 0.0 for trial in one.replicates) for one in found}
-    found.sort(key=lambda one: (ends[one.trial.number], one.trial.number))
-    moments = np.array([ends[one.trial.number] for one in found], dtype=float)
-    values = np.array([one.value for one in found], dtype=float)
-    allowed = np.where([one.score.violation == 0 for one in found], values, np.nan)
+    candidates = searched(record, spec)
+    ends = {
+        candidate.trial.number: max(trial.ended or 0.0 for trial in candidate.replicates) for candidate in candidates
+    }
+    candidates.sort(key=lambda candidate: (ends[candidate.trial.number], candidate.trial.number))
+    times = np.array([ends[candidate.trial.number] for candidate in candidates], dtype=float)
+    values = np.array([candidate.value for candidate in candidates], dtype=float)
+    allowed = np.where([candidate.score.violation == 0 for candidate in candidates], values, np.nan)
     keep = np.fmax if spec.mode == "max" else np.fmin
     return pd.DataFrame(
         {
-            "seconds": moments - min((trial.started for trial in ran if trial.started is not None), default=0.0),
-            "busy_seconds": _busy(ran, moments),
-            "epochs": _epochs(ran, moments),
+            "seconds": times - min((trial.started for trial in trials if trial.started is not None), default=0.0),
+            "busy_seconds": _busy(trials, times),
+            "epochs": _epochs(trials, times),
             "value": values,
             "best": keep.accumulate(allowed),
         },
-        index=pd.Index([one.trial.number for one in found], name="trial", dtype="int64"),
+        index=pd.Index([candidate.trial.number for candidate in candidates], name="trial", dtype="int64"),
     )
 
 
 def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """What the ended trials of the search and the baseline cost, and what they would have cost in full.
+    """What the complete and pruned trials of the search and the baseline cost, and what they would have cost in full.
 
     Returns:
-        One row per state, `complete` and `pruned` (stopped early), and `all`: `trials`, `epochs` that they ran,
-        `full_epochs` that they would have run, `saved` as a fraction of these, and the same in `seconds` and
-        `full_seconds`, where an epoch not run is taken to cost what the trial's own epochs did. Failed trials are
-        left out: nobody chose to stop them.
+        One row per state, `complete` and `pruned`, and `all`: `trials`, `epochs` that they ran, `full_epochs` that they
+        would have run, `saved` as a fraction of these, and the same in `seconds` and `full_seconds`, where an epoch not
+        run is assumed to cost as much as the trial's own epochs did. Failed trials are left out: early stopping did not
+        end them.
     """
-    trials = [trial for trial in record.by_stage(*SEEN) if trial.state in ("complete", "pruned")]
+    trials = [trial for trial in record.by_stage(*SEARCH_STAGES) if trial.state in ("complete", "pruned")]
     rows = {}
     for name in ("complete", "pruned", "all"):
-        chosen = [trial for trial in trials if name in (trial.state, "all")]
-        epochs, seconds = sum(trial.epochs for trial in chosen), sum(map(_seconds, chosen))
-        full = spec.epochs * len(chosen)
-        full_seconds = sum(_seconds(trial) * spec.epochs / trial.epochs for trial in chosen if trial.epochs)
+        of_state = [trial for trial in trials if name in (trial.state, "all")]
+        epochs, seconds = sum(trial.epochs for trial in of_state), sum(map(_seconds, of_state))
+        full = spec.epochs * len(of_state)
+        full_seconds = sum(_seconds(trial) * spec.epochs / trial.epochs for trial in of_state if trial.epochs)
         saved = 1 - epochs / full if full else float("nan")
-        rows[name] = (len(chosen), epochs, full, saved, seconds, full_seconds)
+        rows[name] = (len(of_state), epochs, full, saved, seconds, full_seconds)
     columns = ["trials", "epochs", "full_epochs", "saved", "seconds", "full_seconds"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("state").astype({"saved": float, "seconds": float, "full_seconds": float})
 
 
 def _rungs(spec: StudySpec) -> list[int]:
-    """The epochs at which ASHA of one bracket compares trials; none for any other rule."""
+    """The epochs at which ASHA with one bracket compares trials; none for any other rule."""
     rule = spec.search.early_stopping
     if rule.name != "asha" or rule.brackets > 1 or spec.final_seeds is not None:
         return []
@@ -77,19 +80,19 @@ def _rungs(spec: StudySpec) -> list[int]:
 
 
 def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """Whether ASHA would have stopped the configurations that were confirmed, from the curves of their other seeds.
+    """Whether ASHA would have pruned the confirmed configurations on their other seeds.
 
-    A repeat runs in full, whatever ASHA thinks of it. At each rung its value is held against the cut-off that the
-    search had when the repeated trial came there, and against that of the whole search.
+    Confirm trials always run in full. At each rung their value is compared with the search's cut-off when the repeated
+    trial arrived there, and with the cut-off of the whole search.
 
     Returns:
-        One row per repeat (a confirm trial of a searched trial) and rung: `trial`, `seed`, `repeats` (the searched
-        trial), `is_best` (whether that is the study's best), `rung` (epoch), `value`, `cutoff` then and `final_cutoff`
+        One row per confirm trial of a searched trial and rung: `trial`, `seed`, `repeats` (the searched trial),
+        `is_best` (whether that is the study's best), `rung` (epoch), `value`, `cutoff` at that time and `final_cutoff`
         (NaN while there was none), `stopped` and `stopped_finally`: whether the value was worse. Empty where the study
-        has several metrics or constraints, or stops by another rule than ASHA of one bracket.
+        has several metrics or constraints, or another rule than ASHA with one bracket.
     """
     columns = ["trial", "seed", "repeats", "is_best", "rung", "value", "cutoff", "final_cutoff"]
-    chosen = best(record, spec)
+    study_best = best(record, spec)
     single = len(spec.objective.metrics) == 1 and not spec.objective.constraints
     rows = []
     for rung in _rungs(spec) if single else []:
@@ -100,7 +103,7 @@ def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
             if value is None or trial.repeats not in arrived:
                 continue
             then = list(arrived.values())[: list(arrived).index(trial.repeats)]
-            is_best = chosen is not None and chosen.trial.number == trial.repeats
+            is_best = study_best is not None and study_best.trial.number == trial.repeats
             rows.append((trial.number, trial.seed, trial.repeats, is_best, rung, value, _cutoff(then, spec), final))
     frame = pd.DataFrame(rows, columns=columns).astype({"value": float, "cutoff": float, "final_cutoff": float})
     for name, cutoff in (("stopped", "cutoff"), ("stopped_finally", "final_cutoff")):
@@ -108,25 +111,25 @@ def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return frame.sort_values(["repeats", "trial", "rung"], ignore_index=True)
 
 
-def printed_worth(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """What early stopping saved and could have cost, as text; empty where no trial was stopped."""
-    spent, judged = budget(spec, record), would_have_stopped(spec, record)
+def printed_early_stopping(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """What early stopping saved and could have missed, as text; empty where no trial was pruned."""
+    spent, rungs_passed = budget(spec, record), would_have_stopped(spec, record)
     if not spent["trials"]["pruned"]:
         return pd.DataFrame({"what early stopping did": [], "value": []}, dtype=object)
-    everyone = {name: float(spent[name]["all"]) for name in spent.columns}
-    stopped, seconds = int(spent["trials"]["pruned"]), everyone["full_seconds"] - everyone["seconds"]
+    totals = {name: float(spent[name]["all"]) for name in spent.columns}
+    pruned, seconds = int(spent["trials"]["pruned"]), totals["full_seconds"] - totals["seconds"]
     rows = {
-        "trials stopped early": f"{stopped} of {everyone['trials']:.0f}",
-        "epochs run, of those of all trials in full": f"{everyone['epochs']:.0f} of {everyone['full_epochs']:.0f}",
-        "saved": f"{100 * everyone['saved']:.0f}% of the epochs, about {formatting.duration(seconds)} of trials' time",
+        "trials pruned": f"{pruned} of {totals['trials']:.0f}",
+        "epochs run, of all trials in full": f"{totals['epochs']:.0f} of {totals['full_epochs']:.0f}",
+        "saved": f"{100 * totals['saved']:.0f}% of the epochs, about {formatting.duration(seconds)} of trial time",
     }
     for cutoff, name, label in (
-        ("cutoff", "stopped", "by the cut-offs of its time"),
-        ("final_cutoff", "stopped_finally", "by those of the whole search"),
+        ("cutoff", "stopped", "by the cut-offs at that time"),
+        ("final_cutoff", "stopped_finally", "by the cut-offs of the whole search"),
     ):
-        ended = judged[judged["is_best"] & judged[cutoff].notna()].groupby("trial")[name].any()
-        if len(ended):
-            rows[f"repeats of the best that ASHA would have stopped, {label}"] = f"{ended.sum()} of {len(ended)}"
+        repeats = rungs_passed[rungs_passed["is_best"] & rungs_passed[cutoff].notna()].groupby("trial")[name].any()
+        if len(repeats):
+            rows[f"repeats of the best that ASHA would have pruned, {label}"] = f"{repeats.sum()} of {len(repeats)}"
     return pd.DataFrame({"what early stopping did": list(rows), "value": list(rows.values())}, dtype=object)
 
 
@@ -134,28 +137,28 @@ def _seconds(trial: TrialRecord) -> float:
     return trial.ended - trial.started if trial.started is not None and trial.ended is not None else 0.0
 
 
-def _busy(ran: list[TrialRecord], moments: np.ndarray) -> np.ndarray:
-    """The time that trials had run until each moment."""
-    starts = np.sort([trial.started for trial in ran if trial.started is not None])
-    ends = np.sort([trial.ended for trial in ran if trial.ended is not None])
-    return _since(starts, moments) - _since(ends, moments)
+def _busy(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:
+    """The time that trials had run, summed, until each of these times."""
+    starts = np.sort([trial.started for trial in trials if trial.started is not None])
+    ends = np.sort([trial.ended for trial in trials if trial.ended is not None])
+    return _since(starts, times) - _since(ends, times)
 
 
-def _epochs(ran: list[TrialRecord], moments: np.ndarray) -> np.ndarray:
-    """The epochs of the trials that had ended until each moment."""
-    ended = sorted((trial.ended, trial.epochs) for trial in ran if trial.ended is not None)
+def _epochs(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:
+    """The epochs of the trials that had ended by each of these times."""
+    ended = sorted((trial.ended, trial.epochs) for trial in trials if trial.ended is not None)
     totals = np.cumsum([0, *(epochs for _, epochs in ended)])
-    found: np.ndarray = totals[np.searchsorted([moment for moment, _ in ended], moments, side="right")]
-    return found
+    result: np.ndarray = totals[np.searchsorted([moment for moment, _ in ended], times, side="right")]
+    return result
 
 
-def _since(sorted_times: np.ndarray, moments: np.ndarray) -> np.ndarray:
-    """Sum over the times before each moment of how long ago they are."""
+def _since(sorted_times: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """For each of the times: the sum of how long ago the earlier `sorted_times` are."""
     first = sorted_times[0] if len(sorted_times) else 0.0
     totals = np.concatenate([[0.0], np.cumsum(sorted_times - first)])
-    before = np.searchsorted(sorted_times, moments, side="right")
-    found: np.ndarray = before * (moments - first) - totals[before]
-    return found
+    before = np.searchsorted(sorted_times, times, side="right")
+    elapsed: np.ndarray = before * (times - first) - totals[before]
+    return elapsed
 
 
 def _at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
@@ -163,7 +166,7 @@ def _at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
 
 
 def _arrived(spec: StudySpec, record: StudyRecord, rung: int) -> dict[int, float]:
-    """The values of the searched trials at a rung, by trial, in the order in which they came there."""
+    """The values of the searched trials at a rung, by trial, in the order of their arrival."""
     numbers = dict.fromkeys(number for event, number, epoch in record.story if event == "report" and epoch == rung)
     trials = [record.trials[number] for number in numbers if record.trials[number].stage == "search"]
     values = {trial.number: _at(trial, spec, rung) for trial in trials}
@@ -171,7 +174,7 @@ def _arrived(spec: StudySpec, record: StudyRecord, rung: int) -> dict[int, float
 
 
 def _cutoff(values: list[float], spec: StudySpec) -> float:
-    """What a value must not be worse than, to go on: the best 1 / reduction of those before begin there; NaN: none."""
+    """The worst value with which a trial goes on: 1 / reduction of the values are no worse; NaN without any."""
     if not values:
         return float("nan")
     share = 100 / spec.search.early_stopping.reduction

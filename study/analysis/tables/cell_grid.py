@@ -1,4 +1,4 @@
-"""Tables of cells as they are printed, with what a reader must know about the numbers under them."""
+"""Tables of cells as printed grids, with notes that explain the numbers."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cells import STATISTICS, Cell, Place
+from study.analysis.statistics.cell_tables import Place
+from study.analysis.statistics.cells import STATISTICS, Cell
 from study.analysis.tables.grid import Entry, Grid
 from study.metrics import is_share
 
@@ -16,15 +17,15 @@ OVER = {
     ("configurations", "seeds"): "over seeds in a cell of one configuration, over configurations, each with its mean "
     "over its seeds, in a cell of several",
 }
-"""What ± is taken over, by the kinds of cells that a table has."""
+"""What the standard deviation is taken over, by the kinds of cells that a table has."""
 
 KINDS = {
-    "stopped": "stopped (early)",
+    "pruned": "pruned (by early stopping)",
     "failed": "failed",
     "open": "open (not ended)",
     "unread": "unread (complete, without this metric)",
 }
-"""Trials that are in no mean, as a cell counts them."""
+"""Trials without a value, as a cell counts them."""
 
 
 def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
@@ -34,7 +35,7 @@ def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
         tables: as those functions give them.
         digits: see `Grid`.
     """
-    rows = [_place(at) for at in tables[0].index]
+    rows = [_place(label) for label in tables[0].index]
     across = [str(name) for name in tables[0].columns.names[1:]]
     names_metric = len(tables) > 1 or not across
     cells: dict[Place, list[Cell]] = {}
@@ -44,25 +45,30 @@ def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
             keys = [(name, *place) if place else name for name in STATISTICS[3:]]
             columns = zip(*(table[key] for key in keys), strict=True)
             label = (metric, *place) if names_metric else place
-            cells[label] = [Cell(metric, **dict(zip(STATISTICS[3:], found, strict=True))) for found in columns]
-    everyone = [cell for column in cells.values() for cell in column]
-    entries = [[entry(cells[label][row], everyone) for label in cells] for row in range(len(rows))]
-    notes = explained(everyone)
+            cells[label] = [Cell(metric, **dict(zip(STATISTICS[3:], column, strict=True))) for column in columns]
+    all_cells = [cell for column in cells.values() for cell in column]
+    entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
+    notes = notes_on(all_cells)
     if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
         notes.append("A bin [a, b) holds a and not b.")
     heads = (("",) if names_metric else ()) + tuple(across)
     return Grid(tuple(map(str, tables[0].index.names)), rows, heads, list(cells), entries, notes, digits)
 
 
-def entry(cell: Cell, beside: Collection[Cell], source: str = "") -> Entry:
-    """A cell as it is printed in a table of others: with what it counts, where that is not the same everywhere."""
+def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
+    """A cell as it is printed, with its counts unless all cells of the table have the same.
+
+    Args:
+        cells: all of the table.
+        source: whose number it is.
+    """
     n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
-    said = "; ".join(part for part in (str(n) if n else "", counts) if part)
-    return Entry(cell.metric, cell.spread, f"({said})" if said and not _is_even(beside) else "", source)
+    remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
+    return Entry(cell.metric, cell.spread, f"({remark})" if remark and not _is_even(cells) else "", source)
 
 
-def explained(cells: Collection[Cell]) -> list[str]:
-    """What the numbers of these cells are: unit, what ± is taken over, how many, what the brackets count."""
+def notes_on(cells: Collection[Cell]) -> list[str]:
+    """Notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count."""
     over = tuple(sorted({cell.over for cell in cells if cell.values}))
     metrics = ", ".join(dict.fromkeys(_unit(cell.metric) for cell in cells))
     if not over:
@@ -70,8 +76,8 @@ def explained(cells: Collection[Cell]) -> list[str]:
     notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
     if _is_even(cells):
         return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
-    seen = [said for kind, said in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
-    notes.append("In brackets n" + (f", and trials that are in no mean: {', '.join(seen)}." if seen else "."))
+    counted = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
+    notes.append("In brackets n" + (f", and trials without a value: {', '.join(counted)}." if counted else "."))
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
         notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
@@ -79,11 +85,11 @@ def explained(cells: Collection[Cell]) -> list[str]:
 
 
 def _is_even(cells: Iterable[Cell]) -> bool:
-    """Whether all cells have the same number of values and there is nothing else to count."""
+    """Whether all cells have the same number of values and nothing else to count."""
     sizes, others = set(), 0
     for cell in cells:
         sizes.add(len(cell.values))
-        others += cell.stopped + cell.failed + cell.open + cell.unread + cell.repeated
+        others += cell.pruned + cell.failed + cell.open + cell.unread + cell.repeated
     return len(sizes) == 1 and others == 0
 
 
@@ -91,5 +97,5 @@ def _unit(metric: str) -> str:
     return f"{metric} in percent" if is_share(metric) else metric
 
 
-def _place(at: Any) -> Place:
-    return at if isinstance(at, tuple) else (at,)
+def _place(label: Any) -> Place:
+    return label if isinstance(label, tuple) else (label,)

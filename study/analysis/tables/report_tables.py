@@ -1,4 +1,4 @@
-"""The report's tables. Each is a frame of numbers, and beside it the same table as it is printed."""
+"""The report's tables: each as a frame of numbers, and as `printed_...` the same as text."""
 
 from collections.abc import Iterable
 
@@ -12,41 +12,43 @@ from study.ranking import Candidate, baseline, candidates
 from study.spec import StudySpec
 
 STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
-STATE_WORDS = {"pruned": "stopped early"}
+
 TOP = 10  # configurations that the report lists
 STAGES = ("baseline", "search", "replicate", "confirm", "final")
 
 
 def best_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:
-    """The `top` configurations of the search that ran at full budget, the best first, then the baseline.
+    """The `top` complete configurations of the search, the best first, then the baseline.
 
     Returns:
         Indexed by trial number: `stage`, the metric in the search, `mean`, `sd` (sample), `n` and `seeds` of the
-        confirm trials (missing where there are none), then every parameter under its dotted key.
+        confirm trials (missing without any), then every parameter under its dotted key.
     """
-    reference = baseline(record, spec)
-    rows = [*candidates(record, spec)[:top], *([reference] if reference else [])]
+    baseline_candidate = baseline(record, spec)
+    rows = [*candidates(record, spec)[:top], *([baseline_candidate] if baseline_candidate else [])]
     keys = param_keys(spec, record.trials.values())
-    index = pd.Index([one.trial.number for one in rows], name="trial", dtype="int64")
+    index = pd.Index([candidate.trial.number for candidate in rows], name="trial", dtype="int64")
     columns = ["stage", spec.metric, "mean", "sd", "n", "seeds", *keys]
-    frame = pd.DataFrame([_row(spec, one, keys) for one in rows], index=index, columns=columns)
+    frame = pd.DataFrame([_row(spec, candidate, keys) for candidate in rows], index=index, columns=columns)
     return frame.astype({spec.metric: float, "mean": float, "sd": float, "n": "int64"})
 
 
 def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:
     """`best_configurations` as text."""
     keys = param_keys(spec, record.trials.values())
-    shown = [*candidates(record, spec)[:top], baseline(record, spec)]
+    listed = [*candidates(record, spec)[:top], baseline(record, spec)]
     rows = [
         {
-            "trial": f"{one.trial.number} (baseline)" if one.trial.stage == "baseline" else str(one.trial.number),
-            f"{spec.metric} in the search": formatting.value(spec.metric, one.value),
-            "confirmed on fresh seeds": formatting.mean(spec.metric, one.confirmed),
-            "seeds": ", ".join(str(trial.seed) for trial in one.repeats) or formatting.MISSING,
-            **{key: formatting.setting(param(spec, one.trial, key)) for key in keys},
+            "trial": f"{candidate.trial.number} (baseline)"
+            if candidate.trial.stage == "baseline"
+            else str(candidate.trial.number),
+            f"{spec.metric} in the search": formatting.value(spec.metric, candidate.value),
+            "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
+            "seeds": ", ".join(str(trial.seed) for trial in candidate.repeats) or formatting.MISSING,
+            **{key: formatting.setting(param(spec, candidate.trial, key)) for key in keys},
         }
-        for one in shown
-        if one is not None
+        for candidate in listed
+        if candidate is not None
     ]
     return pd.DataFrame(rows)
 
@@ -55,21 +57,21 @@ def summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone, on both splits.
 
     Returns:
-        Indexed by metric, the study's own on both splits first: for each side (`baseline` and `best`, or `final`)
-        `SIDE mean`, `SIDE sd` (sample), `SIDE n`, `SIDE seeds`; for two sides also `difference` (best minus
-        baseline) and its 95% interval `low`, `high`.
+        Indexed by metric, the study's own on both splits first. For each side (`baseline` and `best`, or `final`)
+        `SIDE mean`, `SIDE sd` (sample), `SIDE n`, `SIDE seeds`; for two sides also `difference` (best minus baseline)
+        and its 95% interval `low`, `high`.
     """
-    named = _named_sides(spec, record)
-    metrics = split_metrics(spec, list(named.values()))
+    by_name = _sides_by_name(spec, record)
+    metrics = split_metrics(spec, list(by_name.values()))
     frame = pd.DataFrame(index=pd.Index(metrics, name="metric", dtype=object))
-    for name, side in named.items():
-        found = [side.spread(metric) if side else None for metric in metrics]
-        frame[f"{name} mean"] = pd.Series([one and one.mean for one in found], frame.index, dtype=float)
-        frame[f"{name} sd"] = pd.Series([one and one.deviation for one in found], frame.index, dtype=float)
-        frame[f"{name} n"] = [one.count if one else 0 for one in found]
+    for name, side in by_name.items():
+        spreads = [side.spread(metric) if side else None for metric in metrics]
+        frame[f"{name} mean"] = pd.Series([spread and spread.mean for spread in spreads], frame.index, dtype=float)
+        frame[f"{name} sd"] = pd.Series([spread and spread.deviation for spread in spreads], frame.index, dtype=float)
+        frame[f"{name} n"] = [spread.count if spread else 0 for spread in spreads]
         frame[f"{name} seeds"] = [tuple(side.seeds(metric)) if side else () for metric in metrics]
-    if len(named) == 2:
-        gains = [_gain(named, metric) for metric in metrics]
+    if len(by_name) == 2:
+        gains = [_gain(by_name, metric) for metric in metrics]
         ends = [gain.interval or (None, None) if gain else (None, None) for gain in gains]
         frame["difference"] = pd.Series([gain and gain.value for gain in gains], frame.index, dtype=float)
         frame["low"] = pd.Series([low for low, _ in ends], frame.index, dtype=float)
@@ -79,25 +81,25 @@ def summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 def printed_summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """`summary` as text."""
-    named = _named_sides(spec, record)
+    by_name = _sides_by_name(spec, record)
     rows = []
-    for metric in split_metrics(spec, list(named.values())):
+    for metric in split_metrics(spec, list(by_name.values())):
         row = {"metric": metric}
-        for name, side in named.items():
+        for name, side in by_name.items():
             title = f"{name} ({side.label})" if side and side.label not in (name, "final training") else name
             row[title] = formatting.mean(metric, side.spread(metric)) if side else formatting.MISSING
-        if len(named) == 2:
-            gain = _gain(named, metric)
+        if len(by_name) == 2:
+            gain = _gain(by_name, metric)
             row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
             row["95% interval"] = formatting.interval(metric, gain) if gain else formatting.MISSING
-        counted = [", ".join(map(str, side.seeds(metric))) or "none" for side in named.values() if side]
+        counted = [", ".join(map(str, side.seeds(metric))) or "none" for side in by_name.values() if side]
         row["seeds"] = " / ".join(dict.fromkeys(counted))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def trial_counts(record: StudyRecord) -> pd.DataFrame:
-    """How many trials of each stage (rows) are in each state (columns); only those that there are, and totals."""
+    """How many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left out."""
     trials = list(record.trials.values())
     stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
     states = [state for state in STATES if any(trial.state == state for trial in trials)]
@@ -109,49 +111,49 @@ def trial_counts(record: StudyRecord) -> pd.DataFrame:
 
 def printed_counts(record: StudyRecord) -> pd.DataFrame:
     """`trial_counts` as text."""
-    return trial_counts(record).rename(columns=STATE_WORDS).reset_index().astype(str)
+    return trial_counts(record).reset_index().astype(str)
 
 
 def printed_trials(spec: StudySpec, frame: pd.DataFrame) -> pd.DataFrame:
-    """`trials_frame` as text, with the study's metric alone; all of it is in `trials.csv`."""
+    """`trials_frame` as text, of the metrics only the study's own; `trials.csv` has all."""
     keys = [key for key in frame.columns if str(key).split(".")[0] in spec.base]
     texts: dict[str, Iterable[str]] = {
         "trial": [str(number) for number in frame.index],
         "stage": frame["stage"],
-        "state": frame["state"].replace(STATE_WORDS),
+        "state": frame["state"],
         "epochs": frame["epochs"].astype(str),
         spec.metric: [formatting.value(spec.metric, number) for number in frame[spec.metric]],
-        **{key: [formatting.setting(given) for given in frame[key]] for key in keys},
+        **{key: [formatting.setting(value) for value in frame[key]] for key in keys},
         "seed": frame["seed"].astype(str),
         "repeats": [formatting.MISSING if pd.isna(number) else str(number) for number in frame["repeats"]],
         "seconds": [formatting.MISSING if pd.isna(number) else f"{number:.1f}" for number in frame["seconds"]],
-        "reason": [_why(kind, reason) for kind, reason in zip(frame["kind"], frame["reason"], strict=True)],
+        "reason": [_reason_text(kind, reason) for kind, reason in zip(frame["kind"], frame["reason"], strict=True)],
     }
     return pd.DataFrame({name: list(cells) for name, cells in texts.items()}, dtype=object)
 
 
-def _why(kind: str | float | None, reason: str | float | None) -> str:
+def _reason_text(kind: str | float | None, reason: str | float | None) -> str:
     return ": ".join(str(part) for part in (kind, reason) if not pd.isna(part)) or formatting.MISSING
 
 
-def _named_sides(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:
-    reference, chosen = sides(spec, record)
-    return {"final": final_side(record)} if spec.final_seeds is not None else {"baseline": reference, "best": chosen}
+def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:
+    reference, best = sides(spec, record)
+    return {"final": final_side(record)} if spec.final_seeds is not None else {"baseline": reference, "best": best}
 
 
-def _gain(named: dict[str, Side | None], metric: str) -> Difference | None:
-    reference, chosen = named["baseline"], named["best"]
-    return difference(chosen.spread(metric), reference.spread(metric)) if reference and chosen else None
+def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
+    reference, best = by_name["baseline"], by_name["best"]
+    return difference(best.spread(metric), reference.spread(metric)) if reference and best else None
 
 
-def _row(spec: StudySpec, one: Candidate, keys: list[str]) -> dict[str, object]:
-    found = one.confirmed
+def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:
+    confirmed = candidate.confirmed
     return {
-        "stage": one.trial.stage,
-        spec.metric: one.value,
-        "mean": found.mean if found else None,
-        "sd": found.deviation if found else None,
-        "n": found.count if found else 0,
-        "seeds": tuple(trial.seed for trial in one.repeats if trial.last(spec.metric) is not None),
-        **{key: param(spec, one.trial, key) for key in keys},
+        "stage": candidate.trial.stage,
+        spec.metric: candidate.value,
+        "mean": confirmed.mean if confirmed else None,
+        "sd": confirmed.deviation if confirmed else None,
+        "n": confirmed.count if confirmed else 0,
+        "seeds": tuple(trial.seed for trial in candidate.repeats if trial.last(spec.metric) is not None),
+        **{key: param(spec, candidate.trial, key) for key in keys},
     }

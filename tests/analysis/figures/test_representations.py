@@ -123,7 +123,7 @@ def test_a_report_shows_the_models(spec, models, tmp_path):
 
 
 def test_no_model_was_kept(spec, models, tmp_path):
-    with pytest.raises(UserError, match="no models are kept of it"):
+    with pytest.raises(UserError, match="it has no kept models"):
         embeddings(spec, models[0], lambda number: tmp_path / str(number))
 
 

@@ -1,16 +1,16 @@
 import pytest
 
-from study.analysis.report.conclusions import caveats, message
+from study.analysis.report.conclusions import caveats, conclusions
 from study.spec import load_study
 
 
 def test_final_training(final_spec, writer):
     study = writer()
     study.trial("final", [0.5], state="failed")
-    assert message(final_spec, study.record()) == ["No seed of the final training has run to the end yet."]
+    assert conclusions(final_spec, study.record()) == ["No seed of the final training is complete yet."]
     study = writer()
     study.trial("final", [0.5], test=0.4)
-    assert message(final_spec, study.record()) == [
+    assert conclusions(final_spec, study.record()) == [
         "The final training reaches val/accuracy 50.0% (seed 0).",
         "On the test split it reaches test/accuracy 40.0% (seed 0).",
     ]
@@ -34,7 +34,7 @@ def confirmed(study, baseline, best, test=None):
 
 
 def test_what_was_gained(spec, frozen):
-    first, second = message(spec, frozen)
+    first, second = conclusions(spec, frozen)
     assert first == (
         "The search raised val/accuracy from 52.0 ± 2.0% (baseline) to 74.0 ± 4.0% (trial 1), "
         "chosen by the validation split, both on 3 seeds (1, 2, 3)."
@@ -46,19 +46,19 @@ def test_what_was_gained(spec, frozen):
 
 
 def test_nothing_was_gained(spec, writer):
-    first, _ = message(spec, confirmed(writer(), [0.6, 0.7], [0.5, 0.6]))
+    first, _ = conclusions(spec, confirmed(writer(), [0.6, 0.7], [0.5, 0.6]))
     assert first.startswith("The search found nothing better than the baseline: val/accuracy is 65.0 ± 7.1%")
 
 
 def test_the_spread_leaves_it_open(spec, writer):
-    _, second = message(spec, confirmed(writer(), [0.5, 0.6], [0.55, 0.68]))
-    assert "too little to stand out of the spread over seeds" in second
+    _, second = conclusions(spec, confirmed(writer(), [0.5, 0.6], [0.55, 0.68]))
+    assert "within the spread over seeds" in second
     assert "the test split was not read for both" in second
 
 
 def test_a_gain_that_the_test_split_denies(spec, writer):
     record = confirmed(writer(), [0.5, 0.51], [0.7, 0.71], test=([0.8, 0.81], [0.6, 0.61]))
-    first, second = message(spec, record)
+    first, second = conclusions(spec, record)
     assert "raised" in first
     assert "-20.0 points" in second
     assert "worse beyond the spread" in second
@@ -68,9 +68,9 @@ def test_one_seed_is_too_few(spec, writer):
     study = writer()
     study.trial("baseline", [0.5])
     study.trial("search", [0.7])
-    first, second = message(spec, study.record())
+    first, second = conclusions(spec, study.record())
     assert "both on seed 0" in first
-    assert "one seed is too few to tell this from luck" in second
+    assert "which one seed cannot tell from luck" in second
 
 
 def test_sides_on_different_seeds_name_both(spec, writer):
@@ -79,7 +79,7 @@ def test_sides_on_different_seeds_name_both(spec, writer):
     study.trial("search", [0.7])
     study.trial("confirm", [0.7], seed=1, repeats=1)
     study.trial("confirm", [0.8], seed=2, repeats=1)
-    first, _ = message(spec, study.record())
+    first, _ = conclusions(spec, study.record())
     assert "the baseline on seed 0, trial 1 on 2 seeds (1, 2)" in first
 
 
@@ -88,7 +88,7 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     study = writer()
     study.trial("baseline", [0.3], metric="val/equalized_odds")
     study.trial("search", [0.1], metric="val/equalized_odds")
-    first, second = message(spec, study.record())
+    first, second = conclusions(spec, study.record())
     assert first.startswith("The search lowered val/equalized_odds from 0.300 (baseline) to 0.100 (trial 1)")
     assert second.startswith("That is -0.200,")
 
@@ -97,7 +97,7 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     ("trials", "expected"),
     [
         ([], "No trial has been started yet."),
-        ([("search", "failed")], "No trial of the search has run to the end yet"),
+        ([("search", "failed")], "No trial of the search is complete yet"),
         ([("baseline", "complete")], "The baseline reaches val/accuracy 50.0% (seed 0). No trial of the search"),
         ([("search", "complete")], "The best configuration of the search, trial 0, reaches val/accuracy 50.0%"),
     ],
@@ -106,4 +106,4 @@ def test_partly_finished_studies(spec, writer, trials, expected):
     study = writer()
     for stage, state in trials:
         study.trial(stage, [0.5], state=state)
-    assert message(spec, study.record())[0].startswith(expected)
+    assert conclusions(spec, study.record())[0].startswith(expected)

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
 from study.analysis import write_report
-from study.analysis.figures.figures import FIGURES
+from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
 from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.report import png
@@ -20,7 +20,7 @@ from study.analysis.tables import report_tables
 from study.errors import UserError
 from study.spec import load_study
 
-DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "bought"}  # of the frozen study
+DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "best_over_time"}  # of the frozen study
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
 
 

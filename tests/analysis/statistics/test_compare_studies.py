@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
 from study.analysis.report.page import markdown_table
-from study.analysis.statistics.compare_studies import compare, printed
+from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.cli import app
 from study.commands.final import final_study
 from study.errors import UserError
@@ -33,11 +33,11 @@ BEGUN = record(Told("baseline", [0.5]), Told("search", [], "running"))
 
 
 def test_what_each_found_and_cost() -> None:
-    assert markdown_table(printed(compare([(FEW, RAN), (LONG, BEGUN)]))).splitlines() == [
+    assert markdown_table(printed_comparison(compare([(FEW, RAN), (LONG, BEGUN)]))).splitlines() == [
         "|  | few | long |",
         "| --- | --- | --- |",
         "| state | running | running |",
-        "| trials | 6 complete, 1 stopped early | 1 complete |",
+        "| trials | 6 complete, 1 pruned | 1 complete |",
         "| epochs run | 9 | 1 |",
         "| best trial | 1 | 0 (baseline) |",
         "| baseline val/accuracy | 50.0 ± 0.0% (2) | 50.0% (1) |",
@@ -71,13 +71,13 @@ def with_data(fingerprint: str) -> StudyRecord:
     [
         ([(FEW, RAN)], "few given: two or more different studies"),
         ([(FEW, RAN), (FEW, RAN)], "few and few given"),
-        ([(FEW, RAN), (LONG, with_data("other"))], "different data do not compare. few: .* d; long: .* other"),
+        ([(FEW, RAN), (LONG, with_data("other"))], "different data cannot be compared. few: .* d; long: .* other"),
         (
             [(FEW, RAN), (replace(quickstart("search.metric=val/equalized_odds"), name="fair"), RAN)],
-            "different metric do not compare. few: val/accuracy; fair: val/equalized_odds",
+            "different metric cannot be compared. few: val/accuracy; fair: val/equalized_odds",
         ),
         ([(FEW, RAN), (LONG, StudyRecord())], "long: has not begun yet"),
-        ([(FEW, RAN), (final_study(LONG, [1], "trained"), RAN)], "trained: a final training"),
+        ([(FEW, RAN), (final_study(LONG, [1], "trained"), RAN)], "trained: is a final training"),
     ],
 )
 def test_what_does_not_compare_is_refused(studies, said) -> None:

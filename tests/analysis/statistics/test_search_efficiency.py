@@ -9,7 +9,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.search_efficiency import best_so_far, budget, printed_worth, would_have_stopped
+from study.analysis.statistics.search_efficiency import best_so_far, budget, printed_early_stopping, would_have_stopped
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.sweep.early_stopping import early_stopping
@@ -59,7 +59,7 @@ def test_a_study_without_trials(spec, writer):
     assert best_so_far(spec, empty).empty
     assert budget(spec, empty).loc["all", "trials"] == 0
     assert would_have_stopped(spec, empty).empty
-    assert printed_worth(spec, empty).empty
+    assert printed_early_stopping(spec, empty).empty
 
 
 HALVING = quickstart(
@@ -95,13 +95,13 @@ def test_whether_the_best_would_have_been_stopped():
 
 
 def test_it_is_told_in_a_small_table():
-    found = printed_worth(HALVING, record(*HALVED))
+    found = printed_early_stopping(HALVING, record(*HALVED))
     assert dict(found.itertuples(index=False)) == {
-        "trials stopped early": "2 of 5",
-        "epochs run, of those of all trials in full": "14 of 20",
-        "saved": "30% of the epochs, about 12 s of trials' time",  # 2 s for one epoch, 8 s for four
-        "repeats of the best that ASHA would have stopped, by the cut-offs of its time": "1 of 2",
-        "repeats of the best that ASHA would have stopped, by those of the whole search": "2 of 2",
+        "trials pruned": "2 of 5",
+        "epochs run, of all trials in full": "14 of 20",
+        "saved": "30% of the epochs, about 12 s of trial time",  # 2 s for one epoch, 8 s for four
+        "repeats of the best that ASHA would have pruned, by the cut-offs at that time": "1 of 2",
+        "repeats of the best that ASHA would have pruned, by the cut-offs of the whole search": "2 of 2",
     }
 
 

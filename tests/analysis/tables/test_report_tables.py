@@ -61,7 +61,7 @@ def test_trial_counts(frozen):
     expected = {"complete": [1, 2, 9], "pruned": [0, 1, 0], "failed": [0, 1, 0], "all": [1, 4, 9]}
     index = pd.Index(["baseline", "search", "confirm"], name="stage")
     pd.testing.assert_frame_equal(report_tables.trial_counts(frozen), pd.DataFrame(expected, index=index))
-    assert "stopped early" in report_tables.printed_counts(frozen).columns
+    assert "pruned" in report_tables.printed_counts(frozen).columns
 
 
 def test_final_training_has_one_side(final_spec, writer):

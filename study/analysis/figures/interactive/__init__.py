@@ -1,6 +1,6 @@
-"""The figures again for the HTML page, with Plotly: the reader can point at a trial, zoom in, and pick by a parameter.
+"""The figures as interactive Plotly plots for the HTML page: the reader can point at a trial, zoom and filter.
 
-Each function draws what the figure of the same name shows, with the same marks; figures of few marks have no such form.
+Each function draws the same as the Matplotlib figure of its name; figures with few marks have no interactive form.
 """
 
 from collections.abc import Callable, Mapping

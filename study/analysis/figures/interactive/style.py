@@ -1,6 +1,6 @@
-"""What the interactive figures share: how a trial is marked and told of, and how an axis is labelled.
+"""What the interactive figures share: a trial's mark and hover text, and an axis' label.
 
-Plotly reads some HTML in texts, so that every text of a user's is escaped.
+Plotly interprets some HTML in texts, so every text from a user is escaped.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates
 from study.spec import StudySpec
 
-MOST = 1000
-"""Trials of one kind in one figure; of more, so many evenly chosen ones. The page stays small and quick."""
+MOST_MARKS = 1000
+"""Trials of one kind in one figure at most, evenly chosen, so that the page stays small and quick."""
 
 SYMBOLS = {
     "method.alpha": "α",  # noqa: RUF001
@@ -55,18 +55,20 @@ def new(
     return figure
 
 
-def kinds(spec: StudySpec, record: StudyRecord, trials: Sequence[TrialRecord]) -> dict[str, Sequence[TrialRecord]]:
-    """Trials by how they are marked."""
-    kinds = {state: thin([trial for trial in trials if trial.state == state], MOST) for state in ("complete", "pruned")}
-    chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
-    named = {name: [one.trial] for name, one in (("baseline", reference), ("best", chosen)) if one}
-    return {name: shown for name, shown in (kinds | named).items() if shown}
+def by_kind(spec: StudySpec, record: StudyRecord, trials: Sequence[TrialRecord]) -> dict[str, Sequence[TrialRecord]]:
+    """Trials by their kind of mark: `complete`, `pruned`, `baseline`, `best`."""
+    by_state = {
+        state: thin([trial for trial in trials if trial.state == state], MOST_MARKS) for state in ("complete", "pruned")
+    }
+    best, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    named = {name: [candidate.trial] for name, candidate in (("baseline", reference), ("best", best)) if candidate}
+    return {name: of_kind for name, of_kind in (by_state | named).items() if of_kind}
 
 
 def marks(
     spec: StudySpec, spots: Sequence[tuple[TrialRecord, tuple[float, float | None]]], kind: str, showlegend: bool = True
 ) -> go.Scatter:
-    """Trials as marks that tell what they are."""
+    """Trials as marks with hover texts."""
     return go.Scatter(
         x=np.array([at[0] for _, at in spots]),
         y=np.array([at[1] for _, at in spots]),
@@ -75,16 +77,16 @@ def marks(
         name=MARK_WORDS.get(kind, kind),
         legendgroup=kind,
         showlegend=showlegend,
-        hovertext=[_told(spec, trial) for trial, _ in spots],
+        hovertext=[_hover_text(spec, trial) for trial, _ in spots],
         hoverinfo="text",
     )
 
 
-def _told(spec: StudySpec, trial: TrialRecord) -> str:
+def _hover_text(spec: StudySpec, trial: TrialRecord) -> str:
     """A trial in a few lines."""
-    ended = "" if trial.state == "complete" else f", stopped early at epoch {trial.epochs}"
+    ended = "" if trial.state == "complete" else f", pruned at epoch {trial.epochs}"
     lines = [f"trial {trial.number}{ended}", f"{spec.metric} {formatting.value(spec.metric, trial.last(spec.metric))}"]
-    lines += [f"{key} {formatting.setting(given)}" for key, given in trial.params.items()]
+    lines += [f"{key} {formatting.setting(value)}" for key, value in trial.params.items()]
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 
@@ -99,7 +101,7 @@ def percent(metric: str) -> dict[str, Any]:
 def scaled_axis(scale: Scale, key: str) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": label(key)}
     if scale.names:
-        short = [name if len(name) <= 12 else f"{name[:11]}…" for name in scale.names]  # all of it where one points
+        short = [name if len(name) <= 12 else f"{name[:11]}…" for name in scale.names]  # the hover text has all of it
         return {**axis, "tickvals": list(range(len(short))), "ticktext": [escape(name) for name in short]}
     if not scale.domain.log:
         return axis

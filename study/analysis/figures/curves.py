@@ -1,6 +1,6 @@
-"""The report's figures. Each function gives a Matplotlib figure, or None where there is nothing to draw yet."""
+"""The metric over epochs, and over the trials of the search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -10,10 +10,6 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from study.analysis.figures.best_over_time import bought
-from study.analysis.figures.importance import importance
-from study.analysis.figures.parallel import parallel
-from study.analysis.figures.parameters import parameters
 from study.analysis.figures.style import (
     BLACK,
     BLUE,
@@ -33,46 +29,41 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.figures.surface import surface
-from study.analysis.figures.two_metrics import trade_off, worst_group
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, final_side, side_of
-from study.analysis.statistics.frame import metric, thin
+from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates, searched
 from study.spec import StudySpec, rungs
 
-CURVES = 400  # of each kind; of more trials so many are drawn, evenly chosen
+CURVES = 400  # of each kind at most, evenly chosen
 
 
 @styled
 def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """The study's metric over epochs: each trial of the search, where it was stopped, best and baseline named.
+    """The study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
     """
     trials = with_curve(spec, record)
     if not trials:
         return None
-    chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    best, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
     figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
-    named = [one.trial for one in (chosen, reference) if one]
+    named = [candidate.trial for candidate in (best, reference) if candidate]
     others, faded = [trial for trial in trials if trial not in named], fade(min(len(trials), CURVES))
     full = thin([trial for trial in others if trial.state != "pruned"], CURVES)
-    stopped = thin([trial for trial in others if trial.state == "pruned"], CURVES)
-    axes.add_collection(LineCollection([curve(spec, t) for t in stopped], colors=PALE, linewidths=0.9, alpha=faded))
+    pruned = thin([trial for trial in others if trial.state == "pruned"], CURVES)
+    axes.add_collection(LineCollection([curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded))
     axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
-    _ends(axes, spec, stopped, "stopped early", marker="v", color=GREY, s=22, alpha=faded)
-    _ends(
-        axes, spec, [t for t in full if t.state == "complete"], "full budget", marker="o", color=BLUE, s=18, alpha=faded
-    )
+    _ends(axes, spec, pruned, "pruned", marker="v", color=GREY, s=22, alpha=faded)
+    _ends(axes, spec, [t for t in full if t.state == "complete"], "complete", marker="o", color=BLUE, s=18, alpha=faded)
     _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
     labels = []
-    for one, name, colour, line in ((chosen, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
-        if one:
-            points = curve(spec, one.trial)
+    for candidate, name, colour, line in ((best, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
+        if candidate:
+            points = curve(spec, candidate.trial)
             axes.plot(*points.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
-            labels.append((*points[-1], f"{name} (trial {one.trial.number})", colour))
+            labels.append((*points[-1], f"{name} (trial {candidate.trial.number})", colour))
     if not named:
         labels = [(*curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
     axes.autoscale_view()
@@ -87,16 +78,16 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
 @styled
 def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """The search trial by trial: each one's value and the best at full budget so far, the baseline as reference."""
+    """The search trial by trial: each value, the best of the complete trials so far, and the baseline."""
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
     if not trials:
         return None
     reference, complete = baseline(record, spec), searched(record, spec)
-    figure, (axes, *_) = new(_progress_title(spec, record), 3.6)
+    figure, (axes, *_) = new(_search_title(spec, record), 3.6)
     for state, mark in MARKS.items():
-        shown = [trial for trial in trials if trial.state == state]
-        if shown:
-            ends = [(trial.number, ended_value(spec, trial)) for trial in shown]
+        of_state = [trial for trial in trials if trial.state == state]
+        if of_state:
+            ends = [(trial.number, ended_value(spec, trial)) for trial in of_state]
             x, y = zip(*ends, strict=True)
             dim, many = fade(len(trials)), len(ends) > RASTERIZED
             axes.scatter(x, y, label=MARK_WORDS[state], alpha=dim, rasterized=many, **mark)
@@ -119,48 +110,8 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
     return figure
 
 
-@styled
-def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """Every seed of what was confirmed or finally trained, with mean and standard deviation, on both splits."""
-    reference = baseline(record, spec)
-    confirmed = [
-        side_of(one) for one in [*candidates(record, spec), *([reference] if reference else [])] if one.confirmed
-    ]
-    final = final_side(record)
-    shown = confirmed or ([final] if final else [])
-    if not shown:
-        return None
-    metrics = [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in shown) else [])]
-    figure, panels = new(_seeds_title(spec, shown), 1.5 + 0.45 * len(shown), 2, sharex=True)
-    for axes, name in zip(panels, metrics, strict=False):
-        for height, side in enumerate(reversed(shown)):
-            _seed_row(axes, side, name, height)
-        axes.set_yticks(range(len(shown)), [plain(side.label) for side in reversed(shown)])
-        axes.set_ylim(-0.6, len(shown) - 0.4)
-        axes.set_xlabel(f"{plain(name)}: seeds, mean ± sd")
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        metric_axis(axes, name, "x")
-    for axes in panels[len(metrics) :]:
-        axes.set_visible(False)
-    return figure
-
-
-FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
-    "seeds": seeds,
-    "learning_curves": learning_curves,
-    "trade_off": trade_off,
-    "worst_group": worst_group,
-    "parameters": parameters,
-    "importance": importance,
-    "surface": surface,
-    "parallel": parallel,
-    "progress": progress,
-    "bought": bought,
-}
-
-
 def with_curve(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:
-    """The trials that have a curve, those that repeat others left out."""
+    """The trials that have a curve, without those that repeat others."""
     trials = record.by_stage("baseline", "search", "final")
     return [trial for trial in trials if any(report.get(spec.metric) is not None for report in trial.reports)]
 
@@ -177,11 +128,11 @@ def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str,
 
 
 def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
-    """The epochs at which early stopping compares trials; of the median rule, which compares at each, the first."""
+    """The epochs at which early stopping compares trials; for the median rule, which compares at each, the first."""
     rule = spec.search.early_stopping
     epochs = sorted({rung for bracket in rungs.brackets(rule, spec.epochs) for rung in bracket.rungs})
-    name, shown = ("median from", epochs[:1]) if rule.name == "median" else ("rung", epochs)
-    return name, shown if spec.search.space else []
+    name, marked = ("median from", epochs[:1]) if rule.name == "median" else ("rung", epochs)
+    return name, marked if spec.search.space else []
 
 
 def _rungs(axes: Axes, spec: StudySpec) -> None:
@@ -200,41 +151,20 @@ def _rungs(axes: Axes, spec: StudySpec) -> None:
 
 
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
-    stopped = sum(trial.state == "pruned" for trial in trials)
+    pruned = sum(trial.state == "pruned" for trial in trials)
     if trials[0].stage == "final":
         return f"{spec.metric} of {formatting.count(len(trials), 'final training', 'final trainings')}, one per seed"
-    if stopped:
+    if pruned:
         epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
         trials_in_all = formatting.count(len(trials), "trial")
-        return f"{stopped} of {trials_in_all} stopped early: {epochs} epochs run instead of {budget}"
-    return f"{spec.metric} of {formatting.count(len(trials), 'trial')}, none stopped early"
+        return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
+    return f"{spec.metric} of {formatting.count(len(trials), 'trial')}, none pruned"
 
 
-def _progress_title(spec: StudySpec, record: StudyRecord) -> str:
+def _search_title(spec: StudySpec, record: StudyRecord) -> str:
     reference, complete = baseline(record, spec), searched(record, spec)
     if not complete:
-        return "No trial of the search has run to the end"
+        return "No trial of the search is complete"
     best = complete[0]
     title = f"Best of the search, one seed: {formatting.value(spec.metric, best.value)} (trial {best.trial.number})"
     return f"{title}, baseline {formatting.value(spec.metric, reference.value)}" if reference else title
-
-
-def _seeds_title(spec: StudySpec, shown: Sequence[Side]) -> str:
-    ends = [shown[0], *shown[1:][-1:]] if shown[-1].label == "baseline" else shown[:1]
-    said = " against ".join(f"{formatting.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends)
-    return f"{'Final' if shown[0].trials[0].stage == 'final' else 'Fresh'} seeds give {said}"
-
-
-def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
-    colour = BLACK if side.label == "baseline" else BLUE
-    values = [value for trial in side.trials if (value := metric(trial, name)) is not None]
-    found = side.spread(name)
-    if found is None:
-        axes.annotate(
-            "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
-        )
-        return
-    axes.errorbar(
-        found.mean, height, xerr=found.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
-    )
-    axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
