@@ -16,6 +16,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
+    threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
         "hash": spec.hash,
@@ -45,7 +46,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
                 + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
-        "resources_per_trial": spec.resources.model_dump(),
+        "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
     }
 
 
@@ -72,7 +73,7 @@ def text(document: dict[str, Any]) -> str:
         *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
-        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU",
+        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU; train.threads {resources['threads']}",
     ]
     return "\n".join(lines)
 

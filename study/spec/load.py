@@ -24,7 +24,7 @@ from study.spec.sections import Sections
 from study.spec.space import space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_checks import check_trials, faults
-from study.training.config import SECTIONS
+from study.training.config import MOST_THREADS, SECTIONS
 
 MOST_TRIALS = 100
 """Of a search that names no number."""
@@ -78,6 +78,7 @@ def resolve(document: Document) -> StudySpec:
     assert layout is not None
     if not NAME_RULE.fullmatch(layout["name"]):
         problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
+    layout["train"] = {"threads": _threads(layout["resources"]["cpu"]), **layout["train"]}
     given = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
     search = Search.model_validate(layout["search"])
     check_names(given, search.space, problems)
@@ -103,6 +104,11 @@ def resolve(document: Document) -> StudySpec:
         problems.add(place, why)
     problems.raise_any()
     return spec
+
+
+def _threads(cpu: float) -> int:
+    """`train.threads` of a file that does not say it: what a trial takes it also uses."""
+    return min(max(int(cpu), 1), MOST_THREADS)
 
 
 def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:

@@ -10,6 +10,8 @@ from study.knobs import Range
 
 SECTIONS = ("data", "model", "method", "train")
 
+MOST_THREADS = 1024
+
 
 @dataclass(frozen=True)
 class TrainOptions:
@@ -131,8 +133,11 @@ class TrainOptions:
     seed: Annotated[int, Range(low=0, high=2**32 - 1), Doc("seed of initialisation and batch order")] = 0
     threads: Annotated[
         int,
-        Range(low=1, high=1024),
-        Doc("CPU threads of the trial; results are bit for bit the same only for the same number"),
+        Range(low=1, high=MOST_THREADS),
+        Doc(
+            "CPU threads of the trial, by default as many as `resources.cpu` gives; "
+            "results are bit for bit the same only for the same number"
+        ),
     ] = 1
 
 
