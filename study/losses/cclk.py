@@ -176,7 +176,7 @@ def _weights(
     if condition is None:
         raise ValueError("CCL-K needs a condition: bias, classes (B,) or values (B, K), or condition")
     each = condition if condition.ndim == 3 else condition[None]
-    kernels = [kernel_matrix(one if gradient else one.detach(), kernel, sigma2, degree) for one in each]
+    kernels = [kernel_matrix(values if gradient else values.detach(), kernel, sigma2, degree) for values in each]
     weights = [conditional_weights(k, ridge) if form == "paper" else _released(k, ridge) for k in kernels]
     return [weight.to(views.dtype) for weight in weights]
 

@@ -65,12 +65,12 @@ class Stage:
 
 def adversary_knobs(method: Mapping[str, Any], has_stage: bool) -> list[Knob]:
     """The keys about an adversary of a `method` section; `has_stage`: it can have one in a stage of its own."""
-    found = list(knobs(Where if has_stage else Beside))
+    keys = list(knobs(Where if has_stage else Beside))
     if method.get("adversary", "none") != "none":
-        found += knobs(AdversaryOptions)
+        keys += knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":
-        found += knobs(Stage)
-    return found
+        keys += knobs(Stage)
+    return keys
 
 
 class Adversary(nn.Module):
@@ -81,9 +81,9 @@ class Adversary(nn.Module):
         bias_classes: how many.
     """
 
-    def __init__(self, features: int, bias_classes: int, given: AdversaryOptions) -> None:
+    def __init__(self, features: int, bias_classes: int, settings: AdversaryOptions) -> None:
         super().__init__()
-        self.weight, hidden = given.adversary_weight, given.adversary_hidden
+        self.weight, hidden = settings.adversary_weight, settings.adversary_hidden
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from study.methods.bias_source import patch, source_knobs
 from study.methods.needs import Needs
 from study.methods.regularised import NO_REGULARISER, regulariser_knobs
 
-GIVEN = {"target", "bias", "condition", "bias_features"}
+OF_A_BATCH = {"target", "bias", "condition", "bias_features"}
 """The tensors that a batch can give to a loss."""
 
 CLUSTERED = frozenset({"weakly_supervised_info_nce", "fair_info_nce"})
@@ -94,7 +94,7 @@ def parameters(name: str) -> frozenset[str]:
 def required(name: str) -> frozenset[str]:
     """The tensors that a loss cannot do without, its first argument aside."""
     _, *others = inspect.signature(losses()[name]).parameters.values()
-    return frozenset(one.name for one in others if one.default is one.empty)
+    return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:

@@ -41,9 +41,9 @@ class GroupDro(Method):
     group_weights: Tensor
     adjustment: Tensor
 
-    def __init__(self, given: Options, facts: Facts, network: Network) -> None:
+    def __init__(self, settings: Options, facts: Facts, network: Network) -> None:
         super().__init__()
-        self.options, self.network = given, network
+        self.options, self.network = settings, network
         self.bias_classes = facts.bias_classes or 1
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         groups = facts.classes * self.bias_classes

@@ -47,9 +47,9 @@ class JustTrainTwice(Method):
     alone that is not being trained.
     """
 
-    def __init__(self, given: Options, facts: Facts, network: Network, first: Network) -> None:
+    def __init__(self, settings: Options, facts: Facts, network: Network, first: Network) -> None:
         super().__init__()
-        self.options = given
+        self.options = settings
         self.network, self.first = network, first
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         self.first_classifier = nn.Linear(first.encoder.features, facts.classes)

@@ -79,13 +79,13 @@ class LearningFromFailure(Method):
     over the largest of their class, as in the authors' code (the equation has the plain losses).
     """
 
-    def __init__(self, given: Options, facts: Facts, network: Network, biased: Network) -> None:
+    def __init__(self, settings: Options, facts: Facts, network: Network, biased: Network) -> None:
         super().__init__()
-        self.q, self.classes = given.q, facts.classes
+        self.q, self.classes = settings.q, facts.classes
         self.network, self.biased = network, biased
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         self.biased_classifier = nn.Linear(biased.encoder.features, facts.classes)
-        self.running, self.biased_running = RunningLoss(given.memory), RunningLoss(given.memory)
+        self.running, self.biased_running = RunningLoss(settings.memory), RunningLoss(settings.memory)
         self.target: Tensor
         self.register_buffer("target", torch.zeros(0, dtype=torch.long), persistent=False)
 

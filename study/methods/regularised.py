@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from study.knobs import Knob, knobs
 from study.losses.catalogue import regularisers
-from study.methods.objective import Term, Weights
+from study.methods.regularised_loss import Term, Weights
 
 NO_REGULARISER = "none"
 

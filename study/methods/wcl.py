@@ -41,9 +41,9 @@ class Wcl(Method):
 
     views = 2
 
-    def __init__(self, given: Options, network: Network, biased: Network) -> None:
+    def __init__(self, settings: Options, network: Network, biased: Network) -> None:
         super().__init__()
-        self.options, self.network, self.biased = given, network, biased
+        self.options, self.network, self.biased = settings, network, biased
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, views = _embed(self.network, batch.views)

@@ -1,4 +1,4 @@
-"""The objective of a contrastive method with a debiasing regulariser."""
+"""The loss of a contrastive method with a debiasing regulariser."""
 
 import inspect
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ class Weights:
     @classmethod
     def of(cls, method: Mapping[str, Any]) -> "Weights":
         """Those of a `method` section."""
-        given = {knob.key: method[knob.key] for knob in knobs(Weights) if knob.key in method}
-        return cls(**{f"{key}_" if key == "lambda" else key: value for key, value in given.items()})
+        values = {knob.key: method[knob.key] for knob in knobs(Weights) if knob.key in method}
+        return cls(**{f"{key}_" if key == "lambda" else key: value for key, value in values.items()})
 
     @property
     def contrast(self) -> float:
@@ -70,16 +70,16 @@ class Term:
         return frozenset(others) - {knob.key for knob in knobs(self.function)}
 
     def __call__(self, first: Tensor, inputs: Named) -> Tensor:
-        given = {name: inputs[name] for name in self.tensors if inputs.get(name) is not None}
-        value: Tensor = self.function(first, **given, **self.options)
+        tensors = {name: inputs[name] for name in self.tensors if inputs.get(name) is not None}
+        value: Tensor = self.function(first, **tensors, **self.options)
         return value
 
 
 @dataclass(frozen=True)
-class Objective:
+class RegularisedLoss:
     """alpha * loss + lambda * regulariser, alpha applied once (FairKL paper Eq. 11)."""
 
-    loss: Term
+    contrastive: Term
     regulariser: Term | None
     weights: Weights
 
@@ -94,9 +94,9 @@ class Objective:
             labels: the same for the regulariser.
         """
         if self.regulariser is None or self.weights.lambda_ == 0.0:
-            return self.weights.contrast * self.loss(embeddings, inputs)
+            return self.weights.contrast * self.contrastive(embeddings, inputs)
         if features is embeddings:
             shared = {"similarity": gram(embeddings)}
             inputs, labels = {**inputs, **shared}, {**labels, **shared}
-        contrast = self.loss(embeddings, inputs)
+        contrast = self.contrastive(embeddings, inputs)
         return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, labels)

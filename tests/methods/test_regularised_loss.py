@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from study.losses.catalogue import losses, regularisers
-from study.methods.objective import Objective, Term, Weights
+from study.methods.regularised_loss import RegularisedLoss, Term, Weights
 
 ROWS = functional.normalize(torch.randn(1, 12, 6, generator=torch.Generator().manual_seed(0)), dim=2)
 LABELS = {"target": torch.arange(12) % 3, "bias": torch.arange(12) % 2}
@@ -27,7 +27,7 @@ class Counted:
 
 def weighed(weights: Weights) -> tuple[float, Counted, Counted]:
     loss, regulariser = Counted(3.0), Counted(7.0)
-    return float(Objective(loss, regulariser, weights)(ROWS, ROWS, LABELS, LABELS)), loss, regulariser  # type: ignore[arg-type]
+    return float(RegularisedLoss(loss, regulariser, weights)(ROWS, ROWS, LABELS, LABELS)), loss, regulariser  # type: ignore[arg-type]
 
 
 def test_alpha_acts_once_and_lambda_weighs_the_regulariser() -> None:
@@ -49,7 +49,7 @@ def test_lambda_zero_skips_the_regulariser_and_alpha_zero_leaves_it_alone() -> N
 def test_the_loss_sees_embeddings_and_the_regulariser_features() -> None:
     loss, regulariser = Counted(0.0), Counted(0.0)
     features = ROWS[:, :, :3]
-    Objective(loss, regulariser, Weights(1.0, 1.0))(ROWS, features, LABELS, LABELS)  # type: ignore[arg-type]
+    RegularisedLoss(loss, regulariser, Weights(1.0, 1.0))(ROWS, features, LABELS, LABELS)  # type: ignore[arg-type]
     assert loss.views.shape == (1, 12, 6)
     assert torch.equal(regulariser.views, features)
 
@@ -58,9 +58,9 @@ def test_one_matrix_of_similarities_serves_both_terms() -> None:
     """Where loss and regulariser see the same rows: the value of two matrices."""
     method = {"temperature": 0.2, "epsilon": 0.3}
     terms = (Term.of(losses()["eps_sup_info_nce"], method), Term.of(regularisers()["fair_kl"], {}))
-    objective = Objective(*terms, Weights(0.25, 2.0))
-    apart = objective(ROWS, ROWS.clone(), LABELS, LABELS)
-    torch.testing.assert_close(objective(ROWS, ROWS, LABELS, LABELS), apart)
+    combined = RegularisedLoss(*terms, Weights(0.25, 2.0))
+    apart = combined(ROWS, ROWS.clone(), LABELS, LABELS)
+    torch.testing.assert_close(combined(ROWS, ROWS, LABELS, LABELS), apart)
     loss = losses()["eps_sup_info_nce"](ROWS, target=LABELS["target"], **method)
     assert apart == 0.25 * loss + 2.0 * regularisers()["fair_kl"](ROWS, **LABELS)
 
