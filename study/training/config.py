@@ -153,8 +153,8 @@ class TrialConfig:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "TrialConfig":
         """From nested sections, as a trial of a study or `to_document` has them."""
-        given = document["train"].items()
-        train: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given}
+        section = document["train"].items()
+        train: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in section}
         return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), TrainOptions(**train))
 
     def to_document(self) -> dict[str, Any]:

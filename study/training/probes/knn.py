@@ -39,4 +39,4 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
 
-    return lambda given: torch.cat([votes(chunk) for chunk in given.split(max(1, CHUNK // len(labels)))])
+    return lambda features: torch.cat([votes(chunk) for chunk in features.split(max(1, CHUNK // len(labels)))])

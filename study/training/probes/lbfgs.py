@@ -58,7 +58,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
         optimizer.step(objective)
     weight = _weight(searched.detach(), root)
     offset = bias.detach() - weight @ centre
-    return lambda given: linear(given.float(), weight, offset)
+    return lambda queries: linear(queries.float(), weight, offset)
 
 
 def _root(rows: Tensor, l2: float) -> Tensor:

@@ -47,8 +47,8 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
                 optimizer.step()
 
     @torch.no_grad()
-    def scores(given: Tensor) -> Tensor:
-        return network((given.float() - centre) / scale)
+    def scores(queries: Tensor) -> Tensor:
+        return network((queries.float() - centre) / scale)
 
     return scores
 

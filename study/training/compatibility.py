@@ -26,7 +26,7 @@ def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterato
         yield from _shapes(sections, facts)
     wish = methods.needs(method).views
     if wish and not augment.is_random(augmentation):
-        random = [one for one in augment.names() if augment.is_random(one) and not augment.suits(one, facts)]
+        random = [other for other in augment.names() if augment.is_random(other) and not augment.suits(other, facts)]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
     if train["warmup_epochs"] > train["epochs"]:
