@@ -1,11 +1,11 @@
 """A study on a cluster elsewhere, at a glance: its job, its trials, the cluster."""
 
-from datetime import datetime
 from typing import Any
 
 from study.cluster.jobs import Job, Jobs
 from study.commands import status
 from study.errors import UserError
+from study.text.moment import moment
 
 LONGEST = 300
 """Characters of a job's message that people are shown; Ray puts the end of its log in it."""
@@ -55,8 +55,7 @@ def jobs_table(address: str, jobs: list[Job]) -> str:
         return f"no studies at {address}; a first one: study submit quickstart --address {address}"
     lines = [f"{'study':<28} {'job':<34} {'state':<10} began"]
     for job in jobs:
-        began = datetime.fromtimestamp(job.began).strftime("%Y-%m-%d %H:%M") if job.began else "-"
-        lines.append(f"{job.study:<28} {job.id:<34} {job.state:<10} {began}")
+        lines.append(f"{job.study:<28} {job.id:<34} {job.state:<10} {moment(job.began)}")
     return "\n".join(lines)
 
 
@@ -65,8 +64,9 @@ def _cluster(told: dict[str, Any]) -> list[str]:
     used = ", ".join(_amount(name, **amount) for name, amount in told["usage"].items())
     found = [f"cluster   {told['nodes']} nodes, {len(told['lost'])} lost since it began; in use: {used or 'nothing'}"]
     for node in told["lost"][-LAST:]:
-        at = datetime.fromtimestamp(node["ended"]).strftime("%Y-%m-%d %H:%M:%S")
-        found.append(f"lost      node {node['id'][:12]} at {at}: {node['why'] or 'Ray does not say why'}")
+        found.append(
+            f"lost      node {node['id'][:12]} at {moment(node['ended'])}: {node['why'] or 'Ray does not say why'}"
+        )
     return found
 
 

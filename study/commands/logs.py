@@ -1,11 +1,11 @@
 """What became of a study's trials: their runs, losses and ends, with the traceback of one that failed."""
 
-from datetime import datetime
 from typing import Any
 
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read
+from study.text.moment import moment
 
 TOLD = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 
@@ -35,8 +35,7 @@ def text(told: dict[str, Any]) -> str:
 
 
 def _line(event: dict[str, Any]) -> str:
-    at = datetime.fromtimestamp(event["time"]).strftime("%Y-%m-%d %H:%M:%S")
     left_out = ("event", "time", "libraries", "metrics")
     given = ", ".join(f"{key} {value}" for key, value in event.items() if key not in left_out)
     metrics = ", ".join(f"{key} {value:.4g}" for key, value in event.get("metrics", {}).items() if value is not None)
-    return f"{at}  {event['event']:<8} {given}{f': {metrics}' if metrics else ''}"
+    return f"{moment(event['time'])}  {event['event']:<8} {given}{f': {metrics}' if metrics else ''}"

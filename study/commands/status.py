@@ -1,6 +1,5 @@
 """The studies of a home at a glance."""
 
-from datetime import datetime
 from typing import Any
 
 from study import ranking
@@ -9,6 +8,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
+from study.text.moment import moment
 
 
 def document(folder: StudyFolder) -> dict[str, Any]:
@@ -60,10 +60,10 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     """The same for people."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
-    lines = [f"{'study':<28} {'state':<12} {'owner':<12} {'best':<28} {'began':<17} trials"]
+    lines = [f"{'study':<28} {'state':<12} {'owner':<12} {'best':<28} {'began':<24} trials"]
     for row in rows:
         best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
-        began = datetime.fromtimestamp(row["began"]).strftime("%Y-%m-%d %H:%M") if row["began"] else "-"
+        began = moment(row["began"])
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
-        lines.append(f"{row['name']:<28} {row['state']:<12} {row['owner'] or '-':<12} {best:<28} {began:<17} {trials}")
+        lines.append(f"{row['name']:<28} {row['state']:<12} {row['owner'] or '-':<12} {best:<28} {began:<24} {trials}")
     return "\n".join(lines)

@@ -101,24 +101,32 @@ class Source:
         Times do not enter: a copy is the same data.
         """
         place = self.find()
-        digest = hashlib.sha256()
         if place.is_dir():
-            for name, size in sorted(_listing(place)):
-                digest.update(f"{name}\0{size}\n".encode(errors="surrogateescape"))
-        else:
-            _sample(place, digest.update)
+            return stamp_of_folder(place)
+        digest = hashlib.sha256()
+        _sample(place, digest.update)
         return digest.hexdigest()[:16]
+
+
+def stamp_of_folder(folder: Path) -> str:
+    """A hash that changes with the names and sizes of the files under a folder, behind links as well."""
+    digest = hashlib.sha256()
+    for name, size in sorted(_listing(str(folder), "")):
+        digest.update(f"{name}\0{size}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
 
 
 def _first(path: str) -> Path | None:
     return next((parent / path for parent in roots() if (parent / path).exists()), None)
 
 
-def _listing(folder: Path) -> Iterator[tuple[str, int]]:
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            place = Path(parent, name)
-            yield place.relative_to(folder).as_posix(), place.stat().st_size
+def _listing(folder: str, prefix: str) -> Iterator[tuple[str, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _listing(entry.path, f"{prefix}{entry.name}/")
+            else:
+                yield prefix + entry.name, entry.stat().st_size
 
 
 def _sample(place: Path, update: Callable[[bytes], None]) -> None:

@@ -14,10 +14,11 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 
 from study.files.whole import write_whole
+from study.text.moment import moment
 
 RENEWAL, EXPIRY = 5.0, 60.0
 """Seconds between two signs of life, and after the last of them until a lease is nobody's."""
@@ -45,8 +46,7 @@ class Holder:
         return cls(uuid.uuid4().hex, machine(), platform.node(), os.getpid(), round(time.time(), 3))
 
     def __str__(self) -> str:
-        since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return f"process {self.pid} on {self.host}, since {since}"
+        return f"process {self.pid} on {self.host}, since {moment(self.since, UTC)}"
 
 
 def machine() -> str:

@@ -39,8 +39,8 @@ EVENTS = frozenset(
 """Events that a record is folded from: all that this version writes."""
 
 
-class Newer(UserError):
-    """A ledger has an event that this version does not know."""
+class Foreign(UserError):
+    """A ledger has an event that this version does not know, or not so."""
 
 
 @dataclass
@@ -144,12 +144,12 @@ class StudyRecord:
         A study whose driver died without a word reads as interrupted, and so do its running trials.
 
         Raises:
-            UserError: it is damaged, or a newer version of this package wrote it.
+            UserError: it is damaged, or another version of this package wrote it.
         """
         try:
             with _uncollected():
                 record = cls.fold(ledger.Tail(path).new())
-        except Newer as error:
+        except Foreign as error:
             raise UserError(f"{path}: {error}") from None
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
@@ -166,11 +166,11 @@ class StudyRecord:
         """Take one event in.
 
         Raises:
-            Newer: it is none that this version knows.
+            Foreign: another version of this package wrote it.
         """
         if event["event"] not in EVENTS:
             wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
-            raise Newer(
+            raise Foreign(
                 f"has an event {event['event']!r}, which study {__version__} does not know. Use what wrote it: {wrote}"
             )
         if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
@@ -180,8 +180,8 @@ class StudyRecord:
 
     @property
     def owner(self) -> str | None:
-        """Whose study it is, of whoever goes on with it; None where no driver said so, as before there were owners."""
-        return next((session["owner"] for session in self.sessions if "owner" in session), None)
+        """Whose study it is, whoever goes on with it; None before its first driver."""
+        return self.sessions[0]["owner"] if self.sessions else None
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
@@ -213,6 +213,11 @@ class StudyRecord:
         self.id = event["id"]
 
     def _opened(self, event: ledger.Event) -> None:
+        if "owner" not in event:
+            raise Foreign(
+                f"a driver that names no owner took the study up: a version from before the first release wrote it, "
+                f"which study {__version__} does not read. Run the study anew in another home: STUDY_HOME=..."
+            )
         self.sessions.append(event)
         self.state, self._last = "running", event["time"]
 

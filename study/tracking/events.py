@@ -183,7 +183,7 @@ class Events:
         tags = {"study.id": self._record.id, "study.name": self._spec.name}
         tags |= {f"study.{key}": value for key, value in plain.items()}
         tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
-        tags |= {"mlflow.user": session["owner"]} if "owner" in session else {}  # the UI's column of who made a run
+        tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
         return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
 

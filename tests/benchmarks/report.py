@@ -46,7 +46,7 @@ def events(trials: int, epochs: int) -> Iterator[dict[str, Any]]:
     """The events of a study whose trials run one after the other, the baseline first."""
     chance, clock = random.Random(0), 1_800_000_000.0
     yield {"event": "created", "time": clock, "id": "benchmark"}
-    yield {"event": "opened", "time": clock, "versions": {}, "data": "0" * 16}
+    yield {"event": "opened", "owner": "ada", "time": clock, "versions": {}, "data": "0" * 16}
     for number in range(trials):
         params = {
             "method.alpha": 10 ** chance.uniform(-3, 0),

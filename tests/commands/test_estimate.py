@@ -72,7 +72,7 @@ def test_measured(home: Home) -> None:
 def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
     """A full trial in 20 seconds, one that was stopped after its first epoch in 10: 6 seconds for each epoch."""
     ledger = Ledger(home.create(quickstart("name=other", *SMALL, "train.batch_size=64")).ledger_file)
-    ledger.append("opened", time=0.0, node="there")
+    ledger.append("opened", owner="ada", time=0.0, node="there")
     for trial, epochs, seconds in ((0, 4, 20.0), (1, 1, 10.0)):
         ledger.append("trial", time=0.0, trial=trial, stage="search", params={}, seed=0)
         ledger.append("started", time=0.0, trial=trial, node="there:1")

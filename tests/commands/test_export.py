@@ -93,6 +93,29 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert origin["mlflow_run"] is None
 
 
+@pytest.mark.parametrize("version", [1, 3, None])
+def test_a_file_of_another_version_is_refused(folder: StudyFolder, tmp_path: Path, version: int | None) -> None:
+    """Version 1 had no digest and was never released."""
+    path = tmp_path / "best.yaml"
+    export(**told(folder, *TRIALS), out=path)
+    written = path.read_text()
+    line = "  format: 2\n"
+    assert written.count(line) == 1
+    path.write_text(written.replace(line, f"  format: {version}\n" if version else ""))
+    message = rf"best\.yaml:\d+: origin\.format: {version} given, this version of study reads 2\. Export"
+    with pytest.raises(UserError, match=message):
+        load_study(str(path))
+
+
+def test_a_file_without_its_digest_is_taken_for_changed(folder: StudyFolder, tmp_path: Path) -> None:
+    path = tmp_path / "best.yaml"
+    export(**told(folder, *TRIALS), out=path)
+    kept = [line for line in path.read_text().splitlines() if not line.startswith("  digest: ")]
+    path.write_text("\n".join(kept))
+    with pytest.raises(UserError, match=r"best\.yaml:\d+: the configuration is not the one that was exported"):
+        load_study(str(path))
+
+
 def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> None:
     export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
     origin = load_study(str(tmp_path / "best.yaml")).origin

@@ -17,7 +17,7 @@ def train(home: Home) -> StudyFolder:
     found = home.create(spec)
     dataset = data.load(spec.data_sections[0])
     ledger = Ledger(found.ledger_file)
-    ledger.append("opened", version="1", data=dataset.fingerprint, libraries={})
+    ledger.append("opened", owner="ada", version="1", data=dataset.fingerprint, libraries={})
     for number, seed in enumerate(spec.final_seeds or ()):
         trial = Trial(spec.trial_config({}, seed), dataset, "cpu")
         ledger.append("trial", trial=number, stage="final", params={}, seed=seed)

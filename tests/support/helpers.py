@@ -47,7 +47,7 @@ class Told:
 
 def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
     """Ledger events of a session in which these trials, numbered from 0, ran one after the other."""
-    yield "opened", {"version": "1", "data": "d", "spec": "s", "libraries": {}}
+    yield "opened", {"owner": "ada", "version": "1", "data": "d", "spec": "s", "libraries": {}}
     for number, one in enumerate(trials):
         decided = {"stage": one.stage, "params": one.params, "seed": one.seed, "repeats": one.repeats}
         yield "trial", {"trial": number, **decided}

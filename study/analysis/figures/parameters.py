@@ -28,8 +28,7 @@ from study.analysis.statistics.frame import param, varied
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, baseline, candidates
 from study.spec import StudySpec
-
-TURN = 0.6180339887  # multiples of the golden ratio spread evenly: jitter that is the same in every run
+from study.spec.rungs import turn
 
 
 @styled
@@ -78,7 +77,7 @@ def spot(spec: StudySpec, scale: Scale, trial: TrialRecord, key: str) -> tuple[f
     place, value = scale.place(param(spec, trial, key)), trial.last(spec.metric)
     if place is None or value is None:
         return None
-    return place + (0.5 * ((trial.number * TURN) % 1 - 0.5) if scale.names else 0.0), value
+    return place + (0.5 * (turn(trial.number) - 0.5) if scale.names else 0.0), value
 
 
 def _short(key: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 import pandas as pd
@@ -19,6 +19,7 @@ from study.analysis.statistics.frame import trials_frame
 from study.analysis.tables import report_tables
 from study.home.record import StudyRecord
 from study.spec import StudySpec, rungs
+from study.text.moment import moment
 
 LISTED = 200
 """Trials in the page's table at most: a longer one is slow to show, and nobody reads it."""
@@ -181,7 +182,7 @@ def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     for session in record.sessions:
         ordered = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in ("event", "time")}}
         for key, value in _flat(ordered):
-            facts.setdefault(key, []).append(_time_text(value) if key == "started" else formatting.setting(value))
+            facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 
@@ -191,12 +192,6 @@ def _flat(values: Mapping[str, Any], *path: str) -> Iterator[tuple[str, Any]]:
             yield from _flat(value, *path, str(key))
         else:
             yield " ".join((*path, str(key))), value
-
-
-def _time_text(seconds: Any) -> str:
-    if not isinstance(seconds, int | float):
-        return formatting.MISSING
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _pairs(values: Mapping[str, str]) -> pd.DataFrame:

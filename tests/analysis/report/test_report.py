@@ -123,7 +123,7 @@ def test_user_text_is_text(writer, tmp_path):
     study = writer()
     study.trial("search", [0.5], reason=HOSTILE, state="failed")
     study.trial("search", [0.5], params={"method.alpha": 0.1, "data.key": HOSTILE})
-    study.append("opened", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
+    study.append("opened", owner="ada", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
     object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
     write_report(spec, study.record(), tmp_path)
     read = Reader((tmp_path / "report.html").read_text())
