@@ -61,9 +61,9 @@ def check_server(uri: str) -> None:
     password = parts.password or read_mlflow_creds().password or ""
     if len(password) >= LEAST_PASSWORD and password != DEFAULT_PASSWORD:
         return
-    given = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
+    weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {public(uri)}: {given if password else 'no password'} is given, and whoever reaches a "
+        f"MLFLOW_TRACKING_URI: {public(uri)}: {weak if password else 'no password'} is given, and whoever reaches a "
         f"server without one changes its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )

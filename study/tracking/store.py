@@ -33,8 +33,8 @@ class Store:
         Args:
             artifacts: where those of its runs lie, None: where MLflow puts them.
         """
-        found = self.client.get_experiment_by_name(name)
-        return found.experiment_id if found else self.client.create_experiment(name, artifacts, UI_TAGS)
+        experiment = self.client.get_experiment_by_name(name)
+        return experiment.experiment_id if experiment else self.client.create_experiment(name, artifacts, UI_TAGS)
 
     def find(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
         """Key and id of a study's runs, in the order of their making.

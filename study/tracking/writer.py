@@ -56,13 +56,13 @@ class Writer:
         if not progress.experiment:
             progress.experiment = self._store.experiment(self._spec.name, self._location())
         if not self._sure:
-            self._look(self.reached)
+            self._take_up_runs(self.reached)
         self._store.write(progress.experiment, self._events.changes(events), progress.runs)
         names = {event["event"] for event in events}
         if "opened" in names:
             self._store.attach(progress.runs[STUDY], self._folder.spec_file, None)
         if "closed" in names and self._since is not None:
-            self._look(self._since)  # a request that was given up may have been carried out late
+            self._take_up_runs(self._since)  # a request that was given up may have been carried out late
         self._sure, progress.offset = True, self._tail.offset
         progress.save(self._folder.tracking_file)
         return len(events)
@@ -74,7 +74,7 @@ class Writer:
         self._progress.attached = True
         self._progress.save(self._folder.tracking_file)
 
-    def _look(self, since: int) -> None:
+    def _take_up_runs(self, since: int) -> None:
         """Take up the runs that MLflow has; of two of one trial the first."""
         runs = self._progress.runs
         for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):

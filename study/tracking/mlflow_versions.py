@@ -8,7 +8,7 @@ TIMEOUT = 5
 """Seconds that a request may take."""
 
 
-def look(home: Home) -> tuple[str, str | None, str]:
+def mlflow_versions(home: Home) -> tuple[str, str | None, str]:
     """Whether an MLflow answers.
 
     Returns:
