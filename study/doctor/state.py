@@ -25,7 +25,7 @@ def home(home: "Home") -> Iterator[Finding]:
     from study.home.record import StudyRecord
 
     if home.path.exists() and not home.path.is_dir():
-        yield Finding("home", "problem", f"{home.path}: is no folder", ANOTHER_HOME)
+        yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME)
         return
     try:
         form = home_format.check(home.path)
