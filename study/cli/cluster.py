@@ -17,7 +17,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
 Env = Annotated[
     list[str] | None,
-    typer.Option("--env", metavar="KEY", help="Give this variable along; the cluster's users can read it."),
+    typer.Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
 ]
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Show its log until it ends; Ctrl-C only detaches.")]
 
