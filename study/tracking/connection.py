@@ -32,7 +32,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not say it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `told`.
+        Exception: whatever MLflow, its database or the network raise; see `error_line`.
     """
     set_here(Part.MLFLOW_CLIENT)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
@@ -91,7 +91,7 @@ def public(uri: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def told(error: Exception, uri: str) -> str:
+def error_line(error: Exception, uri: str) -> str:
     """An error of MLflow in one line."""
     text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, public(uri))
     asks = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"

@@ -9,7 +9,7 @@ from study.home.record import ENDED, EVENTS, StudyRecord
 from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
 from study.tracking.change import Change, Point
-from study.tracking.progress import STUDY, Progress
+from study.tracking.tracked import STUDY, Tracked
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
@@ -28,7 +28,7 @@ class Events:
         record: what the ledger says up to there; kept up likewise.
     """
 
-    def __init__(self, spec: StudySpec, progress: Progress, record: StudyRecord) -> None:
+    def __init__(self, spec: StudySpec, progress: Tracked, record: StudyRecord) -> None:
         self._spec, self._progress, self._record = spec, progress, record
         self._changes: dict[str, Change] = {}
         self._unknown: set[str] = set()

@@ -12,8 +12,8 @@ import numpy as np
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import connect, told
-from study.tracking.progress import STUDY, Progress
+from study.tracking.connection import connect, error_line
+from study.tracking.tracked import STUDY, Tracked
 from study.trained import Description
 from study.trained.model_files import Model
 
@@ -37,7 +37,7 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
-    progress = Progress.load(folder.tracking_file, home.tracking_uri)
+    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
     if STUDY not in progress.runs:
         return None
     try:
@@ -48,7 +48,7 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
     except UserError as error:
         return str(error)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        return told(error, home.tracking_uri)
+        return error_line(error, home.tracking_uri)
     return None
 
 
@@ -77,7 +77,7 @@ def download(home: Home, uri: str, folder: Path) -> Path:
             download_artifacts(artifact_uri=registered.source, dst_path=str(folder), tracking_uri=home.tracking_uri)
         )
     except Exception as error:  # whatever MLflow, its database or the network raise
-        raise UserError(f"{uri}: {told(error, home.tracking_uri)}") from None
+        raise UserError(f"{uri}: {error_line(error, home.tracking_uri)}") from None
     descriptions = sorted((place / "artifacts").glob("*.json"))
     if len(descriptions) != 1:
         raise UserError(f"{uri}: is not a model that study train registered")
@@ -90,7 +90,7 @@ def _is_registered(client: "MlflowClient", name: str, description: Description) 
     return any(tag.items() <= version.tags.items() for version in versions)
 
 
-def _register(client: "MlflowClient", name: str, progress: Progress, model: Model, description: Description) -> None:
+def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model, description: Description) -> None:
     from mlflow.exceptions import MlflowException
 
     run_id = progress.runs[STUDY]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
-from study.tracking.connection import connect, told
+from study.tracking.connection import connect, error_line
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,7 +32,9 @@ def remove(home: Home, folder: StudyFolder) -> int:
     try:
         return _remove(home, folder.name, created["id"]) if created else 0
     except Exception as error:  # whatever MLflow, its database or the network raise
-        raise UserError(f"{folder.name}: its runs are still in MLflow: {told(error, home.tracking_uri)}") from None
+        raise UserError(
+            f"{folder.name}: its runs are still in MLflow: {error_line(error, home.tracking_uri)}"
+        ) from None
 
 
 def _remove(home: Home, name: str, study: str) -> int:

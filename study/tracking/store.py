@@ -8,7 +8,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag, ViewType
 
 from study.tracking.change import Change
-from study.tracking.progress import STUDY
+from study.tracking.tracked import STUDY
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
@@ -18,7 +18,7 @@ AT_ONCE = 8
 
 
 class Store:
-    """Runs, each known by its key; see `Progress.runs`.
+    """Runs, each known by its key; see `Tracked.runs`.
 
     Args:
         at_once: requests at the same time.

@@ -11,8 +11,8 @@ from study.spec import StudySpec
 from study.tracking.connection import connect
 from study.tracking.database import Database
 from study.tracking.events import Events, milliseconds
-from study.tracking.progress import STUDY, Progress
 from study.tracking.store import AT_ONCE, Store
+from study.tracking.tracked import STUDY, Tracked
 
 SHARE = 500
 """Events that are brought at once."""
@@ -38,7 +38,7 @@ class Writer:
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
         self._store = _store(home)
-        self._progress = Progress.load(folder.tracking_file, home.tracking_uri)
+        self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
         self._study, self._events = record.id, Events(spec, self._progress, record)
