@@ -69,9 +69,9 @@ class LocalCluster:
         if not file.exists():
             return cls(path)
         try:
-            told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            told["processes"] = [Process(**one) for one in told["processes"]]
-            return cls(path, **told)
+            state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            state["processes"] = [Process(**process) for process in state["processes"]]
+            return cls(path, **state)
         except (ValueError, TypeError, KeyError):
             raise UserError(f"{file}: damaged. Remove it once nothing of the cluster runs any more") from None
 
@@ -84,7 +84,7 @@ class LocalCluster:
         return self.path / "mlflow-password"
 
     def alive(self) -> list[Process]:
-        return [one for one in self.processes if one.is_alive]
+        return [process for process in self.processes if process.is_alive]
 
     def document(self) -> dict[str, Any]:
         """What runs of it; no secrets."""
@@ -93,18 +93,23 @@ class LocalCluster:
             "dashboard": self.dashboard,
             "mlflow": self.mlflow,
             "token_file": str(self.token_file),
-            "processes": [{"name": one.name, "pid": one.pid, "alive": one.is_alive} for one in self.processes],
+            "processes": [
+                {"name": process.name, "pid": process.pid, "alive": process.is_alive} for process in self.processes
+            ],
         }
 
     def lines(self) -> list[str]:
         """The same for people, and what to type."""
         if not self.processes:
             return ["no cluster runs here; a first one: study cluster up --nodes 2"]
-        found = [f"{one.name:<10} {'runs' if one.is_alive else 'has ended'} ({one.pid})" for one in self.processes]
-        found += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
-        found += [f'  export {key}="{value}"' for key, value in self.environment().items()]
-        found.append(f"  study submit quickstart --address {self.dashboard} --follow")
-        return [*found, "", "its end: study cluster down"]
+        lines = [
+            f"{process.name:<10} {'runs' if process.is_alive else 'has ended'} ({process.pid})"
+            for process in self.processes
+        ]
+        lines += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
+        lines += [f'  export {key}="{value}"' for key, value in self.environment().items()]
+        lines.append(f"  study submit quickstart --address {self.dashboard} --follow")
+        return [*lines, "", "its end: study cluster down"]
 
     def environment(self) -> dict[str, str]:
         """What a shell needs to talk to it; the secrets stay in their files."""
@@ -159,8 +164,8 @@ class LocalCluster:
     def stop(self) -> None:
         """Stop all that was started."""
         for number, patience in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
-            for one in reversed(self.processes):
-                one.kill(number)
+            for process in reversed(self.processes):
+                process.kill(number)
             deadline = time.monotonic() + patience
             while self.alive() and time.monotonic() < deadline:
                 time.sleep(0.1)
@@ -255,5 +260,5 @@ class LocalCluster:
             time.sleep(0.2)
 
     def _save(self) -> None:
-        told = {key: value for key, value in asdict(self).items() if key != "path"}
-        write_whole(self.path / "state.json", json.dumps(told, indent=2))
+        state = {key: value for key, value in asdict(self).items() if key != "path"}
+        write_whole(self.path / "state.json", json.dumps(state, indent=2))

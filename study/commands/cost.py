@@ -52,9 +52,9 @@ def text(told: dict[str, Any]) -> str:
         shares = ", ".join(f"{100 * epochs[name] / epochs['epoch']:.0f}% {name}" for name in PHASES)
         lines.append(f"epochs       {_duration(epochs['epoch'])} of the trials' time: {shares}")
     if saved is None:
-        return "\n".join([*lines, "early stopping stopped no trial"])
+        return "\n".join([*lines, "early stopping: no trial was pruned"])
     lines += [
-        f"early stopping: {saved['stopped']} of {saved['trials']} trials of the search ended early, "
+        f"early stopping: {saved['stopped']} of {saved['trials']} trials of the search were pruned, "
         f"{saved['epochs']} of {saved['full_epochs']} epochs were run",
         f"  run in full they would have taken about {_duration(saved['full_trial_hours'])} instead of "
         f"{_duration(saved['trial_hours'])}: saved {_duration(saved['saved_trial_hours'])} of trials"
@@ -65,7 +65,7 @@ def text(told: dict[str, Any]) -> str:
 
 
 def _saved(spec: StudySpec, record: StudyRecord) -> dict[str, Any] | None:
-    """What the trials of the search that ended would have taken in full; None where none was stopped early."""
+    """What the trials of the search that ended would have taken in full; None where none was pruned."""
     spent = budget(spec, record)
     if not spent["trials"]["pruned"]:
         return None

@@ -131,7 +131,7 @@ def text(document: dict[str, Any]) -> str:
     if told is None:
         return plan.text(document)
     lines = [plan.text(document), f"an epoch: {told['seconds_per_epoch']:.3g} s, by {told['basis']}"]
-    for label, name in (("expected", "expected"), ("if no trial is stopped early", "without_early_stopping")):
+    for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
         hours = told[name]
         lines.append(f"{label}: {_hours(hours['trial_hours'])} of trials")
         lines[-1] += f", {_hours(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""

@@ -14,7 +14,7 @@ from study.ranking.choice import Choice, choose
 from study.spec import StudySpec
 from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import Search
-from study.tracking.progress import Progress
+from study.tracking.tracked import Tracked
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Can
         "study_id": record.id,
         "study_hash": spec.hash,
         "trial": one.trial.number,
-        "mlflow_run": Progress.load(folder.tracking_file, folder.tracking_uri).runs.get(str(one.trial.number)),
+        "mlflow_run": Tracked.load(folder.tracking_file, folder.tracking_uri).runs.get(str(one.trial.number)),
         "trials": len(list(record.by_stage("baseline", "search"))),
         "chosen_by": f"{wanted.words(spec)}; {rule}",
         "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},

@@ -9,7 +9,7 @@ from study.spec.schema import Confirm
 def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, as plain values.
 
-    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if early stopping stops as many as it means
+    Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
     to (`study.spec.rungs.expected_epochs`).
     """
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping

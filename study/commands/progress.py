@@ -17,15 +17,6 @@ from study.spec import StudySpec
 LINE_EVERY = 2.0
 """Seconds between two plain lines, at least."""
 
-NAMES = {
-    "waiting": "waiting",
-    "running": "running",
-    "pruned": "stopped early",
-    "complete": "finished",
-    "failed": "failed",
-    "interrupted": "interrupted",
-}
-
 
 class ProgressView:
     """Shows a study's progress on a console until the block is left.
@@ -112,7 +103,7 @@ class Progress:
 
     def line(self) -> str:
         """All of it in one line."""
-        counts = ", ".join(f"{count} {NAMES[state]}" for state, count in self.counts().items() if count)
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts().items() if count)
         return f"{clock(self.elapsed())}  {counts}; best so far: {self.best()}; {self._to_go()} to go"
 
     def table(self) -> Table:
@@ -120,7 +111,7 @@ class Progress:
         table = Table(title=f"study {self._spec.name}", title_justify="left", show_header=False, box=None)
         table.add_column(style="bold")
         table.add_column()
-        bar = "  ".join(f"[{COLOURS[state]}]{count} {NAMES[state]}[/]" for state, count in self.counts().items())
+        bar = "  ".join(f"[{COLOURS[state]}]{count} {state}[/]" for state, count in self.counts().items())
         table.add_row("trials", bar)
         table.add_row("best so far", self.best())
         table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")

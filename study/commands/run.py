@@ -23,6 +23,7 @@ from study.tracking.connection import check_server
 from study.tracking.registry import register
 from study.trained.model_files import chosen
 from study.trained.model_files import write as write_models
+from study.upstream.ray_internals import is_job
 
 
 class View(Protocol):
@@ -76,7 +77,7 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
         check_machine(spec.resources)
         return
     check_cluster(address)
-    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and not os.environ.get("STUDY_HOME"):
+    if is_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(
             "STUDY_HOME: is not set on this cluster. It has to name a folder that all its nodes share, in the "
             "environment of its head, or by the variable of that name in this shell and: study submit --env STUDY_HOME"

@@ -25,7 +25,7 @@ def home(home: "Home") -> Iterator[Finding]:
     from study.home.record import StudyRecord
 
     if home.path.exists() and not home.path.is_dir():
-        yield Finding("home", "problem", f"{home.path}: is no folder", ANOTHER_HOME)
+        yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME)
         return
     try:
         form = home_format.check(home.path)
@@ -59,13 +59,13 @@ def data_sets() -> Iterator[Finding]:
 
 def mlflow(home: "Home") -> Iterator[Finding]:
     """Whether it answers, and which version; no password is told."""
-    from study.tracking.look import look
+    from study.tracking.mlflow_versions import mlflow_versions
 
     if home.owns_tracking and not home.database.exists():
         yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
         return
     try:
-        uri, version, own = look(home)
+        uri, version, own = mlflow_versions(home)
     except UserError as error:
         how = "studies run without it, and study resume brings the rest; is MLFLOW_TRACKING_URI right?"
         yield Finding("MLflow", "problem", str(error), None if home.owns_tracking else how)

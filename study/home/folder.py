@@ -145,9 +145,9 @@ class Home:
         if not self.path.is_dir():
             return []
         home_format.check(self.path)
-        finished = (path for path in self.path.iterdir() if not path.name.startswith("."))
-        found = (StudyFolder(path) for path in finished if not path.is_symlink())
-        folders = [folder for folder in found if folder.ledger_file.is_file() and folder.spec_file.is_file()]
+        paths = (path for path in self.path.iterdir() if not path.name.startswith("."))
+        candidates = (StudyFolder(path) for path in paths if not path.is_symlink())
+        folders = [folder for folder in candidates if folder.ledger_file.is_file() and folder.spec_file.is_file()]
         return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
 
     def find(self, name: str) -> StudyFolder:

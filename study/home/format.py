@@ -40,8 +40,8 @@ def check(home: Path) -> int:
     """
     path = file(home)
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        form, maker = int(told["format"]), str(told["study"])
+        values = json.loads(path.read_text(encoding="utf-8"))
+        form, maker = int(values["format"]), str(values["study"])
     except (FileNotFoundError, NotADirectoryError):
         if any(home.glob("[!.]*/ledger.jsonl")):
             raise UserError(

@@ -67,8 +67,8 @@ def holder(path: Path) -> Holder | None:
 
 def elsewhere(path: Path) -> Holder | None:
     """Who holds a lease on another machine at this moment, None if nobody does."""
-    found = holder(path)
-    return found if found and found.machine != machine() and _age(path) < EXPIRY else None
+    owner = holder(path)
+    return owner if owner and owner.machine != machine() and _age(path) < EXPIRY else None
 
 
 class Lease:
@@ -116,10 +116,10 @@ class Lease:
                 self._renew()
 
     def _renew(self) -> None:
-        found = holder(self._path)
-        if found == self._mine:
+        owner = holder(self._path)
+        if owner == self._mine:
             os.utime(self._path)
-        elif found is not None or not self._path.parent.exists():
+        elif owner is not None or not self._path.parent.exists():
             self.is_lost = True
         elif not self._over.is_set():
             self._write()

@@ -54,8 +54,9 @@ class TrialRecord:
         params: searched keys and their values.
         seed: `train.seed` of this trial.
         repeats: number of the trial whose configuration a replicate or confirm trial repeats.
-        state: `pruned` means stopped early; `interrupted` trials run again when the study is resumed.
-        reason: who stopped a pruned trial, or why it failed.
+        state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when the
+            study is resumed.
+        reason: which rule pruned the trial, or why it failed.
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
         attempt: how often it was lost before its end and had to run again.
@@ -91,7 +92,7 @@ class TrialRecord:
 
     @property
     def why(self) -> str | None:
-        """Who stopped a pruned trial; how and why a failed one failed."""
+        """Which rule pruned a trial; how and why a failed one failed."""
         return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
     def last(self, metric: str) -> float | None:
@@ -189,7 +190,7 @@ class StudyRecord:
 
     def repeats_of(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
         """The trials of a stage that repeat a trial's configuration."""
-        return [one for repeat in self._repeats.get(number, []) if (one := self.trials[repeat]).stage == stage]
+        return [trial for repeat in self._repeats.get(number, []) if (trial := self.trials[repeat]).stage == stage]
 
     def limit(self, planned: int) -> int:
         """How many configurations the search may try, of `planned` ones by its file."""

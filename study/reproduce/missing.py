@@ -14,7 +14,7 @@ NOT_RUN = "not run"
 TO_BRING = "data to bring"
 NOT_YET = "not yet"
 FAILED = "failed"
-STOPPED = "stopped early"
+PRUNED = "pruned"
 UNREAD = "without this metric"
 
 MEANING = {
@@ -23,7 +23,7 @@ MEANING = {
     TO_BRING: "not part of this study, which needs data that the user must bring",
     NOT_YET: "no trial has run to its end yet: study reproduce goes on with it",
     FAILED: "every trial failed",
-    STOPPED: "every trial was stopped early",
+    PRUNED: "early stopping ended every trial",
     UNREAD: "the trials do not report the metric",
 }
 
@@ -68,7 +68,7 @@ def _of_trials(cell: Cell, in_study: bool) -> str | None:
         return UNREAD
     if cell.open or not (cell.failed or cell.pruned):
         return NOT_YET if in_study or cell.open else None
-    return FAILED if cell.failed else STOPPED
+    return FAILED if cell.failed else PRUNED
 
 
 def _must_bring(section: Mapping[str, Any] | None) -> bool:

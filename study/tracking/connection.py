@@ -32,7 +32,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not say it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `told`.
+        Exception: whatever MLflow, its database or the network raise; see `error_line`.
     """
     set_here(Part.MLFLOW_CLIENT)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
@@ -61,9 +61,9 @@ def check_server(uri: str) -> None:
     password = parts.password or read_mlflow_creds().password or ""
     if len(password) >= LEAST_PASSWORD and password != DEFAULT_PASSWORD:
         return
-    given = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
+    weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {public(uri)}: {given if password else 'no password'} is given, and whoever reaches a "
+        f"MLFLOW_TRACKING_URI: {public(uri)}: {weak if password else 'no password'} is given, and whoever reaches a "
         f"server without one changes its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
@@ -91,7 +91,7 @@ def public(uri: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def told(error: Exception, uri: str) -> str:
+def error_line(error: Exception, uri: str) -> str:
     """An error of MLflow in one line."""
     text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, public(uri))
     asks = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
-from study.tracking.connection import connect, told
+from study.tracking.connection import connect, error_line
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,7 +32,9 @@ def remove(home: Home, folder: StudyFolder) -> int:
     try:
         return _remove(home, folder.name, created["id"]) if created else 0
     except Exception as error:  # whatever MLflow, its database or the network raise
-        raise UserError(f"{folder.name}: its runs are still in MLflow: {told(error, home.tracking_uri)}") from None
+        raise UserError(
+            f"{folder.name}: its runs are still in MLflow: {error_line(error, home.tracking_uri)}"
+        ) from None
 
 
 def _remove(home: Home, name: str, study: str) -> int:
@@ -52,22 +54,22 @@ def _remove(home: Home, name: str, study: str) -> int:
 def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: set[str]) -> list[str]:
     """Take the versions of registered models back that are of these runs, the name with its last one; then delete the
     study's logged models. Gives the ids of these."""
-    for run_id in {one.source_run_id for one in _models(client, experiment_id, study)} & runs:
+    for run_id in {model.source_run_id for model in _models(client, experiment_id, study)} & runs:
         for version in client.search_model_versions(f"run_id = '{run_id}'"):
             client.delete_model_version(version.name, version.version)
             if not client.search_model_versions(f"name = '{version.name}'"):
                 client.delete_registered_model(version.name)
-    found = [one.model_id for one in _models(client, experiment_id, study)]
-    for model_id in found:
+    model_ids = [model.model_id for model in _models(client, experiment_id, study)]
+    for model_id in model_ids:
         client.delete_logged_model(model_id)
-    return found
+    return model_ids
 
 
 def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator["LoggedModel"]:
     token = None
     while token != "":
         page = client.search_logged_models([experiment_id], page_token=token)
-        yield from (one for one in page if one.tags.get("study.id") == study)
+        yield from (model for model in page if model.tags.get("study.id") == study)
         token = page.token or ""
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from study.home.folder import Home, StudyFolder
 from study.spec import StudySpec
-from study.tracking.connection import told
-from study.tracking.progress import STUDY, Progress
+from study.tracking.connection import error_line
+from study.tracking.tracked import STUDY, Tracked
 
 if TYPE_CHECKING:
     from study.tracking.writer import Writer
@@ -97,7 +97,7 @@ class Tracker:
         try:
             self._connected().attach(files)
         except Exception as error:  # as in _follow
-            return told(error, self._home.tracking_uri)
+            return error_line(error, self._home.tracking_uri)
         return None
 
     def _deadline(self, began: float) -> float:
@@ -105,8 +105,8 @@ class Tracker:
         answers = self._trouble is None or self._writer is not None
         return began + PATIENCE if answers else max(began, self._troubled) + IMPATIENCE
 
-    def _progress(self) -> Progress:
-        return Progress.load(self._folder.tracking_file, self._home.tracking_uri)
+    def _progress(self) -> Tracked:
+        return Tracked.load(self._folder.tracking_file, self._home.tracking_uri)
 
     def _follow(self) -> None:
         while not self._given_up.is_set():
@@ -121,7 +121,7 @@ class Tracker:
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
                 if self._trouble is None:
                     self._troubled = time.monotonic()
-                self._trouble = told(error, self._home.tracking_uri)
+                self._trouble = error_line(error, self._home.tracking_uri)
                 self._writer = None
                 time.sleep(RETRY)
 

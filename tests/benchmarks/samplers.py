@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python tests/benchmarks/samplers.py [--only tpe ...] [--trials 100 ...] [--metrics 2] [--json]
 
-Six ranges, COUNT trials at a time, of which every other is stopped early. The history is random, and taken in as that
+Six ranges, COUNT trials at a time, of which every other is pruned. The history is random, and taken in as that
 of a resumed study is; then each sampler suggests and hears of ASKED trials more. "replay" is the time to take in the
 history, in seconds. "cpu" is the median of the process's own time, which others on the machine disturb less.
 """

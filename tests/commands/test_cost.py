@@ -68,7 +68,7 @@ def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
 def test_every_record_has_a_cost(trials: list[Told]) -> None:
     told = document(SPEC, record(*trials))
     assert told["early_stopping"] is None
-    assert "early stopping stopped no trial" in text(told)
+    assert "early stopping: no trial was pruned" in text(told)
     assert ("are not in it yet" in text(told)) == any(one.state == "running" for one in trials)
 
 
@@ -79,5 +79,5 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(app, ["cost", "mine", "--json"])
     assert json.loads(done.stdout)["early_stopping"]["stopped"] == 1
     shown = CliRunner().invoke(app, ["cost", "mine"]).stdout
-    for words in ("study mine (", "5 epochs", "1 of 2 trials of the search ended early", "5 of 8 epochs"):
+    for words in ("study mine (", "5 epochs", "1 of 2 trials of the search were pruned", "5 of 8 epochs"):
         assert words in shown

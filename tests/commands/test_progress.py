@@ -39,7 +39,7 @@ def test_counts_by_state() -> None:
     assert counts == {"waiting": 4, "running": 1, "complete": 1, "pruned": 1, "failed": 1}
     assert sum(counts.values()) == 8
     line = Progress(SPEC, found).line()
-    for words in ("4 waiting", "1 running", "1 stopped early", "1 finished", "1 failed"):
+    for words in ("4 waiting", "1 running", "1 pruned", "1 complete", "1 failed"):
         assert words in line
 
 
@@ -107,7 +107,7 @@ def test_no_terminal_gets_plain_lines() -> None:
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
-    """What a terminal gets of a study with a finished baseline, where these variables are set."""
+    """What a terminal gets of a study with a complete baseline, where these variables are set."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"TERM": "xterm-256color", **environment}.items():
@@ -125,7 +125,7 @@ def test_colours_are_for_terminals_of_those_who_want_them(monkeypatch: pytest.Mo
     coloured = on_a_terminal(monkeypatch)
     assert COLOUR.search(coloured)
     plain = on_a_terminal(monkeypatch, NO_COLOR="1")
-    assert "1 finished" in plain
+    assert "1 complete" in plain
     assert not COLOUR.search(plain)
 
 

@@ -27,7 +27,7 @@ search:
   concurrency: 1
 """
 
-LEDGER, PROGRESS = "study.home.ledger.Ledger", "study.tracking.progress.Progress"
+LEDGER, PROGRESS = "study.home.ledger.Ledger", "study.tracking.tracked.Tracked"
 
 
 def moments(count: int) -> list[list[Any]]:

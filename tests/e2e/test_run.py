@@ -33,7 +33,7 @@ def mlflow_runs(finished: Command) -> tuple[Run, dict[int, Run]]:
 
 
 def test_course_of_the_study(finished: Command) -> None:
-    """Baseline first, then the search, then baseline and best on fresh seeds; some trials stopped early."""
+    """Baseline first, then the search, then baseline and best on fresh seeds; some trials pruned."""
     spec, record = finished.load("tiny")
     stages = [trial.stage for trial in record.trials.values()]
     assert record.state == "complete"

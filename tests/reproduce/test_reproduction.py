@@ -152,7 +152,7 @@ def test_every_reason_is_explained() -> None:
         "data to bring",
         "not yet",
         "failed",
-        "stopped early",
+        "pruned",
         "without this metric",
     }
 

@@ -2,13 +2,13 @@
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.connection import connect, public, server_version, told
+from study.tracking.connection import connect, error_line, public, server_version
 
 TIMEOUT = 5
 """Seconds that a request may take."""
 
 
-def look(home: Home) -> tuple[str, str | None, str]:
+def mlflow_versions(home: Home) -> tuple[str, str | None, str]:
     """Whether an MLflow answers.
 
     Returns:
@@ -22,7 +22,7 @@ def look(home: Home) -> tuple[str, str | None, str]:
     try:
         client = connect(home.tracking_uri, TIMEOUT)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        message = told(error, home.tracking_uri)
+        message = error_line(error, home.tracking_uri)
         raise UserError(message if uri in message else f"{uri}: {message}") from None
     from mlflow import __version__
 

@@ -12,7 +12,7 @@ STUDY = "study"
 
 
 @dataclass
-class Progress:
+class Tracked:
     """What MLflow has.
 
     Attributes:
@@ -34,7 +34,7 @@ class Progress:
     attached: bool = False
 
     @classmethod
-    def load(cls, path: Path, uri: str) -> "Progress":
+    def load(cls, path: Path, uri: str) -> "Tracked":
         """What this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
         uri = public(uri)
         try:
