@@ -83,7 +83,7 @@ def check_data(given: str) -> None:
         if given in OWN:
             raise UserError(f"{given!r} is for files of your own: give the path of the folder or of the table")
         return
-    place = label_files.there(given) if given else None
+    place = label_files.existing_path(given) if given else None
     if place is None:
         sets = f"{nearest(given, known)}Data sets: {', '.join(known)}"
         raise UserError(f"{given!r}: neither a data set nor the path of a folder or table. {sets}")

@@ -7,12 +7,19 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.progress import Progress as Bars
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from study import data
 from study.data.dataset import Dataset, Facts, Split, fingerprint
-from study.data.download import Progress, obtain, silent
+from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.knobs import knobs
 
@@ -43,7 +50,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join([*lines, f"files are looked for in {data.root()}; get one: study data prepare NAME"])
 
 
-def prepare(name: str, assignments: Iterable[str] = (), progress: Progress = silent) -> dict[str, Any]:
+def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = no_progress) -> dict[str, Any]:
     """Get the files of a data set, check them, build what trials read; what it then has.
 
     Args:
@@ -94,13 +101,13 @@ def text(document: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def download_bars(quiet: bool = False) -> Iterator[Progress]:
+def download_bars(quiet: bool = False) -> Iterator[OnProgress]:
     """What `prepare` tells of its downloads, shown as bars on standard error, or not at all."""
     if quiet:
-        yield silent
+        yield no_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
         tasks: dict[str, TaskID] = {}
 
         def show(name: str, done: int, total: int | None) -> None:
@@ -126,7 +133,7 @@ def _row(name: str) -> dict[str, Any]:
         return row
     section = {"name": name}
     sources = data.sources(section)
-    row["files"] = [{"path": one.path, "there": one.there() is not None, "url": one.url} for one in sources]
+    row["files"] = [{"path": one.path, "there": one.existing_path() is not None, "url": one.url} for one in sources]
     row["there"] = all(file["there"] for file in row["files"])
     try:
         row["facts"] = _plain(data.describe(section))

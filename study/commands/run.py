@@ -21,7 +21,7 @@ from study.sweep.ray_session import check_machine
 from study.tracking import Tracker, refresh
 from study.tracking.connection import check_server
 from study.tracking.registry import register
-from study.trained.model_files import chosen
+from study.trained.model_files import best_model
 from study.trained.model_files import write as write_models
 from study.upstream.ray_internals import is_job
 
@@ -214,7 +214,7 @@ def _outputs(
 
 def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
     """Have MLflow register the model of a final training. Says what went wrong, if anything did."""
-    if spec.final_seeds is None or not (model := chosen(folder, spec, record)):
+    if spec.final_seeds is None or not (model := best_model(folder, spec, record)):
         return None
     return register(home, folder, spec.name, model)
 

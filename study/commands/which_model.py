@@ -8,7 +8,7 @@ from pathlib import Path
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.trained.model_files import chosen
+from study.trained.model_files import best_model
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def _find(home: Home, model: str, seed: int | None) -> Path:
     if spec.final_seeds is None:
         raise UserError(f"{model}: is a search, models come from final trainings: study train {folder.best_file}")
     if seed is None:
-        if (found := chosen(folder, spec, record)) is None:
+        if (found := best_model(folder, spec, record)) is None:
             raise UserError(f"{model}: has no complete model yet: study resume {model}")
         return found.description
     done = {trial.seed: trial.number for trial in record.by_stage("final") if trial.state == "complete"}

@@ -1,4 +1,4 @@
-"""Whether the arrays of a data set are what its facts say."""
+"""Checks that the arrays of a data set fit its facts."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from study.errors import UserError
 
 
 def check(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str = "") -> None:
-    """Refuse splits that are not as the facts say: names, counts, shapes, types, ranges of the labels.
+    """Refuse splits that do not fit the facts: names, counts, shapes, types, ranges of the labels.
 
     Args:
         name: of the data set, for the message.

@@ -1,4 +1,4 @@
-"""Prepared data of sets that are many files: kept by options and by what the files are."""
+"""Prepared data sets that are made from many files, cached by their options and a stamp of the files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -17,11 +17,11 @@ VERSION = 1
 def prepared(
     name: str, options: Any, facts: Facts, places: Sequence[Path], build: Callable[[], Mapping[str, Split]]
 ) -> Dataset:
-    """The data set built once for these options and files, then mapped from disk.
+    """The data set, built once for these options and files, then mapped from disk.
 
     Args:
         options: of the data set, a dataclass.
-        places: files and folders that it is made from, always in the same order; where they lie does not enter.
+        places: files and folders that it is made from, always in the same order; their paths do not matter.
         build: makes the splits.
     """
     stamps = [stamp(place) for place in places]

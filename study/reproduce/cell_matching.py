@@ -1,4 +1,4 @@
-"""Which configurations of a study are which cells of a published table."""
+"""Which configurations of a study belong to which cell of a published table."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -20,7 +20,7 @@ def places(table: PublishedTable) -> list[Labels]:
 
 
 def planned(spec: StudySpec) -> Iterator[dict[str, Any]]:
-    """The configurations that a study tries whatever comes of them: the given ones and the cells of its grid."""
+    """The configurations that a study tries in any case: its baseline, the enqueued ones and the cells of its grid."""
     search = spec.search
     yield from ([search.baseline] if search.baseline is not None else []) + search.enqueue
     if search.sampler == "grid":
@@ -31,18 +31,18 @@ def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Docum
     """Whether a configuration has the keys and values of a cell.
 
     Args:
-        where: of the cell; a name may be the label of an alternative of the study file.
-        params: of the trial, in which labels stand.
-        document: its sections, which have the value of every key.
+        where: keys and values of the cell; a name may be the label of an alternative in the study file.
+        params: of the trial, with labels.
+        document: the trial's sections, with the value of every key.
     """
-    return all(_same(params.get(key), value) or _same(_at(document, key), value) for key, value in where.items())
+    return all(_equal(params.get(key), value) or _equal(_value(document, key), value) for key, value in where.items())
 
 
-def _at(document: Document, key: str) -> Any:
+def _value(document: Document, key: str) -> Any:
     section, name = key.split(".")
     return document[section].get(name)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equal as numbers, 1 and 1.0; true and 1 are two values."""
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
+def _equal(value: Any, other: Any) -> bool:
+    """Whether two values are equal: 1 equals 1.0, but not true."""
+    return isinstance(value, bool) == isinstance(other, bool) and value == other

@@ -1,4 +1,4 @@
-"""The models of a final training as files that stand for themselves."""
+"""The models of a final training as self-contained files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Model:
     """A trained model's files.
 
     Attributes:
-        description: what rebuilds its networks, beside the weights.
-        card: what is said of it.
+        description: rebuilds its networks, beside the weights.
+        card: the model card, for people.
     """
 
     description: Path
@@ -30,18 +30,18 @@ class Model:
     card: Path
 
 
-def chosen(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> Model | None:
-    """The model of a final training that is to be used: of its seeds, the best by the study's metric on validation."""
+def best_model(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> Model | None:
+    """The model of a final training to use: that of the best seed, see `best_seed`; None before any is complete."""
     trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
     if not trials:
         return None
     number = best_seed(spec, trials).number
-    found = Model(folder.description_file(number), folder.model_file(number), folder.card_file)
-    return found if found.description.exists() else None
+    model = Model(folder.description_file(number), folder.model_file(number), folder.card_file)
+    return model if model.description.exists() else None
 
 
 def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: Mapping[str, Dataset]) -> None:
-    """Write a description beside each seed's weights, and the card of the model that is to be used.
+    """Write a description beside each seed's weights, and the card of the model of the best seed.
 
     Args:
         datasets: of the study, by `data.key`.
@@ -57,16 +57,18 @@ def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: M
 
 
 def fingerprint_of_test(dataset: Dataset) -> str | None:
-    """Of the test split alone, which other options may leave as it is; None where there is none."""
+    """The fingerprint of the test split alone, which data with other options may share; None without a test split."""
     return fingerprint({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
 
 
 def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
-    """The trial whose validation metric is best, the first of equals; one that misses the study's limits comes last.
-    The first where nothing was validated."""
+    """The trial with the best validation metric, the first of equals; without a validation the first trial.
+
+    A trial that misses the study's constraints comes after those that keep them.
+    """
     scores = [(trial, spec.objective.score(trial.reports[-1])) for trial in trials]
-    known = [(trial, score) for trial, score in scores if score is not None]
-    ordered = sorted(known, key=lambda one: (one[1].violation, -one[1].gains[0], one[0].number))
+    scored = [(trial, score) for trial, score in scores if score is not None]
+    ordered = sorted(scored, key=lambda pair: (pair[1].violation, -pair[1].gains[0], pair[0].number))
     return ordered[0][0] if ordered else trials[0]
 
 
@@ -74,7 +76,7 @@ def _described(
     folder: StudyFolder, spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset
 ) -> Description:
     session = {key: value for key, value in record.sessions[-1].items() if key not in ("event", "time", "spec")}
-    told = {
+    about = {
         "study": spec.name,
         "study_id": record.id,
         "trial": trial.number,
@@ -87,4 +89,4 @@ def _described(
     }
     path = folder.model_file(trial.number)
     config = spec.trial_config(trial.params, trial.seed).to_document()
-    return Description(config, dataset.facts, path.name, digest.of_file(path), told)
+    return Description(config, dataset.facts, path.name, digest.of_file(path), about)

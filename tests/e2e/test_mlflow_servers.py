@@ -20,7 +20,7 @@ from study.home.record import StudyRecord
 from study.tracking import Tracker, remove, tracker
 from study.tracking.registry import register
 from study.trained import Classifier
-from study.trained.model_files import chosen
+from study.trained.model_files import best_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -147,7 +147,7 @@ def _wait_for(command: Command, trials: int) -> None:
 def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: MlflowServer) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
-    model = chosen(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+    model = best_model(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
     assert model is not None
     follower = Tracker(home, folder, folder.spec())
     follower.start()

@@ -89,11 +89,11 @@ def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cells": [["1", "2"], ["3", "4"]]}, "rows of \\[2, 2\\] cells given, needed are 3 of 2"),
-        ({"cells": [["1", "2"], ["3", "4"], ["5", "6%"]]}, "'6%' is no cell"),
+        ({"cells": [["1", "2"], ["3", "4"]]}, "rows of \\[2, 2\\] cells given, 3 rows of 2 cells are needed"),
+        ({"cells": [["1", "2"], ["3", "4"], ["5", "6%"]]}, "'6%' is not a cell"),
         ({"rows": [{"label": "one"}] * 3}, "row labels given twice: one"),
         ({"rows": [{"label": "one", "set": {"rho": 1}}, *EXAMPLE["rows"][1:]]}, "rows.0.set.rho"),
-        ({"claims": [{**BETTER, "better": [["one", "0.9"], ["four", "0.9"]]}]}, "'four' is no row, there are: one"),
+        ({"claims": [{**BETTER, "better": [["one", "0.9"], ["four", "0.9"]]}]}, "'four' is not a row. There are: one"),
         ({"claims": [{"text": "nothing"}]}, "nothing given: give one of better"),
         ({"claims": [{"text": "a trend", "increasing": {"row": "one"}}]}, "give row and columns, or column and rows"),
         ({"unknown": 1}, "unknown"),

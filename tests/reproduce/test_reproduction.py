@@ -14,7 +14,7 @@ from study.home.folder import Home
 from study.reproduce import document, markdown, tabulate
 from study.reproduce.cell_matching import places
 from study.reproduce.missing import MEANING
-from study.reproduce.reproduction import Sheet, paper_entry
+from study.reproduce.reproduction import Reproduction, paper_entry
 
 Begin = Callable[..., Course]
 
@@ -25,7 +25,7 @@ def at(rho: float, weight: float, alpha: float) -> dict[str, float]:
     return {"data.rho": rho, "method.lambda": weight, "method.alpha": alpha}
 
 
-def partly(begin: Begin, state: str = "interrupted") -> Sheet:
+def partly(begin: Begin, state: str = "interrupted") -> Reproduction:
     """Two cells on two seeds, one that failed, one that runs; the best epoch of the first is not its last."""
     study = begin("fairkl-table12", "search.replicates=2", "train.epochs=2", profile="cpu")
     for seed, values in enumerate([(0.95, 0.90), (0.70, 0.80)]):
@@ -38,16 +38,16 @@ def partly(begin: Begin, state: str = "interrupted") -> Sheet:
     return tabulate(study.close(state), "fairkl-table12")
 
 
-def line(sheet: Sheet, row: str, who: str) -> list[str]:
+def line(reproduction: Reproduction, row: str, who: str) -> list[str]:
     """A printed line."""
-    grid = sheet.last_grid
+    grid = reproduction.last_grid
     entries = grid.entries[list(grid.rows).index((row, who))]
     return [" ".join(part for part in (grid.number(one), one.remark) if part) for one in entries]
 
 
 def test_each_cell_has_ours_the_papers_and_a_verdict_or_says_why_not(begin: Begin) -> None:
-    sheet = partly(begin)
-    assert line(sheet, ROW, "ours") == [
+    reproduction = partly(begin)
+    assert line(reproduction, ROW, "ours") == [
         "85.00 ± 7.07 (2)",
         "- not yet",
         "31.00 ± 1.41 (2)",
@@ -55,28 +55,28 @@ def test_each_cell_has_ours_the_papers_and_a_verdict_or_says_why_not(begin: Begi
         "- not yet",
         "- not yet",
     ]
-    assert line(sheet, ROW, "paper")[0] == "89.55 ± 1.43"
-    assert line(sheet, ROW, "verdict") == ["cannot tell", "", "differs", "", "", ""]
-    assert line(sheet, "0.997", "ours")[0] == "86.00 (1)"
-    assert line(sheet, "0.995", "paper (not run)")[0] == "92.42 ± 3.76"
-    assert len(sheet.last_grid.rows) == 3 + 3 + 1 + 1
+    assert line(reproduction, ROW, "paper")[0] == "89.55 ± 1.43"
+    assert line(reproduction, ROW, "verdict") == ["cannot tell", "", "differs", "", "", ""]
+    assert line(reproduction, "0.997", "ours")[0] == "86.00 (1)"
+    assert line(reproduction, "0.995", "paper (not run)")[0] == "92.42 ± 3.76"
+    assert len(reproduction.last_grid.rows) == 3 + 3 + 1 + 1
 
 
 def test_a_row_of_which_the_paper_prints_nothing_is_ours(begin: Begin) -> None:
     """As in a sweep of our own, which has the form of a table."""
     study = begin("fairkl-epsilon", "search.replicates=2", "train.epochs=2", profile="cpu")
     study.trial({"method.epsilon": 0.25, "method.name": "eps_sup_info_nce"}, 0, [0.3, 0.4])
-    sheet = tabulate(study.close("interrupted"), "fairkl-epsilon")
-    assert [who for _, who in sheet.last_grid.rows] == ["ours", "paper (not run)"]
+    reproduction = tabulate(study.close("interrupted"), "fairkl-epsilon")
+    assert [who for _, who in reproduction.last_grid.rows] == ["ours", "paper (not run)"]
 
 
 def test_the_epoch_that_is_best_on_the_test_split_is_shown_apart(begin: Begin) -> None:
-    sheet = partly(begin)
-    assert sheet.last[ROW, GOOD].values == (0.90, 0.80)
-    assert sheet.best[ROW, GOOD].values == (0.95, 0.80)
-    text = markdown(sheet)
+    reproduction = partly(begin)
+    assert reproduction.last[ROW, GOOD].values == (0.90, 0.80)
+    assert reproduction.best[ROW, GOOD].values == (0.95, 0.80)
+    text = markdown(reproduction)
     assert "## At the best epoch on the test split" in text
-    assert "Nothing else is chosen by it" in text
+    assert "Nothing else is chosen by the test split" in text
     assert "no split chose it" in text
 
 
@@ -99,9 +99,9 @@ def test_the_table_states_budget_variant_and_what_is_missing(begin: Begin) -> No
 
 
 def test_files_are_written_beside_the_report(begin: Begin, home: Home) -> None:
-    sheet = partly(begin)
+    reproduction = partly(begin)
     folder = home.find("fairkl-table12").report
-    assert (folder / "reproduction.md").read_text(encoding="utf-8") == markdown(sheet)
+    assert (folder / "reproduction.md").read_text(encoding="utf-8") == markdown(reproduction)
     latex = (folder / "reproduction.tex").read_text(encoding="utf-8")
     assert latex.count(r"\begin{tabular}") == 2
     assert r"\textbf{85.00 $\pm$ 7.07} (2) & - not yet & \underline{31.00 $\pm$ 1.41} (2)" in latex
@@ -121,28 +121,28 @@ def test_json_has_every_cell(begin: Begin) -> None:
 
 
 def test_a_study_of_which_nothing_ran_is_the_papers_table(begin: Begin) -> None:
-    sheet = tabulate(begin("fairkl-table12").close("interrupted"), "fairkl-table12")
-    assert set(sheet.missing.values()) == {"not yet"}
-    assert sheet.best_grid is None
-    assert [who for _, who in sheet.last_grid.rows] == ["paper (not yet)"] * 4
-    assert set(sheet.claims["result"]) == {"cannot tell"}
+    reproduction = tabulate(begin("fairkl-table12").close("interrupted"), "fairkl-table12")
+    assert set(reproduction.missing.values()) == {"not yet"}
+    assert reproduction.best_grid is None
+    assert [who for _, who in reproduction.last_grid.rows] == ["paper (not yet)"] * 4
+    assert set(reproduction.claims["result"]) == {"cannot tell"}
 
 
 def test_what_the_project_does_not_have_is_the_papers_alone(begin: Begin) -> None:
     study = begin("fairkl-table3", profile="cpu")
     study.trial({"data.rho": 0.99, "method.name": "CE"}, 0, [0.1] * 5 + [0.4])
-    sheet = tabulate(study.close("interrupted"), "fairkl-table3")
-    assert ("LNL", "paper (published only)") in sheet.last_grid.rows
-    assert sheet.last["CE", "0.99"].values == (0.4,)
-    assert sheet.missing["CE", "0.999"] == "not run"
-    assert sheet.missing["eps-SupInfoNCE", "0.99"] == "not yet"
+    reproduction = tabulate(study.close("interrupted"), "fairkl-table3")
+    assert ("LNL", "paper (published only)") in reproduction.last_grid.rows
+    assert reproduction.last["CE", "0.99"].values == (0.4,)
+    assert reproduction.missing["CE", "0.999"] == "not run"
+    assert reproduction.missing["eps-SupInfoNCE", "0.99"] == "not yet"
 
 
 def test_data_that_a_user_must_bring_are_a_reason_of_their_own(begin: Begin) -> None:
-    sheet = tabulate(begin("fairkl-table8", profile="cpu").close("interrupted"), "fairkl-table8")
-    assert sheet.missing["ImageNet-100", "CE"] == "data to bring"
-    assert sheet.missing["CIFAR-100", "CE"] == "not run"
-    assert sheet.missing["CIFAR-10", "CE"] == "not yet"
+    reproduction = tabulate(begin("fairkl-table8", profile="cpu").close("interrupted"), "fairkl-table8")
+    assert reproduction.missing["ImageNet-100", "CE"] == "data to bring"
+    assert reproduction.missing["CIFAR-100", "CE"] == "not run"
+    assert reproduction.missing["CIFAR-10", "CE"] == "not yet"
 
 
 def test_every_reason_is_explained() -> None:

@@ -92,6 +92,6 @@ def test_wilsons_interval(share: float, count: int, low: float, high: float) -> 
 
 def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
     found = folder.card_file.read_text()
-    assert "10 x 10 groups: too many to list" in found
+    assert "10 x 10 groups, too many to list" in found
     assert "given in a study file; no search of this home chose it" in found
     assert "Readings of the test split: 2 by this training" in found

@@ -36,8 +36,8 @@ class Options:
 
 def is_jpeg(source: Kind) -> bool:
     """Whether this means the JPEG copy, here and now."""
-    official = cifar.CIFAR10.there() or cifar.CIFAR10.archive_there()
-    return source == "jpeg" or (source == "auto" and not official and all(one.there() for one in cifar.JPEG))
+    official = cifar.CIFAR10.existing_path() or cifar.CIFAR10.existing_archive()
+    return source == "jpeg" or (source == "auto" and not official and all(one.existing_path() for one in cifar.JPEG))
 
 
 def describe(options: Options) -> Facts:

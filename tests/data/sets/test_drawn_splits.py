@@ -179,7 +179,7 @@ def test_lists_that_make_no_sense(animals, entry, message):
 def test_a_listed_animal_without_a_file(animals):
     for file in (animals / "train").glob("dog.*"):
         file.unlink()
-    with pytest.raises(UserError, match=r"20 files are listed but not there: .*dog\.\d+\.jpg.* and 15 more"):
+    with pytest.raises(UserError, match=r"20 files are listed but missing: .*dog\.\d+\.jpg.* and 15 more"):
         dogs_and_cats()
 
 
