@@ -8,7 +8,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -19,7 +19,8 @@ from study import data, methods, models
 from study.home.folder import Home
 from study.spec import load_study
 from study.spec.find import shipped_folder
-from study.spec.schema import Resources, Search
+from study.spec.schema import EarlyStopping, Resources, Search
+from study.training import augment
 from study.training.config import TrainOptions
 
 ADDING = GUIDE / "adding-things.md"
@@ -147,6 +148,15 @@ def test_the_tables_name_every_data_set_method_and_network() -> None:
     text = "".join((GUIDE / name).read_text(encoding="utf-8") for name in ("methods.md", "data-sets.md"))
     named = set(re.findall(r"`(\w+)`", text))
     assert {*data.names(), *methods.names(), *models.names()} <= named
+
+
+def test_the_page_on_study_files_names_every_sampler_rule_and_augmentation() -> None:
+    text = (GUIDE / "study-files.md").read_text(encoding="utf-8")
+    samplers = get_args(Search.model_fields["sampler"].annotation)
+    rules = get_args(EarlyStopping.model_fields["name"].annotation)
+    assert len(samplers) > 5
+    named = set(re.findall(r"`(\w+)`", text))
+    assert {*samplers, *rules, *augment.names()} - {"none"} <= named
 
 
 MESSAGES = re.findall(r"^\| `([^`]+)` \|", (GUIDE / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from pages import GUIDE, PAGES, README, prose
 
+from study import __version__
+
 INDEX = GUIDE / "index.md"
 GUIDES = [page for page in PAGES if page.parent == GUIDE]
 LINK = re.compile(r"\]\(([^)]+)\)")
@@ -67,3 +69,12 @@ def test_every_picture_is_shown() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").split()) <= 1800
+
+
+def test_the_changelog_begins_with_this_version_and_has_the_usual_sections() -> None:
+    text = (GUIDE / "changelog.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (\S+) - (?:not released yet|\d{4}-\d\d-\d\d)$", text, re.MULTILINE)
+    assert versions[0] == __version__
+    assert len(versions) == len(re.findall("^## ", text, re.MULTILINE))
+    usual = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall("^### (.*)$", text, re.MULTILINE)) <= usual
