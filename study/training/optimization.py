@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 
 from torch import nn
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import Optimizer
 
 from study.training.config import TrainOptions
+from study.training.eager import SGD, Adam
 from study.training.lars import LARS
 from study.training.schedule import EpochSchedule
 
