@@ -17,6 +17,7 @@ from study.training import augment, checkpoint
 from study.training.checkpoint import Checkpoint
 from study.training.clock import Clock
 from study.training.config import TrialConfig
+from study.training.eager import Adam
 from study.training.evaluation import Evaluation
 from study.training.networks import networks
 from study.training.optimization import optimizer, schedule
@@ -189,7 +190,7 @@ class TrainingLoop:
         return torch.autocast(self.device.type, torch.bfloat16)
 
     def _probe_optimizer(self) -> torch.optim.Optimizer:
-        return torch.optim.Adam(self.probes.parameters(), lr=self.options.probe_learning_rate)
+        return Adam(self.probes.parameters(), lr=self.options.probe_learning_rate)
 
     def _identity(self) -> dict[str, Any]:
         """What a checkpoint must have been made from for this trial to go on from it."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from torch import nn
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from study.training.config import TrainOptions
+from study.training.eager import SGD, Adam
 from study.training.lars import LARS
 from study.training.schedule import rate_at
 

@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy, linear
 from typing_extensions import Doc
 
 from study.knobs import Range
+from study.training.eager import LBFGS
 from study.training.probes import Classifier
 from study.training.probes.labelled import labelled
 
@@ -43,7 +44,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
     root = _root(rows, options.l2)
     searched = rows.new_zeros(classes, rows.shape[1], requires_grad=True)
     bias = rows.new_zeros(classes, requires_grad=True)
-    optimizer = torch.optim.LBFGS(
+    optimizer = LBFGS(
         [searched, bias], max_iter=options.steps, tolerance_grad=1e-6, history_size=20, line_search_fn="strong_wolfe"
     )
 

@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy
 from typing_extensions import Doc
 
 from study.knobs import Range
+from study.training.eager import Adam
 from study.training.probes import Classifier
 from study.training.probes.labelled import labelled
 
@@ -37,7 +38,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
     network = nn.Sequential(
         _linear(rows.shape[1], options.hidden, generator), nn.ReLU(), _linear(options.hidden, classes, generator)
     ).to(rows.device)
-    optimizer = torch.optim.Adam(network.parameters(), lr=options.learning_rate)
+    optimizer = Adam(network.parameters(), lr=options.learning_rate)
     with torch.enable_grad():
         for _ in range(options.epochs):
             order = torch.randperm(len(rows), generator=generator).to(rows.device)
