@@ -135,7 +135,7 @@ def test_end_says_where_things_are(finished: Command) -> None:
     assert (folder.report / "report.md").stat().st_size > 500
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("status", "tiny"), ("plan", "tiny.yaml"), ("report", "tiny")])
+@pytest.mark.parametrize("arguments", [("list",), ("status", "tiny"), ("plan", "tiny.yaml")])
 def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> None:
     done = finished(*arguments, "--json")
     assert done.returncode == 0, done.stderr
@@ -144,12 +144,15 @@ def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> 
 
 
 def test_report_shows_what_the_models_learned(finished: Command) -> None:
-    """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms."""
+    """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms. With --json
+    nothing but one document is printed.
+    """
     _, record = finished.load("tiny")
     for trial in record.by_stage("confirm"):
         assert finished.folder("tiny").model_file(trial.number, 1).is_file()
-    done = finished("report", "tiny", "--models", "-o", "learned")
+    done = finished("report", "tiny", "--models", "-o", "learned", "--json")
     assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)
     assert "What the models learned" in (finished.work / "learned" / "report.html").read_text(encoding="utf-8")
     assert (finished.work / "learned" / "figures" / "similarities.pdf").is_file()
 
