@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Dataset
-from study.files.whole import whole
+from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint
 from study.training.checkpoint import Checkpoint
@@ -130,11 +130,10 @@ class TrainingLoop:
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as part:
-            save_file({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}, part)
+        write_whole(path, save({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}))
 
     def load(self, path: Path) -> None:
         """Take the weights that `save` wrote for this configuration."""
