@@ -62,21 +62,21 @@ def key(data: Mapping[str, Any]) -> str:
 
 def describe(data: Mapping[str, Any]) -> Facts:
     """What the data set of a `data` section has."""
-    found, options = _find(data)
-    facts: Facts = found.describe(options)
+    data_set, options = _find(data)
+    facts: Facts = data_set.describe(options)
     return facts
 
 
 def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
     """The files that the data set of a `data` section is made from."""
-    found, options = _find(data)
-    return tuple(found.sources(options) if hasattr(found, "sources") else getattr(found, "SOURCES", ()))
+    data_set, options = _find(data)
+    return tuple(data_set.sources(options) if hasattr(data_set, "sources") else getattr(data_set, "SOURCES", ()))
 
 
 def load(data: Mapping[str, Any]) -> Dataset:
     """The data set of a `data` section, as arrays in memory or mapped into it."""
-    found, options = _find(data)
-    dataset: Dataset = found.load(options)
+    data_set, options = _find(data)
+    dataset: Dataset = data_set.load(options)
     return dataset
 
 
@@ -86,5 +86,5 @@ def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:
 
 
 def _find(data: Mapping[str, Any]) -> tuple[Any, Any]:
-    found = module(data["name"])
-    return found, found.Options(**{key: value for key, value in data.items() if key != "name"})
+    data_set = module(data["name"])
+    return data_set, data_set.Options(**{key: value for key, value in data.items() if key != "name"})

@@ -26,15 +26,16 @@ def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, 
     generator = np.random.default_rng(seed)
     members: dict[str, list[NDArray[np.int64]]] = {split: [] for split in counts}
     for cell in sorted({cell for of_split in counts.values() for cell in of_split}):
-        found = generator.permutation(np.flatnonzero((listing.target == cell[0]) & (listing.bias == cell[1])))
+        indices = generator.permutation(np.flatnonzero((listing.target == cell[0]) & (listing.bias == cell[1])))
         needed = {split: of_split.get(cell, 0) for split, of_split in counts.items()}
-        if len(found) < sum(needed.values()):
-            told = ", ".join(f"{count} for {split}" for split, count in needed.items())
+        if len(indices) < sum(needed.values()):
+            by_split = ", ".join(f"{count} for {split}" for split, count in needed.items())
             raise UserError(
-                f"{name}: {len(found)} images of class {cell[0]} and bias class {cell[1]}, {sum(needed.values())} are "
-                f"needed ({told}). Get the missing files, or ask for fewer with data.train_samples, data.eval_samples"
+                f"{name}: {len(indices)} images of class {cell[0]} and bias class {cell[1]}, {sum(needed.values())} "
+                f"are needed ({by_split}). Get the missing files, or ask for fewer with data.train_samples, "
+                "data.eval_samples"
             )
-        for split, part in zip(counts, np.split(found, np.cumsum(list(needed.values()))), strict=False):
+        for split, part in zip(counts, np.split(indices, np.cumsum(list(needed.values()))), strict=False):
             members[split].append(part)
     return {split: listing.take(np.sort(np.concatenate(parts))) for split, parts in members.items()}
 

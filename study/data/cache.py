@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from study.data.checks import check
+from study.data.consistency import check
 from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
 from study.errors import UserError
@@ -53,18 +53,18 @@ def cached(
     text = json.dumps([FORMAT, dict(key), shape, stamps], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     for folder in roots():
-        if found := _read(folder / FOLDER / entry, facts):
-            return found
+        if dataset := _read(folder / FOLDER / entry, facts):
+            return dataset
     place = writable(FOLDER) / entry
     with _alone(place):
-        if not (found := _read(place, facts)):  # another process may have built it while this one waited
+        if not (dataset := _read(place, facts)):  # another process may have built it while this one waited
             splits = build()
             check(name, facts, splits, ", ".join(str(source.find()) for source in sources))
             _write(place, splits, key)
-            found = _read(place, facts)
-        if not found:
+            dataset = _read(place, facts)
+        if not dataset:
             raise UserError(f"{place}: cannot be read after it was written. Check the disk, or set STUDY_DATA")
-        return found
+        return dataset
 
 
 def scratch(shape: tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:

@@ -68,7 +68,7 @@ def read_jpeg(archive: Path) -> Arrays:
     """The images of one archive, members `SPLIT/CLASS/NAME.jpg`, in the archive's order.
 
     Raises:
-        UserError: the archive or an image is damaged, or a folder is no class.
+        UserError: the archive or an image is damaged, or a folder is not a class.
     """
     images, target = [], []
     for name, data in files(archive):

@@ -18,9 +18,9 @@ from study.errors import UserError
 FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
 
-def expected_width(given: str) -> int:
+def expected_width(file: str) -> int:
     """K of a file by its path as the user gives it; 0 where it is not there, as a study is planned before it is."""
-    path = label_files.there(given)
+    path = label_files.there(file)
     return width(path) if path else 0
 
 
@@ -59,11 +59,11 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     if absent:
         example = f"; its own keys are as {next(iter(places))!r}" if places else ""
         raise UserError(f"{path}: no vector for {len(absent)} of {len(names)} samples, as {absent[0]!r}{example}")
-    found = values[[places[name] for name in names]].astype(np.float32)
-    if not np.isfinite(found).all():
-        wrong = int(np.flatnonzero(~np.isfinite(found).all(1))[0])
+    chosen = values[[places[name] for name in names]].astype(np.float32)
+    if not np.isfinite(chosen).all():
+        wrong = int(np.flatnonzero(~np.isfinite(chosen).all(1))[0])
         raise UserError(f"{path}: the vector of {names[wrong]!r} is not finite everywhere")
-    return found
+    return chosen
 
 
 def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -32,10 +32,10 @@ def obtain(source: Source, progress: Progress = silent) -> Path:
     Raises:
         UserError: it cannot be downloaded, or not by us, or what came is not the file; says where to put it by hand.
     """
-    if found := source.there():
+    if place := source.there():
         if not source.archive:
-            verify(source, found)
-        return found
+            verify(source, place)
+        return place
     archive = source.archive_there()
     if archive is None:
         if source.url is None:
@@ -78,12 +78,12 @@ def verify(source: Source, place: Path, remove: bool = False) -> None:
         if expected is None:
             continue
         with place.open("rb") as file:
-            found = hashlib.file_digest(file, name).hexdigest()
-        if found != expected:
+            actual = hashlib.file_digest(file, name).hexdigest()
+        if actual != expected:
             if remove:
                 place.unlink()
             done = "It was removed; try again" if remove else "Remove it, then run `study data prepare` again"
-            raise UserError(f"{place}: {name} is {found}, {expected} was published: not the file, or damaged. {done}")
+            raise UserError(f"{place}: {name} is {actual}, {expected} was published: not the file, or damaged. {done}")
 
 
 def unpack(archive: Path, path: str) -> Path:

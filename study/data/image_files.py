@@ -52,7 +52,7 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(block, range(0, len(files), BLOCK)))
     if bad:
-        raise UserError(told("not readable as images", [bad[index] for index in sorted(bad)]))
+        raise UserError(files_message("not readable as images", [bad[index] for index in sorted(bad)]))
     return images
 
 
@@ -81,7 +81,7 @@ def _on_disk(shape: tuple[int, ...]) -> NDArray[np.uint8]:
         return np.memmap(file, np.uint8, "w+", shape=shape)
 
 
-def told(problem: str, files: Sequence[str]) -> str:
+def files_message(problem: str, files: Sequence[str]) -> str:
     """A message about files: how many, the first few by name, what to do."""
     more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
     count = "1 file is" if len(files) == 1 else f"{len(files)} files are"

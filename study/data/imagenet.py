@@ -34,7 +34,7 @@ def tree(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> L
     """Every image of these class folders, by name; the class is what the mapping gives for the folder."""
     files, target = [], []
     for folder in folders(parent, classes, all_needed):
-        found = images_in(folder)
-        files += found
-        target += [classes[folder.name]] * len(found)
+        images = images_in(folder)
+        files += images
+        target += [classes[folder.name]] * len(images)
     return Listing(files, np.array(target, np.int64))

@@ -29,8 +29,8 @@ def decode(data: bytes, name: str, shape: tuple[int, int, int]) -> NDArray[np.ui
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise UserError(f"{name}: not a readable image: {error}. Get it again") from None
     if pixels.shape != shape:
-        given, needed = (f"{height} x {width}" for _, height, width in (pixels.shape, shape))
-        raise UserError(f"{name}: an image of {given} pixels, {needed} are needed")
+        present, needed = (f"{height} x {width}" for _, height, width in (pixels.shape, shape))
+        raise UserError(f"{name}: an image of {present} pixels, {needed} are needed")
     return pixels
 
 

@@ -1,4 +1,4 @@
-"""Labels from text tables: columns by name, values checked, what is wrong told with file, column and remedy."""
+"""Labels from text tables: columns by name, values checked, each message with file, column and remedy."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder m
 """What a message says of a name that `leads_out`."""
 
 
-def locate(given: str, note: str = "") -> Path:
+def locate(file: str, note: str = "") -> Path:
     """A user's path: absolute, or under the current folder, or under the folder of all data sets.
 
     It may be any that the user can read: it stands in the study file, in plain sight of whoever runs it. Names that
@@ -33,25 +33,25 @@ def locate(given: str, note: str = "") -> Path:
     Raises:
         UserError: it is not there.
     """
-    found = there(given)
-    if found is None:
-        looked = " and ".join(str(place) for place in _places(given))
-        raise UserError(" ".join(filter(None, (f"{given}: not found. Looked for {looked}.", note))))
-    return found
+    path = there(file)
+    if path is None:
+        looked = " and ".join(str(place) for place in _places(file))
+        raise UserError(" ".join(filter(None, (f"{file}: not found. Looked for {looked}.", note))))
+    return path
 
 
-def there(given: str) -> Path | None:
+def there(file: str) -> Path | None:
     """The same, or None."""
-    return next((place for place in _places(given) if os.path.exists(place)), None)
+    return next((place for place in _places(file) if os.path.exists(place)), None)
 
 
-def _places(given: str) -> list[Path]:
-    path = Path(os.path.expanduser(given))
+def _places(file: str) -> list[Path]:
+    path = Path(os.path.expanduser(file))
     return [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
 
 
 def leads_out(name: str) -> bool:
-    """Whether a name from a list of files may lead out of the folder that it belongs to, or is none.
+    """Whether a name from a list of files may lead out of the folder that it belongs to, or names no file.
 
     A link in the folder may lead anywhere: it was made on this machine, a list may come from elsewhere.
     """
@@ -97,18 +97,18 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     return frame
 
 
-def need(found: Iterable[Any], columns: Iterable[str], path: Path) -> None:
-    """Raise a UserError if one of the columns is not among those found in this file."""
-    valid = [str(name) for name in found]
+def need(present: Iterable[Any], columns: Iterable[str], path: Path) -> None:
+    """Raise a UserError if one of the columns is not among those of this file."""
+    valid = [str(name) for name in present]
     for column in columns:
         if column not in valid:
             raise UserError(f"{path}: no column {column!r}. {nearest(column, valid)}It has: {_some(valid)}")
 
 
-def choose(given: str, valid: Sequence[str], key: str) -> None:
-    """Raise a UserError if the value of a key is not one of these."""
-    if given not in valid:
-        raise UserError(f"{key}: {given!r} given. {nearest(given, valid)}Allowed: {', '.join(valid)}")
+def choose(value: str, valid: Sequence[str], key: str) -> None:
+    """Raise a UserError if the value of a key is not among these."""
+    if value not in valid:
+        raise UserError(f"{key}: {value!r} given. {nearest(value, valid)}Allowed: {', '.join(valid)}")
 
 
 def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str] | None = None) -> NDArray[np.int64]:
@@ -120,14 +120,14 @@ def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str]
     Raises:
         UserError: a value is missing or not allowed; says in which row, counted from 1 without the header.
     """
-    given = [str(value).strip() for value in _listed(values)]
-    known = list(classes_of(given) if classes is None else classes)
+    texts = [str(value).strip() for value in _listed(values)]
+    known = list(classes_of(texts) if classes is None else classes)
     positions = {name: position for position, name in enumerate(known)}
-    for row, value in enumerate(given, 1):
+    for row, value in enumerate(texts, 1):
         if value not in positions:
             problem = f"{value!r}, allowed: {_some(known)}" if value else "empty"
             raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
-    return np.array([positions[value] for value in given], np.int64)
+    return np.array([positions[value] for value in texts], np.int64)
 
 
 def classes_of(values: Iterable[Any]) -> list[str]:
@@ -151,14 +151,14 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArra
     """Columns of finite numbers, (N, columns)."""
     import pandas as pd
 
-    found = np.empty((len(frame), len(columns)), np.float32)
+    table = np.empty((len(frame), len(columns)), np.float32)
     for position, column in enumerate(columns):
-        found[:, position] = values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
+        table[:, position] = values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             value = str(frame[column].iloc[wrong[0]])
             raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {value!r} is not a finite number")
-    return found
+    return table
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from study.data import holdout
 from study.data.dataset import Split
-from study.data.image_files import Frame, decode, told
+from study.data.image_files import Frame, decode, files_message
 from study.errors import UserError
 
 ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm"}
@@ -61,10 +61,10 @@ def images_in(folder: Path) -> list[Path]:
     Raises:
         UserError: there is none.
     """
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS) if folder.is_dir() else []
-    if not found:
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS) if folder.is_dir() else []
+    if not files:
         raise UserError(f"{folder}: holds no images ({', '.join(sorted(ENDINGS))}). Unpack the archive again")
-    return found
+    return files
 
 
 def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, Split]:
@@ -78,7 +78,7 @@ def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, 
             raise UserError(f"split {name} is empty: no image is left for it. Check the files and the keys of `data`")
     absent = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
     if absent:
-        raise UserError(told("listed but not there", absent))
+        raise UserError(files_message("listed but not there", absent))
     return {
         name: Split(decode(listing.files, size, frame), listing.target, listing.bias, listing.condition)
         for name, listing in listings.items()

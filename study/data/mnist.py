@@ -22,12 +22,12 @@ PREFIX = {"train": "train", "test": "t10k"}
 
 def sources() -> tuple[Source, ...]:
     """The four files, gzipped, or as torchvision unpacks them where only those are there."""
-    found = []
+    files = []
     for name, checksum in CHECKSUMS.items():
         packed = Source(f"{FOLDER}/{name}.gz", f"{MIRROR}/{name}.gz", checksum)
         plain = Source(f"{FOLDER}/{name}")
-        found.append(plain if packed.there() is None and plain.there() else packed)
-    return tuple(found)
+        files.append(plain if packed.there() is None and plain.there() else packed)
+    return tuple(files)
 
 
 def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

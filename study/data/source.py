@@ -66,10 +66,10 @@ class Source:
         Raises:
             UserError: it is not there.
         """
-        found = self.there()
-        if found is None:
+        place = self.there()
+        if place is None:
             raise UserError(self.missing())
-        return found
+        return place
 
     def there(self) -> Path | None:
         """Where it is, or None."""
@@ -80,7 +80,7 @@ class Source:
         return _first(self.archive) if self.archive else None
 
     def missing(self) -> str:
-        """What to tell a user who does not have it."""
+        """The message for a user who does not have it."""
         ways = []
         if self.url:
             ways = [
@@ -91,8 +91,10 @@ class Source:
             ways = [f"put its archive at {root() / self.archive}"]
         if self.archive:
             ways.append("`study data prepare NAME` unpacks it")
-        told = "; ".join(ways)
-        return " ".join(part for part in (f"{root() / self.path}: not found.", told and f"{told}.", self.note) if part)
+        remedies = "; ".join(ways)
+        return " ".join(
+            part for part in (f"{root() / self.path}: not found.", remedies and f"{remedies}.", self.note) if part
+        )
 
     def stamp(self) -> str:
         """A hash that changes when the content does, by which prepared data is kept.

@@ -39,7 +39,7 @@ def read_csv(path: Path, columns: Sequence[str], empty: Collection[str] = (), **
         reading: further arguments of `pandas.read_csv`.
 
     Raises:
-        UserError: the file is no table, lacks a column, or a row lacks a value, as where a file is cut short.
+        UserError: the file is not a table, lacks a column, or a row lacks a value, as where a file is cut short.
     """
     import pandas as pd
 
@@ -61,7 +61,7 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArra
     """These columns as numbers, (N, K).
 
     Raises:
-        UserError: a value is none.
+        UserError: a value is not a number.
     """
     import pandas as pd
 
@@ -81,12 +81,12 @@ def codes(frame: "pd.DataFrame", column: str, values: Sequence[str], path: Path)
     """
     import pandas as pd
 
-    found = pd.Index(list(values)).get_indexer(pd.Index(frame[column])).astype(np.int64)
-    if (found < 0).any():
-        row = int((found < 0).argmax())
+    positions = pd.Index(list(values)).get_indexer(pd.Index(frame[column])).astype(np.int64)
+    if (positions < 0).any():
+        row = int((positions < 0).argmax())
         allowed = ", ".join(values)
         raise UserError(f"{path}: {column} of row {row + 1} is {frame[column].iloc[row]!r}, allowed is {allowed}")
-    return found
+    return positions
 
 
 def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:

@@ -52,14 +52,14 @@ class Labels:
         return self.target if self.bias is None else self.target * (self.bias_classes or 1) + self.bias
 
 
-def columns_of(given: str | None, found: Iterable[Any], path: Path) -> list[str]:
+def columns_of(named: str | None, present: Iterable[Any], path: Path) -> list[str]:
     """The columns that a key names: one, or several joined by +.
 
     Raises:
         UserError: one is not there.
     """
-    names = [str(name) for name in found]
-    columns = [] if given is None else [given] if given in names else given.split("+")
+    names = [str(name) for name in present]
+    columns = [] if named is None else [named] if named in names else named.split("+")
     label_files.need(names, columns, path)
     return columns
 
@@ -80,35 +80,37 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
         problem = f"has {classes} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
     condition = _condition(table, path, options, samples)
-    found = Labels(target, None, classes, None, condition, _names(table, columns))
+    unbiased = Labels(target, None, classes, None, condition, _names(table, columns))
     if options.bias is None:
-        return found
+        return unbiased
     columns = columns_of(options.bias, table.columns, path)
     bias, bias_classes = _coded(table, columns, path)
-    return replace(found, bias=bias, bias_classes=bias_classes, bias_names=_names(table, columns))
+    return replace(unbiased, bias=bias, bias_classes=bias_classes, bias_names=_names(table, columns))
 
 
 def divide(
-    cells: NDArray[np.int64], given: Sequence[str] | None, options: Any, place: str
+    cells: NDArray[np.int64], split_names: Sequence[str] | None, options: Any, place: str
 ) -> dict[str, NDArray[np.int64]]:
-    """Indices of each split: as given, or by seeded shares of each cell (`test_share` first, then `val_share`).
+    """Indices of each split: as named, or by seeded shares of each cell (`test_share` first, then `val_share`).
 
     Args:
         cells: a label per (class, bias class).
-        given: name of each sample's split; where none is `val`, it is cut from `train`.
+        split_names: name of each sample's split; where none is `val`, it is cut from `train`.
         place: file and column that say so, for the message.
 
     Raises:
         UserError: a split's name is not known, or nothing is left for a split.
     """
-    if given is None:
+    if split_names is None:
         rest, test = holdout.stratified(cells, options.test_share, options.split_seed)
         splits = {"train": rest} | ({"test": test} if options.test_share else {})
     else:
-        names = [ALIASES.get(str(name).strip().lower(), "") for name in given]
+        names = [ALIASES.get(str(name).strip().lower(), "") for name in split_names]
         if "" in names:
             row = names.index("")
-            raise UserError(f"{place}, row {row + 1}: {given[row]!r} is no split, allowed: {', '.join(ALIASES)}")
+            raise UserError(
+                f"{place}, row {row + 1}: {split_names[row]!r} is not a split, allowed: {', '.join(ALIASES)}"
+            )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
     if "train" in splits and "val" not in splits:
         rest = splits["train"]

@@ -37,7 +37,7 @@ class Options:
 def is_jpeg(source: Kind) -> bool:
     """Whether this means the JPEG copy, here and now."""
     official = cifar.CIFAR10.there() or cifar.CIFAR10.archive_there()
-    return source == "jpeg" or (source == "auto" and not official and all(one.there() for one in cifar.JPEG))
+    return source == "jpeg" or (source == "auto" and not official and all(part.there() for part in cifar.JPEG))
 
 
 def describe(options: Options) -> Facts:
@@ -54,7 +54,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 def read(kind: Kind) -> dict[str, cifar.Arrays]:
     """Images and classes of `train` and `test`."""
     if is_jpeg(kind):
-        return {name: cifar.read_jpeg(one.find()) for name, one in zip(("train", "test"), cifar.JPEG, strict=True)}
+        return {name: cifar.read_jpeg(part.find()) for name, part in zip(("train", "test"), cifar.JPEG, strict=True)}
     folder = cifar.CIFAR10.find()
     names = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
     return {split: cifar.read_batches(folder, batches, b"labels", 10) for split, batches in names.items()}

@@ -144,7 +144,7 @@ def test_whole_numbers_are_classes_in_their_order(home):
         ),
         ({"bias": "gender+old"}, r"no column 'old'"),
         ({"file": "path"}, r"no column 'path'"),
-        ({"split": "gender"}, r"column 'gender', row 1: 'f' is no split, allowed: training, valid"),
+        ({"split": "gender"}, r"column 'gender', row 1: 'f' is not a split, allowed: training, valid"),
         ({"condition": ["gender"]}, r"column 'gender', row 1: 'f' is not a finite number"),
         ({"target": "weight"}, r"column 'weight' has 40 different values in 40 rows: no classes"),
         ({"labels": "list.csv"}, r"mine/list\.csv: not found"),
