@@ -32,7 +32,7 @@ def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, 
             counts_text = ", ".join(f"{count} for {split}" for split, count in needed.items())
             raise UserError(
                 f"{name}: {len(indices)} images of class {cell[0]} and bias class {cell[1]}, {sum(needed.values())} "
-                f"needed ({counts_text}). Get the missing files, or lower data.train_samples, data.eval_samples"
+                f"are needed ({counts_text}). Get the missing files, or lower data.train_samples, data.eval_samples"
             )
         for split, part in zip(counts, np.split(indices, np.cumsum(list(needed.values()))), strict=False):
             members[split].append(part)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from study.data.checks import check
+from study.data.consistency import check
 from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
 from study.errors import UserError

@@ -118,7 +118,7 @@ def _rows(options: Options) -> tables.Rows:
 
 
 def _encoded(path: Path, options: Options) -> tables.Rows:
-    # the test file begins with a line that is no row, and its labels end in a full stop
+    # the test file begins with a line that is not a row, and its labels end in a full stop
     frame = tables.read_csv(path, COLUMNS, header=None, names=COLUMNS, comment="|", skipinitialspace=True)
     frame["income"] = frame["income"].str.rstrip(".")
     if not options.unknown:

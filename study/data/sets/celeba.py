@@ -92,8 +92,8 @@ def _listings(options: Options) -> dict[str, Listing]:
     target, bias = (_label(table, _attributes(options, key)) for key in ("target", "sensitive"))
     splits = label_files.read(partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file")
     if not splits.index.equals(table.index):
-        given = f"{len(splits)} and {len(table)} images"
-        raise UserError(f"{partition}: does not list the images of {labels} in their order ({given}). Get both again")
+        counts = f"{len(splits)} and {len(table)} images"
+        raise UserError(f"{partition}: does not list the images of {labels} in their order ({counts}). Get both again")
     codes = label_files.codes(splits["split"], partition, "split", ("0", "1", "2"))
     label_files.check_files(table.index, labels, "file")
     everything = Listing([images / name for name in table.index], target, bias)

@@ -120,9 +120,9 @@ def _read(options: Options) -> dict[str, Split]:
 def _labels(name: str, path: str) -> tuple[int, int]:
     try:
         _, target, bias = name.removesuffix(".png").rsplit("_", 2)
-        found = int(target), int(bias)
+        labels = int(target), int(bias)
     except ValueError:
         raise UserError(f"{path}: its name is not INDEX_CLASS_CORRUPTION.png. Remove it") from None
-    if not all(0 <= label <= 9 for label in found):
+    if not all(0 <= label <= 9 for label in labels):
         raise UserError(f"{path}: its name gives class {target} and corruption {bias}, allowed is 0 to 9. Remove it")
-    return found
+    return labels

@@ -107,10 +107,10 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)
     files, by_folder = _places(folder, names)
-    given = list(table[options.split]) if options.split else by_folder
+    split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     everything = Listing(files, labels.target, labels.bias, labels.condition)
-    splits = user_data.divide(labels.cells, given, options, place)
+    splits = user_data.divide(labels.cells, split_names, options, place)
     width = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
     facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
@@ -142,8 +142,8 @@ def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | Non
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        found = (alias for alias in homes if os.path.exists(homes[alias] / name))
-        home = first if first in homes else next(found, None)
+        homes_with_file = (alias for alias in homes if os.path.exists(homes[alias] / name))
+        home = first if first in homes else next(homes_with_file, None)
         if home is None:
             raise UserError(f"{folder}: {name!r} is in none of its folders {', '.join(homes)}")
         files.append(folder / name if first in homes else homes[home] / name)

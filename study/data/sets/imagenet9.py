@@ -96,8 +96,8 @@ def load(options: Options) -> Dataset:
         train, val = listings.cut(whole, options.val_share, options.split_seed)
         if options.clustering:
             test = _textured(test, TEXTURE_FILE.find(), options.clustering)
-        found = {"train": train, "val": val, "test": test}
-        return found | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
+        splits = {"train": train, "val": val, "test": test}
+        return splits | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
 
     return prepared(
         "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(build(), options.size, "crop")

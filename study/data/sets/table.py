@@ -89,16 +89,16 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
-    found = _read(options)
+    table = _read(options)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    return prepared("table", options, _facts(found), [found.path, *more], lambda: _splits(found))
+    return prepared("table", options, _facts(table), [table.path, *more], lambda: _splits(table))
 
 
-def _facts(found: _Read) -> Facts:
-    labels = found.labels
-    width = sum(1 if _is_number(found.rows[name]) else found.rows[name].nunique() for name in found.features)
+def _facts(table: _Read) -> Facts:
+    labels = table.labels
+    width = sum(1 if _is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
-    facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(found.splits))
+    facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
     return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
 
 
@@ -125,9 +125,9 @@ def _read(options: Options) -> _Read:
             raise UserError(f"{path}: column {name!r} {problem}. Leave it out of data.features, or make it numbers")
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.labels(rows, path, options, samples)
-    given = list(rows[options.split]) if options.split else None
+    split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    return _Read(path, rows, labels, features, user_data.divide(labels.cells, given, options, place))
+    return _Read(path, rows, labels, features, user_data.divide(labels.cells, split_names, options, place))
 
 
 def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path) -> "pd.DataFrame":
@@ -148,9 +148,9 @@ def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path)
     return filled.astype(dict.fromkeys(texts, str))
 
 
-def _splits(found: _Read) -> dict[str, Split]:
-    inputs = np.concatenate([_encoded(found.rows[name], found.splits["train"]) for name in found.features], 1)
-    labels = found.labels
+def _splits(table: _Read) -> dict[str, Split]:
+    inputs = np.concatenate([_encoded(table.rows[name], table.splits["train"]) for name in table.features], 1)
+    labels = table.labels
     return {
         name: Split(
             inputs[members],
@@ -158,7 +158,7 @@ def _splits(found: _Read) -> dict[str, Split]:
             None if labels.bias is None else labels.bias[members],
             None if labels.condition is None else labels.condition[members],
         )
-        for name, members in found.splits.items()
+        for name, members in table.splits.items()
     }
 
 

@@ -105,15 +105,17 @@ def _common(options: Options) -> frozenset[balance.Cell]:
 
 def _faces(options: Options) -> Listing:
     files = listings.images_in(FOLDER.find())
-    found: list[tuple[Path, dict[str, int]]] = []
+    named: list[tuple[Path, dict[str, int]]] = []
     for file in files:
-        if said := labels(file.name):
-            found.append((file, said))
-    nameless = len(files) - len(found)
+        if attributes := labels(file.name):
+            named.append((file, attributes))
+    nameless = len(files) - len(named)
     if nameless > max(3, UNNAMED * len(files)):
         raise UserError(
             f"{FOLDER.find()}: {nameless} of {len(files)} file names are not age_gender_race_datetime.jpg.chip.jpg "
             "(race 0 to 4, gender 0 or 1). Is this the folder of aligned and cropped faces?"
         )
-    target, bias = (np.array([said[key] for _, said in found], np.int64) for key in (options.target, options.sensitive))
-    return Listing([file for file, _ in found], target, bias)
+    target, bias = (
+        np.array([attributes[key] for _, attributes in named], np.int64) for key in (options.target, options.sensitive)
+    )
+    return Listing([file for file, _ in named], target, bias)

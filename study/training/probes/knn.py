@@ -34,7 +34,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
     @torch.no_grad()
     def votes(queries: Tensor) -> Tensor:
         cosine, nearest = (normalize(queries.float(), dim=1) @ bank).topk(neighbours, dim=1)
-        # less the largest, so that no temperature makes a vote infinite; in float64 the order of the sum is no matter
+        # less the largest: no temperature makes a vote infinite; in float64: the order of the sum does not matter
         weight = ((cosine - cosine[:, :1]).double() / options.temperature).exp()
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
