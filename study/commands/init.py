@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from study import data
-from study.commands import answers
-from study.commands.answers import Asker
+from study.commands import init_answers
 from study.commands.draft import Wishes, draft
+from study.commands.init_answers import Asker
 from study.data import label_files, user_data
 from study.errors import UserError
 from study.spec.find import shipped_folder
@@ -62,12 +62,12 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         raise UserError(f"{path}: cannot be a study file: its folder must be there, and its name end in .yaml")
     section = data_section(flags, asker)
     given = ",".join(flags.methods) if flags.methods else None
-    chosen = asker("--method", given, "Methods, a,b for several; see study spaces", METHOD, answers.check_methods)
+    chosen = asker("--method", given, "Methods, a,b for several; see study spaces", METHOD, init_answers.check_methods)
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
-    gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", answers.check_compute) == "gpu"
+    gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", init_answers.check_compute) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
-    trials = int(asker("--trials", count, "Trials", TRIALS, answers.check_trials))
-    wishes = Wishes(name, section, tuple(answers.names(chosen)), gpu, trials)
+    trials = int(asker("--trials", count, "Trials", TRIALS, init_answers.check_trials))
+    wishes = Wishes(name, section, tuple(init_answers.names(chosen)), gpu, trials)
     try:
         text = draft(wishes, str(path), _schema(path))
     except UserError as error:
@@ -83,7 +83,7 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
         UserError: no such data set, file or column; says which there are.
     """
     question = "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet)"
-    given = asker("--data", flags.data, question, None, answers.check_data)
+    given = asker("--data", flags.data, question, None, init_answers.check_data)
     if given not in data.names():
         return _own(given, flags, asker)
     knobs = {knob.key: knob for knob in data.data_knobs(given)}
@@ -91,7 +91,7 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
     for key, flag, value in zip(CHOSEN, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
         if key in knobs:
             words = f"data.{key}: {knobs[key].about}"
-            section[key] = asker(flag, value, words, str(knobs[key].default), answers.allowed_by(knobs[key]))
+            section[key] = asker(flag, value, words, str(knobs[key].default), init_answers.allowed_by(knobs[key]))
         elif value is not None:
             raise UserError(f"{flag} {value}: the data set {given} does not let one choose it")
     return section
@@ -103,7 +103,9 @@ def _own(given: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     section: dict[str, Any] = {"name": "image_folder" if place.is_dir() else "table", "path": given}
     table = place
     if place.is_dir():
-        labels = asker("--labels", flags.labels, "The table in it", answers.tables(place), answers.is_table(place))
+        labels = asker(
+            "--labels", flags.labels, "The table in it", init_answers.tables(place), init_answers.is_table(place)
+        )
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
     columns = [str(name) for name in label_files.read(table).columns]
