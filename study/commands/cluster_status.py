@@ -75,8 +75,8 @@ def _cluster(cluster: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _amount(name: str, used: float | None, total: float) -> str:
-    return f"{'?' if used is None else f'{used:g}'} of {total:g} {name}"
+def _amount(name: str, used: float | None, there: float) -> str:
+    return f"{'?' if used is None else f'{used:g}'} of {there:g} {name}"
 
 
 def _shortened(message: str) -> str:

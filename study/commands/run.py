@@ -51,21 +51,21 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
 
 
 def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
-    """Run a new study, or go on with it if it is there: for a job that its queue starts again. A complete one stays.
+    """Run a new study, or continue an existing one unless it is complete: for a job that its queue may start again.
 
     Raises:
         UserError: see `start`; or another study has its name.
     """
-    there = next((folder for folder in home.studies() if folder.name == spec.name), None)
-    if there is None:
+    existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
+    if existing is None:
         return start(home, spec, view, address)
-    if there.spec().hash != spec.hash:
+    if existing.spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
-    record = StudyRecord.load(there.ledger_file)
-    if record.state == "complete" and not Tracker(home, there, spec).is_behind:
-        return RunEnd(there, spec, record, None)
+    record = StudyRecord.load(existing.ledger_file)
+    if record.state == "complete" and not Tracker(home, existing, spec).is_behind:
+        return RunEnd(existing, spec, record, None)
     return resume(home, spec.name, view, address=address)
 
 
@@ -148,7 +148,7 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
     """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
 
     Args:
-        models: with figures of what its models learned.
+        models: with figures of its models' features.
 
     Returns:
         The page, and what went wrong with MLflow, if anything did.
@@ -161,8 +161,8 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
 
     folder = home.find(name)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    learned = embeddings(spec, record, folder.model_file) if models else ()
-    page = write_report(spec, record, out or folder.report, learned)
+    embedded = embeddings(spec, record, folder.model_file) if models else ()
+    page = write_report(spec, record, out or folder.report, embedded)
     return page, None if out else refresh(home, folder, _report_files(folder))
 
 
@@ -206,10 +206,10 @@ def _outputs(
     if spec.final_seeds is not None and datasets is not None:
         write_models(folder, spec, record, datasets)
     write_report(spec, record, folder.report)
-    made: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     for trial in record.by_stage("final"):
-        made |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
-    return {**{file: place for file, place in made.items() if file.exists()}, **_report_files(folder)}
+        files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
+    return {**{file: place for file, place in files.items() if file.exists()}, **_report_files(folder)}
 
 
 def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
