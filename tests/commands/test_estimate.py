@@ -60,7 +60,7 @@ def test_measured(home: Home) -> None:
     told = document["cost"]
     assert 0 < told["seconds_per_epoch"] < 60
     assert told["expected"]["trial_hours"] < told["without_early_stopping"]["trial_hours"]
-    assert any("searched, but taken as the file has it: model.width" in one for one in told["caveats"])
+    assert any("searched, but measured with the file's values: model.width" in one for one in told["caveats"])
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     shown = estimate.text(document)
     assert shown.startswith(plan.text(plan.plan(spec)))
@@ -84,7 +84,7 @@ def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
     told = estimate.plan_with_cost(spec, home, measure=False, like="other")["cost"]
     assert told["seconds_per_epoch"] == pytest.approx(6)
     assert told["basis"].startswith("2 trials of other")
-    assert "they ran on there, as many at once as fitted there" in told["caveats"]
+    assert "they ran on there, as many at a time as fitted there" in told["caveats"]
     assert "the two differ in resources.cpu, train.batch_size" in told["caveats"]
     same = estimate.plan_with_cost(quickstart(*SMALL, "train.batch_size=64"), home, measure=False, like="other")["cost"]
     assert not any("differ" in caveat for caveat in same["caveats"])
@@ -92,7 +92,7 @@ def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
 
 def test_one_pace_at_a_time(home: Home) -> None:
     assert estimate.plan_with_cost(quickstart(), home, measure=False, like=None)["cost"] is None
-    with pytest.raises(UserError, match="--measure and --like: one of them"):
+    with pytest.raises(UserError, match="--measure and --like: give one of them"):
         estimate.plan_with_cost(quickstart(), home, measure=True, like="other")
     with pytest.raises(UserError, match="othr: no such study"):
         estimate.plan_with_cost(quickstart(), home, measure=False, like="othr")
