@@ -25,7 +25,7 @@ def plan(
     from study.home.folder import Home
     from study.spec import load_study
 
-    document = estimate.planned(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
+    document = estimate.plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
     print_json(document) if as_json else print(estimate.text(document))
 
 
@@ -138,7 +138,7 @@ def delete(
 
     home = Home.locate()
     if not yes:
-        typer.confirm(f"{deleting.told(home, name)} Remove all of it?", abort=True, err=True)
+        typer.confirm(f"{deleting.describe(home, name)} Remove all of it?", abort=True, err=True)
     deleting.delete(home, name)
     print_json({"name": name, "deleted": True}) if as_json else print(f"{name}: removed")
 

@@ -51,7 +51,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
 
 
 def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
-    """How many trials confirm the best of so many configurations, and the baseline."""
+    """The number of confirm trials for the best of `configurations` and the baseline."""
     baseline = int(spec.search.baseline is not None)
     return (min(confirm.top, configurations - baseline) + baseline) * confirm.seeds if confirm.top else 0
 
@@ -79,7 +79,7 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
-    """A domain, with all that decides whether a trial has the key as its `when`."""
+    """A domain, with every condition under which a trial has the key as its `when`."""
     found = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
     condition = spec.space.condition(key)
     return found | ({"when": condition} if condition else {})

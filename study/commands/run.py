@@ -8,9 +8,9 @@ from typing import Protocol
 
 from study import data, ranking
 from study.address import check_cluster
-from study.commands import final, further, warm_start
+from study.commands import extension, final_training, warm_start
 from study.commands.export import export
-from study.commands.outcome import Outcome
+from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -32,7 +32,7 @@ class View(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]: ...
 
 
-def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
     """Run a new study.
 
     Args:
@@ -50,22 +50,22 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     return _run(home, home.create(spec), datasets, view, address)
 
 
-def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
-    """Run a new study, or go on with it if it is there: for a job that its queue starts again. A complete one stays.
+def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
+    """Run a new study, or continue an existing one unless it is complete: for a job that its queue may start again.
 
     Raises:
         UserError: see `start`; or another study has its name.
     """
-    there = next((folder for folder in home.studies() if folder.name == spec.name), None)
-    if there is None:
+    existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
+    if existing is None:
         return start(home, spec, view, address)
-    if there.spec().hash != spec.hash:
+    if existing.spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
-    record = StudyRecord.load(there.ledger_file)
-    if record.state == "complete" and not Tracker(home, there, spec).is_behind:
-        return Outcome(there, spec, record, None)
+    record = StudyRecord.load(existing.ledger_file)
+    if record.state == "complete" and not Tracker(home, existing, spec).is_behind:
+        return RunEnd(existing, spec, record, None)
     return resume(home, spec.name, view, address=address)
 
 
@@ -84,7 +84,7 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
         )
 
 
-def resume(home: Home, name: str, view: View, trials: str | None = None, address: str | None = None) -> Outcome:
+def resume(home: Home, name: str, view: View, trials: str | None = None, address: str | None = None) -> RunEnd:
     """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
     Args:
@@ -98,7 +98,7 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
         _check_place(home, spec, address)
-        record = further.search(folder, spec, trials)
+        record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
@@ -113,42 +113,42 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
         )
     finally:
         ledger.close()
-    return Outcome(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked)
 
 
-def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> Outcome:
+def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
     """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.further.confirm`.
+        UserError: see `resume`; or nothing would be run, see `study.commands.extension.more_seeds`.
     """
     folder = home.find(name)
     spec = folder.spec()
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    further.confirm(folder, spec, top, seeds)
+    extension.more_seeds(folder, spec, top, seeds)
     return _run(home, folder, datasets, view, address)
 
 
-def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Args:
-        spec: a final training, see `study.commands.final.final_study`.
+        spec: a final training, see `study.commands.final_training.final_study`.
 
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    return _run(home, final.extend(home, spec), datasets, view, address)
+    return _run(home, final_training.extend(home, spec), datasets, view, address)
 
 
 def report(home: Home, name: str, out: Path | None = None, models: bool = False) -> tuple[Path, str | None]:
     """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
 
     Args:
-        models: with figures of what its models learned.
+        models: with figures of its models' features.
 
     Returns:
         The page, and what went wrong with MLflow, if anything did.
@@ -161,12 +161,12 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
 
     folder = home.find(name)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    learned = embeddings(spec, record, folder.model_file) if models else ()
-    page = write_report(spec, record, out or folder.report, learned)
+    embedded = embeddings(spec, record, folder.model_file) if models else ()
+    page = write_report(spec, record, out or folder.report, embedded)
     return page, None if out else refresh(home, folder, _report_files(folder))
 
 
-def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> Outcome:
+def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
     from study.sweep.driver import drive
 
     spec, ledger = folder.spec(), Ledger(folder.ledger_file)
@@ -187,7 +187,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
             untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
     finally:
         ledger.close()
-    return Outcome(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked)
 
 
 def _outputs(
@@ -206,10 +206,10 @@ def _outputs(
     if spec.final_seeds is not None and datasets is not None:
         write_models(folder, spec, record, datasets)
     write_report(spec, record, folder.report)
-    made: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     for trial in record.by_stage("final"):
-        made |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
-    return {**{file: place for file, place in made.items() if file.exists()}, **_report_files(folder)}
+        files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
+    return {**{file: place for file, place in files.items() if file.exists()}, **_report_files(folder)}
 
 
 def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:

@@ -12,23 +12,23 @@ from study.text.moment import moment
 
 
 def document(folder: StudyFolder) -> dict[str, Any]:
-    """A study's summary and, where it has begun, its pace."""
+    """A study's summary and, once it has begun, its pace."""
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     return {**summary.summary(spec, record), "pace": progress.pace(spec, record)}
 
 
-def lines(told: dict[str, Any]) -> list[str]:
+def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
-    found = summary.lines(told)
-    if pace := told["pace"]:
-        to_go = "to go" if told["state"] == "running" else "left to do"
-        left = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
-        found.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
-    elif told["state"] == "running":
-        found.append("pace      not known before the first epoch")
-    if told["lost"]:
-        found.append(f"lost      {told['lost']} run(s) of trials, which had to run again")
-    return found
+    texts = summary.lines(document)
+    if pace := document["pace"]:
+        to_go = "to go" if document["state"] == "running" else "left to do"
+        remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
+        texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{remaining}")
+    elif document["state"] == "running":
+        texts.append("pace      not known before the first epoch")
+    if document["lost"]:
+        texts.append(f"lost      {document['lost']} run(s) of trials, which had to run again")
+    return texts
 
 
 def overview(home: Home) -> list[dict[str, Any]]:

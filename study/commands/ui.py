@@ -16,12 +16,12 @@ def serve(home: Home, port: int) -> None:
     """Serve until interrupted.
 
     Raises:
-        UserError: MLflow is a server elsewhere, the home has nothing to show, or the port is taken.
+        UserError: MLflow is another server, the home has nothing to show, or the port is taken.
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        how = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
-        raise UserError(f"MLFLOW_TRACKING_URI is set: {how}; without it, study ui serves this home's own database")
+        instead = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
+        raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
     with socket.socket() as probe:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from study import published
 from study.commands import run as running
-from study.commands.final import parse_seeds
-from study.commands.outcome import Outcome
+from study.commands.final_training import parse_seeds
 from study.commands.run import View
+from study.commands.run_end import RunEnd
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -31,7 +31,7 @@ class Request:
     seeds: str | None = None
 
 
-def reproduce(home: Home, table: str, request: Request, view: View) -> Outcome | None:
+def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | None:
     """Run the study of a table, or continue it.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study

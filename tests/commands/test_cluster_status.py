@@ -102,7 +102,7 @@ def test_a_study_that_is_not_made_yet_hides_nothing_of_its_job(state: str, messa
     assert document["job"]["message"] == message
     lines = there.text(document).splitlines()
     assert lines[0] == line
-    assert lines[1] == "study     nothing is known of it: mine: no such study in /home. There is no study there yet"
+    assert lines[1] == "study     not known there: mine: no such study in /home. There is no study there yet"
     assert lines[2].startswith("cluster   3 nodes")
 
 

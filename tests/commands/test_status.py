@@ -7,7 +7,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.commands import status
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger

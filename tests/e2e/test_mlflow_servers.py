@@ -13,7 +13,7 @@ from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, Postgres
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.commands.which_model import which
+from study.commands.find_model import find_model
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -153,7 +153,7 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: Mlflo
     follower.start()
     assert follower.finish() is None
     assert register(home, folder, "small-final", model) is None
-    with which(home, "models:/small-final@candidate") as description:
+    with find_model(home, "models:/small-final@candidate") as description:
         found = Classifier.load(description, "cpu")
     assert found.description == Classifier.load(model.description, "cpu").description
     assert register(home, folder, "small-final", model) is None

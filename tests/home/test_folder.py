@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from study import __version__
 from study.commands.export import exported
-from study.commands.final import extend, final_study
+from study.commands.final_training import extend, final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read

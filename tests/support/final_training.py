@@ -3,7 +3,7 @@
 from helpers import quickstart
 
 from study import data
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord

@@ -7,7 +7,7 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study import data
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.home.folder import StudyFolder
 from study.trained.card import card, wilson
@@ -93,5 +93,5 @@ def test_wilsons_interval(share: float, count: int, low: float, high: float) -> 
 def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
     found = folder.card_file.read_text()
     assert "10 x 10 groups, too many to list" in found
-    assert "given in a study file; no search of this home chose it" in found
+    assert "given in a study file, not chosen by a search of this home" in found
     assert "Readings of the test split: 2 by this training" in found

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.cli import app
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord

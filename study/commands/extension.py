@@ -1,4 +1,4 @@
-"""More of a study that ended: further configurations to try, further seeds for the best."""
+"""Extending a study that ended: more configurations to try, more seeds for the best."""
 
 import re
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 
 
-def search(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
-    """Let the search of a study try so many more configurations.
+def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
+    """Let the search of a study try more configurations.
 
     Args:
-        trials: how many, as `+50`.
+        trials: how many more, as `+50`.
 
     Returns:
-        The record with that in it.
+        The extended record.
 
     Raises:
-        UserError: no such number, or the study has no search that could go on; or another process runs it.
+        UserError: `trials` is not such a number, the study's search cannot go on, or another process runs it.
     """
     if not re.fullmatch(r"\+[1-9]\d{0,6}", trials):
-        raise UserError(f"--trials {trials}: a number of further trials is needed, as in --trials +50")
+        raise UserError(f"--trials {trials}: a number of additional trials is needed, as in --trials +50")
     if spec.final_seeds is not None:
         raise UserError(f"{spec.name}: a final training has no search; further seeds: study train FILE --seeds ...")
     if spec.search.sampler == "grid" or not spec.search.space:
@@ -39,25 +39,26 @@ def search(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
         return record
 
 
-def confirm(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> None:
-    """Let the best configurations of a study run again on fresh seeds; those that ran before count.
+def more_seeds(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> None:
+    """Let the best configurations of a study run again on fresh seeds; earlier repeats count.
 
     Raises:
-        UserError: its search is not over or left nothing, or all of this has run; or another process runs it.
+        UserError: the search is not over or has too few complete configurations, all of these trials have run, or
+            another process runs the study.
     """
     if spec.final_seeds is not None:
         raise UserError(f"{spec.name}: a final training; further seeds of it: study train FILE --seeds ...")
     with _opened(folder) as (ledger, record):
         if record.state != "complete":
             raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
-        wanted = StudyRecord.fold(read(folder.ledger_file))
-        wanted.apply({"event": "confirming", "top": top, "seeds": seeds, "time": 0.0})
-        chosen = ranking.to_confirm(wanted, spec)
-        if top > (found := len(ranking.searched(record, spec))):
-            raise UserError(f"--top {top}: {spec.name} has {found} complete configurations")
-        if ranking.is_confirmed(wanted, spec):
-            told = f"trial{'s' if len(chosen) > 1 else ''} {', '.join(str(one.number) for one in chosen)}"
-            raise UserError(f"{spec.name}: {told} have run on {seeds} fresh seeds or more. More: --top, --seeds")
+        extended = StudyRecord.fold(read(folder.ledger_file))
+        extended.apply({"event": "confirming", "top": top, "seeds": seeds, "time": 0.0})
+        trials = ranking.to_confirm(extended, spec)
+        if top > (complete := len(ranking.searched(record, spec))):
+            raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
+        if ranking.is_confirmed(extended, spec):
+            names = f"trial{'s' if len(trials) > 1 else ''} {', '.join(str(trial.number) for trial in trials)}"
+            raise UserError(f"{spec.name}: {names} have run on {seeds} fresh seeds or more. More: --top, --seeds")
         ledger.append("confirming", top=top, seeds=seeds)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers import quickstart
 
-from study.commands.final import extend, final_study, parse_seeds
+from study.commands.final_training import extend, final_study, parse_seeds
 from study.errors import UserError
 from study.home.folder import Home
 

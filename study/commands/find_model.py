@@ -1,4 +1,4 @@
-"""Which model a user means."""
+"""Finding the model that a user names."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from study.trained.model_files import best_model
 
 
 @contextmanager
-def which(home: Home, model: str, seed: int | None = None) -> Iterator[Path]:
-    """The description's file of a model, its weights beside it.
+def find_model(home: Home, model: str, seed: int | None = None) -> Iterator[Path]:
+    """The file of a model's description, with the weights beside it.
 
     Args:
         model: such a file, the weights beside it, the name of a final training of this home (the model that its card is
             about, or that of `seed`), or one that MLflow registered: `models:/NAME@candidate`, `models:/NAME/2`.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no such model.
     """
     if not model.startswith("models:/"):
         yield _find(home, model, seed)
@@ -47,10 +47,10 @@ def _find(home: Home, model: str, seed: int | None) -> Path:
     if spec.final_seeds is None:
         raise UserError(f"{model}: is a search, models come from final trainings: study train {folder.best_file}")
     if seed is None:
-        if (found := best_model(folder, spec, record)) is None:
+        if (best := best_model(folder, spec, record)) is None:
             raise UserError(f"{model}: has no complete model yet: study resume {model}")
-        return found.description
-    done = {trial.seed: trial.number for trial in record.by_stage("final") if trial.state == "complete"}
-    if seed not in done:
-        raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, done)) or 'none'}")
-    return folder.description_file(done[seed])
+        return best.description
+    numbers = {trial.seed: trial.number for trial in record.by_stage("final") if trial.state == "complete"}
+    if seed not in numbers:
+        raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
+    return folder.description_file(numbers[seed])

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, spec_of
 
-from study.commands import further
-from study.commands.final import final_study
+from study.commands import extension
+from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -23,7 +23,7 @@ def played(home: Path, spec: StudySpec) -> StudyFolder:
 
 
 def confirmed(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> StudyRecord:
-    further.confirm(folder, spec, top, seeds)
+    extension.more_seeds(folder, spec, top, seeds)
     assert StudyRecord.load(folder.ledger_file).state == "interrupted", "a crash here leaves something to resume"
     Course(folder.ledger_file, spec).play()
     return StudyRecord.load(folder.ledger_file)
@@ -61,19 +61,19 @@ def test_nothing_is_left_to_confirm(tmp_path: Path) -> None:
     folder = played(tmp_path, spec)
     size = folder.ledger_file.stat().st_size
     with pytest.raises(UserError, match=r"trials 0, \d+, \d+ have run on 2 fresh seeds or more"):
-        further.confirm(folder, spec, 2, 2)
+        extension.more_seeds(folder, spec, 2, 2)
     with pytest.raises(UserError, match=r"--top 50: quickstart has \d complete configurations"):
-        further.confirm(folder, spec, 50, 2)
+        extension.more_seeds(folder, spec, 50, 2)
     assert folder.ledger_file.stat().st_size == size
 
 
 def test_a_search_must_be_over(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(UNCONFIRMED)
     with pytest.raises(UserError, match=r"is new, its search must end first: study resume quickstart"):
-        further.confirm(folder, UNCONFIRMED, 1, 2)
+        extension.more_seeds(folder, UNCONFIRMED, 1, 2)
 
 
 def test_a_final_training_has_no_search(tmp_path: Path) -> None:
     spec = final_study(UNCONFIRMED, [0, 1])
     with pytest.raises(UserError, match="further seeds of it: study train"):
-        further.confirm(Home(tmp_path).create(spec), spec, 1, 2)
+        extension.more_seeds(Home(tmp_path).create(spec), spec, 1, 2)
