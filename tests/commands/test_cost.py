@@ -69,7 +69,7 @@ def test_every_record_has_a_cost(trials: list[Told]) -> None:
     told = document(SPEC, record(*trials))
     assert told["early_stopping"] is None
     assert "early stopping: no trial was pruned" in text(told)
-    assert ("are not in it yet" in text(told)) == any(one.state == "running" for one in trials)
+    assert ("still running are not included" in text(told)) == any(one.state == "running" for one in trials)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
