@@ -88,5 +88,5 @@ def _shortened(message: str) -> str:
 
 
 def _row(job: Job) -> dict[str, Any]:
-    told = {"id": job.id, "study": job.study, "spec": job.spec, "state": job.state, "message": job.message}
-    return {**told, "began": job.began, "ended": job.ended}
+    row = {"id": job.id, "study": job.study, "spec": job.spec, "state": job.state, "message": job.message}
+    return {**row, "began": job.began, "ended": job.ended}

@@ -80,9 +80,9 @@ def text(document: dict[str, Any]) -> str:
 
 def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
     """A domain, with every condition under which a trial has the key as its `when`."""
-    found = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
+    described = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
     condition = spec.space.condition(key)
-    return found | ({"when": condition} if condition else {})
+    return described | ({"when": condition} if condition else {})
 
 
 def _listed(section: dict[str, Any]) -> str:

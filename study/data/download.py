@@ -33,10 +33,10 @@ def obtain(source: Source, progress: OnProgress = no_progress) -> Path:
         UserError: it cannot be downloaded, only the user may get it, or the download is not the file; says where to put
             it by hand.
     """
-    if found := source.existing_path():
+    if existing := source.existing_path():
         if not source.archive:
-            verify(source, found)
-        return found
+            verify(source, existing)
+        return existing
     archive = source.existing_archive()
     if archive is None:
         if source.url is None:

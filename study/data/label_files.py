@@ -40,13 +40,13 @@ def locate(path_text: str, note: str = "") -> Path:
     return path
 
 
-def existing_path(given: str) -> Path | None:
+def existing_path(path_text: str) -> Path | None:
     """The same, or None if there is no such path."""
-    return next((place for place in _places(given) if os.path.exists(place)), None)
+    return next((place for place in _places(path_text) if os.path.exists(place)), None)
 
 
-def _places(given: str) -> list[Path]:
-    path = Path(os.path.expanduser(given))
+def _places(path_text: str) -> list[Path]:
+    path = Path(os.path.expanduser(path_text))
     return [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
 
 

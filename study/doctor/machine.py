@@ -27,13 +27,13 @@ def cpus() -> Iterator[Finding]:
     """How many this machine has, and how many Ray would place trials on: a container may have fewer."""
     from study.upstream.ray_internals import cpus
 
-    shown, placed = os.cpu_count() or 1, cpus()
-    message = f"{shown}, and Ray would place trials on {placed}"
-    if placed < shown:
+    count, placed = os.cpu_count() or 1, cpus()
+    message = f"{count}, and Ray would place trials on {placed}"
+    if placed < count:
         remedy = f"resources.cpu above {placed} never fits here: give the container more CPUs, or lower train.threads"
         yield Finding("CPUs", "warning", message, remedy)
     else:
-        yield Finding("CPUs", "ok", f"{shown}, all of them for Ray")
+        yield Finding("CPUs", "ok", f"{count}, all of them for Ray")
 
 
 def memory() -> Iterator[Finding]:

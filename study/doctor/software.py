@@ -59,8 +59,8 @@ def torchvision() -> Iterator[Finding]:
 
         torchvision.ops.nms(torch.zeros(0, 4), torch.zeros(0), 0.5)
     except (ImportError, RuntimeError, AttributeError) as error:
-        told = f"does not fit this torch: {' '.join(str(error).split())[:200]}"
-        yield Finding("torchvision", "problem", told, "install the two together, from one index: " + INSTALL)
+        message = f"does not fit this torch: {' '.join(str(error).split())[:200]}"
+        yield Finding("torchvision", "problem", message, "install the two together, from one index: " + INSTALL)
         return
     yield Finding("torchvision", "ok", str(torchvision.__version__))
 

@@ -118,7 +118,7 @@ class StudyRecord:
         enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
         busy: seconds that trials ran, all together.
-        known: what was computed of it, while it does not change; None: nothing is kept (`study.ranking.unchanging`).
+        known: what was computed of it, while it does not change; None: nothing is kept (`study.ranking.ranked_once`).
     """
 
     id: str = ""

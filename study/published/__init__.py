@@ -26,8 +26,8 @@ def load(name: str) -> PublishedTable:
     Raises:
         UserError: there is no such table; says which there are.
     """
-    known = names()
-    if name not in known:
-        raise UserError(f"{name!r} is not a published table. {nearest(name, known)}There are: {', '.join(known)}")
+    tables = names()
+    if name not in tables:
+        raise UserError(f"{name!r} is not a published table. {nearest(name, tables)}There are: {', '.join(tables)}")
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     return PublishedTable.model_validate(YAML(typ="safe", pure=True).load(text))

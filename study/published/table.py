@@ -121,9 +121,9 @@ class Claim(BaseModel):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        given = [key for key in ("better", "increasing", "decreasing", "best") if getattr(self, key) is not None]
-        if len(given) != 1:
-            raise ValueError(f"{', '.join(given) or 'nothing'} given: give one of better, increasing, decreasing, best")
+        forms = [key for key in ("better", "increasing", "decreasing", "best") if getattr(self, key) is not None]
+        if len(forms) != 1:
+            raise ValueError(f"{', '.join(forms) or 'nothing'} given: give one of better, increasing, decreasing, best")
         return self
 
     def cells(self) -> list[tuple[str, str]]:

@@ -124,10 +124,10 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
 
 
 def _mode(metric: str) -> Direction:
-    found = better(metric)
-    if found is None:
+    direction = better(metric)
+    if direction is None:
         raise UserError(f"{metric!r}: neither direction of it is better, it cannot choose")
-    return found
+    return direction
 
 
 def _by_number(spec: StudySpec, record: StudyRecord, ranked: Sequence[Candidate], number: int) -> Candidate:

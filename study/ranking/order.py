@@ -77,7 +77,7 @@ def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
 
 
 @contextmanager
-def unchanging(record: StudyRecord) -> Iterator[None]:
+def ranked_once(record: StudyRecord) -> Iterator[None]:
     """Within this block the record must not change and is ranked only once: a report asks for it dozens of times."""
     record.known = {}
     try:
@@ -86,11 +86,11 @@ def unchanging(record: StudyRecord) -> Iterator[None]:
         record.known = None
 
 
-def _once(rank: Rank) -> Rank:
-    """A ranking that is computed once within `unchanging`."""
+def _cached_in_record(rank: Rank) -> Rank:
+    """A ranking that is computed once within `ranked_once`."""
 
     @wraps(rank)
-    def found(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    def cached(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
         if record.known is None:
             return rank(record, spec)
         key = rank.__name__, id(spec)
@@ -98,23 +98,23 @@ def _once(rank: Rank) -> Rank:
             record.known[key] = spec, rank(record, spec)  # with the study, so that its id is not another's
         return list(record.known[key][1])  # the caller's own, to order in place
 
-    return found
+    return cached
 
 
-@_once
+@_cached_in_record
 def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials, the best first: the confirmed ones by their means, then the others."""
     return [candidate for candidate in ranked(record, spec) if candidate.trial.stage == "search"]
 
 
-@_once
+@_cached_in_record
 def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials by the value of the search alone, the best first."""
     found = [candidate for trial in record.by_stage("search") if (candidate := _candidate(trial, record, spec))]
     return _sorted(found, [candidate.score for candidate in found])
 
 
-@_once
+@_cached_in_record
 def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """Candidates and baseline, the best first: the baseline leads if the search gained nothing."""
     reference, confirmed = baseline(record, spec), is_confirmed(record, spec)

@@ -44,7 +44,7 @@ def missing(table: PublishedTable, spec: StudySpec, full: StudySpec, ours: Mappi
         if values is None:
             reasons[place] = PUBLISHED_ONLY
         elif not ours[place].values:
-            in_study = any(belongs(values, *one) for one in planned_here)
+            in_study = any(belongs(values, *configuration) for configuration in planned_here)
             sections = (document for params, document in planned_in_full if belongs(values, params, document))
             section = next((document["data"] for document in sections), None)
             reasons[place] = _trials_reason(ours[place], in_study) or (TO_BRING if _must_bring(section) else NOT_RUN)
@@ -76,4 +76,5 @@ def _trials_reason(cell: Cell, is_planned: bool) -> str | None:
 
 def _must_bring(section: Mapping[str, Any] | None) -> bool:
     """Whether files of a data set are missing that only the user can get."""
-    return section is not None and any(one.url is None and one.existing_path() is None for one in data.sources(section))
+    sources = () if section is None else data.sources(section)
+    return any(source.url is None and source.existing_path() is None for source in sources)

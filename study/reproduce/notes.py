@@ -88,7 +88,7 @@ def _budget(
     if len(spec.seeds) != len(full.seeds):
         differing["search.replicates"] = {(str(len(spec.seeds)), str(len(full.seeds))): None}
     shortfall = "; ".join(
-        f"{key} {' / '.join(one for one, _ in pairs)} instead of {' / '.join(dict.fromkeys(two for _, two in pairs))}"
+        f"{key} {' / '.join(run for run, _ in pairs)} instead of {' / '.join(dict.fromkeys(full for _, full in pairs))}"
         for key, pairs in sorted(differing.items())
     )
     comparison = (

@@ -177,13 +177,13 @@ def report(path: Path, trials: int, epochs: int) -> None:
     phases = Phases()
     import study.analysis.report.report  # noqa: F401 (with all that it needs)
     from study.home.record import StudyRecord
-    from study.ranking import unchanging
+    from study.ranking import ranked_once
 
     spec = study_of(trials, epochs)
     phases.done("imports")
     record = StudyRecord.load(path)
     phases.done("read and fold")
-    with unchanging(record):
+    with ranked_once(record):
         make(spec, record, phases)
 
 

@@ -93,8 +93,8 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
             axes.scatter(x, y, label=MARK_WORDS[state], alpha=dim, rasterized=many, **mark)
     last, labels = max(trial.number for trial in trials), []
     if complete:
-        numbers = sorted(one.trial.number for one in complete)
-        values = {one.trial.number: one.value for one in complete}
+        numbers = sorted(candidate.trial.number for candidate in complete)
+        values = {candidate.trial.number: candidate.value for candidate in complete}
         pick = max if spec.mode == "max" else min
         so_far = list(accumulate((values[number] for number in numbers), pick))
         axes.step([*numbers, last], [*so_far, so_far[-1]], where="post", color=BLUE, linewidth=2.2, zorder=5)

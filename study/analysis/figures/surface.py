@@ -71,10 +71,10 @@ def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None
     complete = searched(record, spec)
     for across, up in pairs:
         empty = ParameterPair((across, up), (numeric[across], numeric[up]), [], np.empty((0, 3)))
-        found = [(candidate, at) for candidate in complete if (at := empty.at(candidate.trial))]
-        if len(found) >= 3:
-            spots = np.array([(*at, candidate.value) for candidate, at in found])
-            return replace(empty, trials=[candidate.trial for candidate, _ in found], spots=spots)
+        placed = [(candidate, at) for candidate in complete if (at := empty.at(candidate.trial))]
+        if len(placed) >= 3:
+            spots = np.array([(*at, candidate.value) for candidate, at in placed])
+            return replace(empty, trials=[candidate.trial for candidate, _ in placed], spots=spots)
     return None
 
 

@@ -115,8 +115,8 @@ def to_markdown(page: Page) -> str:
 
 def markdown_table(frame: pd.DataFrame) -> str:
     """A frame of text as a Markdown table."""
-    found = Table(frame)
-    return table(found.header, found.rows, found.numeric)
+    table_frame = Table(frame)
+    return table(table_frame.header, table_frame.rows, table_frame.numeric)
 
 
 def _block(block: Block) -> str:

@@ -17,7 +17,7 @@ from study.analysis.statistics.frame import trials_frame
 from study.errors import UserError
 from study.files.whole import write_whole
 from study.home.record import StudyRecord
-from study.ranking import unchanging
+from study.ranking import ranked_once
 from study.spec import StudySpec
 
 
@@ -36,7 +36,7 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
     Raises:
         UserError: the folder cannot be written.
     """
-    with unchanging(record):
+    with ranked_once(record):
         files = _files(spec, record, models)
     try:
         (out / "figures").mkdir(parents=True, exist_ok=True)
