@@ -5,7 +5,8 @@ imported inside the functions only: some are called before its settings are made
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +31,85 @@ def stay_on_loopback() -> None:
 def listening_at(host: str) -> dict[str, Any]:
     """The arguments of `ray.init` that have the processes of a new Ray listen at an address."""
     return {"_node_ip_address": host}
+
+
+@contextmanager
+def without_spare_parts(processes: int, variables: Mapping[str, str], *, logs: bool) -> Iterator[None]:
+    """Have `ray.init` start a Ray for one driver alone: without the server of the dashboard, which starts even where no
+    dashboard is wanted, and without the autoscaler's monitor. They take seconds of a processor, and `ray.init` waits
+    for the first.
+
+    Args:
+        processes: that the node starts at once, for the first trials; by itself it starts one per processor.
+        variables: what those processes have in their environment besides this process's own.
+        logs: whether what they print is to reach this process.
+    """
+    from ray._private import node, services, utils
+
+    class Node(node.Node):
+        def start_monitor(self) -> None:
+            pass
+
+        def start_api_server(self, **_: Any) -> None:
+            self._webui_url = ""
+
+        def start_log_monitor(self) -> None:
+            if logs:
+                super().start_log_monitor()
+
+    start = services.start_ray_process
+
+    def start_process(command: list[str], process_type: str, **options: Any) -> Any:
+        if process_type == RAYLET:
+            command = [f"{PRESTART}{processes}" if word.startswith(PRESTART) else word for word in command]
+            options["env_updates"] = {**(options.get("env_updates") or {}), **variables}
+        return start(command, process_type, **options)
+
+    absent = ImportError("a Ray without dashboard")  # as in an installation without it: its agent then serves nothing
+    places: tuple[tuple[Any, str, Any], ...] = (
+        (node, "Node", Node),
+        (services, "start_ray_process", start_process),
+        (utils, "get_dashboard_dependency_error", lambda: absent),
+    )
+    before = [getattr(module, name) for module, name, _ in places]
+    for module, name, ours in places:
+        setattr(module, name, ours)
+    try:
+        yield
+    finally:
+        for (module, name, _), theirs in zip(places, before, strict=True):
+            setattr(module, name, theirs)
+
+
+RAYLET = "raylet"
+"""What Ray calls the process of a node that starts the others."""
+
+PRESTART = "--num_prestart_python_workers="
+"""That process's option of how many it starts before anybody asks."""
+
+
+def preloading(module: str) -> dict[str, str]:
+    """The variables that make each process of a node import a module before it takes anything to do."""
+    return {"RAY_preload_python_modules": module}
+
+
+def let_trials_inherit_environment() -> None:
+    """Have the Tune of this process run trials in whatever processes the node has ready. By itself it asks for ones
+    with a variable for PyTorch Lightning in their environment, which Ray would yet have to start."""
+    import ray
+    from ray.tune.execution import tune_controller
+
+    class Classes:
+        def __init__(self) -> None:
+            self._remote: dict[Any, Any] = {}
+
+        def get(self, trainable: Any) -> Any:
+            if trainable not in self._remote:
+                self._remote[trainable] = ray.remote(trainable)
+            return self._remote[trainable]
+
+    module: Any = tune_controller
+    module._ActorClassCache = Classes
 
 
 def allow_several_nodes() -> None:
