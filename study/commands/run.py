@@ -21,6 +21,7 @@ from study.sweep.ray_session import check_machine
 from study.tracking import Tracker, refresh
 from study.tracking.connection import check_server
 from study.tracking.registry import register
+from study.tracking.tracker import HEAD_START
 from study.trained.model_files import best_model
 from study.trained.model_files import write as write_models
 from study.upstream.ray_internals import is_job
@@ -174,7 +175,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
         record = StudyRecord.fold(read(folder.ledger_file))
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
-        tracker.start()
+        tracker.start(HEAD_START)
         try:
             with suppress(KeyboardInterrupt), view(spec, record):
                 drive(folder, spec, datasets, ledger, record, address)
