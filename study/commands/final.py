@@ -57,7 +57,7 @@ def extend(home: Home, spec: StudySpec) -> StudyFolder:
     folder = next((one for one in home.studies() if one.name == spec.name), None)
     if folder is None:
         return home.create(spec)
-    there = folder.spec()
+    there = folder.checked_spec()
     if there.final_seeds is None or replace(there, final_seeds=spec.final_seeds).hash != spec.hash:
         raise UserError(f"{spec.name}: exists already in {home.path} with another configuration. Give a --name")
     seeds = [*there.final_seeds, *(seed for seed in spec.final_seeds or () if seed not in there.final_seeds)]

@@ -49,7 +49,7 @@ def reproduce(home: Home, table: str, given: Given, view: View) -> Outcome | Non
         return running.start(home, _asked(table, given), view)
     folder = home.find(name)
     if given.assignments or given.seeds or given.profile:
-        _check_same(folder.spec(), _asked(table, given))
+        _check_same(folder.checked_spec(), _asked(table, given))
     is_complete = StudyRecord.load(folder.ledger_file).state == "complete"
     return None if is_complete else running.resume(home, name, view)
 

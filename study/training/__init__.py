@@ -1,7 +1,17 @@
 """One trial: a configuration and a data set in, metrics per epoch out. No Ray, no Optuna, no MLflow."""
 
-from study.training.checkpoint import PAUSE, Unusable
+from typing import TYPE_CHECKING
+
+from study.catalogue import later
 from study.training.config import TrainOptions, TrialConfig
-from study.training.trial import Diverged, Trial
+
+if TYPE_CHECKING:
+    from study.training.checkpoint import PAUSE, Unusable
+    from study.training.trial import Diverged, Trial
 
 __all__ = ["PAUSE", "Diverged", "TrainOptions", "Trial", "TrialConfig", "Unusable"]
+
+__getattr__ = later(
+    dict.fromkeys(("PAUSE", "Unusable"), "study.training.checkpoint")
+    | dict.fromkeys(("Diverged", "Trial"), "study.training.trial")
+)

@@ -1,15 +1,15 @@
 """What a search bought: its best value over time, what early stopping saved, and what it could have cost."""
 
+from dataclasses import astuple, fields
+
 import numpy as np
 import pandas as pd
 
 from study.analysis.statistics import words
-from study.home.record import Stage, StudyRecord, TrialRecord
+from study.analysis.statistics.spent import SEEN, Spent, spent
+from study.home.record import StudyRecord, TrialRecord
 from study.ranking import best, searched
 from study.spec import StudySpec, rungs
-
-SEEN: tuple[Stage, ...] = ("baseline", "search", "replicate")
-"""Stages of the search itself; what came after it is not its cost."""
 
 
 def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -54,16 +54,8 @@ def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         `full_seconds`, where an epoch not run is taken to cost what the trial's own epochs did. Failed trials are
         left out: nobody chose to stop them.
     """
-    trials = [trial for trial in record.by_stage(*SEEN) if trial.state in ("complete", "pruned")]
-    rows = {}
-    for name in ("complete", "pruned", "all"):
-        chosen = [trial for trial in trials if name in (trial.state, "all")]
-        epochs, seconds = sum(trial.epochs for trial in chosen), sum(map(_seconds, chosen))
-        full = spec.epochs * len(chosen)
-        full_seconds = sum(_seconds(trial) * spec.epochs / trial.epochs for trial in chosen if trial.epochs)
-        saved = 1 - epochs / full if full else float("nan")
-        rows[name] = (len(chosen), epochs, full, saved, seconds, full_seconds)
-    columns = ["trials", "epochs", "full_epochs", "saved", "seconds", "full_seconds"]
+    columns = [field.name for field in fields(Spent)]
+    rows = {state: astuple(one) for state, one in spent(spec, record).items()}
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("state").astype({"saved": float, "seconds": float, "full_seconds": float})
 
@@ -110,15 +102,15 @@ def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 def printed_worth(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """What early stopping saved and could have cost, as text; empty where no trial was stopped."""
-    spent, judged = budget(spec, record), would_have_stopped(spec, record)
-    if not spent["trials"]["pruned"]:
+    cost, judged = spent(spec, record), would_have_stopped(spec, record)
+    if not cost["pruned"].trials:
         return pd.DataFrame({"what early stopping did": [], "value": []}, dtype=object)
-    everyone = {name: float(spent[name]["all"]) for name in spent.columns}
-    stopped, seconds = int(spent["trials"]["pruned"]), everyone["full_seconds"] - everyone["seconds"]
+    whole, stopped = cost["all"], cost["pruned"].trials
+    kept = words.duration(whole.full_seconds - whole.seconds)
     rows = {
-        "trials stopped early": f"{stopped} of {everyone['trials']:.0f}",
-        "epochs run, of those of all trials in full": f"{everyone['epochs']:.0f} of {everyone['full_epochs']:.0f}",
-        "saved": f"{100 * everyone['saved']:.0f}% of the epochs, about {words.duration(seconds)} of trials' time",
+        "trials stopped early": f"{stopped} of {whole.trials}",
+        "epochs run, of those of all trials in full": f"{whole.epochs} of {whole.full_epochs}",
+        "saved": f"{100 * whole.saved:.0f}% of the epochs, about {kept} of trials' time",
     }
     for cutoff, name, label in (
         ("cutoff", "stopped", "by the cut-offs of its time"),
@@ -128,10 +120,6 @@ def printed_worth(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         if len(ended):
             rows[f"repeats of the best that ASHA would have stopped, {label}"] = f"{ended.sum()} of {len(ended)}"
     return pd.DataFrame({"what early stopping did": list(rows), "value": list(rows.values())}, dtype=object)
-
-
-def _seconds(trial: TrialRecord) -> float:
-    return trial.ended - trial.started if trial.started is not None and trial.ended is not None else 0.0
 
 
 def _busy(ran: list[TrialRecord], moments: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import cifar, colour_bias, corruptions
+from study.data import cifar, colour_bias
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
 from study.data.holdout import Share
@@ -75,6 +75,8 @@ def _plain(options: Options) -> cifar10.Options:
 
 
 def _build(options: Options) -> dict[str, Split]:
+    from study.data import corruptions  # loads SciPy, which takes longer than all that only describes data
+
     shares = {
         "train": options.rho,
         "val": options.rho if options.val == "biased" else colour_bias.UNBIASED,
