@@ -61,7 +61,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Here:
 
 @pytest.mark.parametrize(
     "command",
-    ["list", "status quickstart", "cost quickstart", "logs quickstart", "export quickstart -o best.yaml", "--help"],
+    ["list", "status quickstart", "cost quickstart", "logs quickstart", "--help"],
 )
 def test_what_is_told_of_a_study_needs_no_kept_answers(here: Here, command: str) -> None:
     assert not here(*command.split()) & HEAVY
@@ -73,7 +73,13 @@ def test_what_is_told_of_study_files_needs_them(here: Here, command: str) -> Non
     assert not here(*command.split(), STUDY_DATA=str(here.folder / f"data of {command}")) & HEAVY
 
 
+def test_an_export_needs_them(here: Here) -> None:
+    here("export", "quickstart", "-o", "best.yaml")
+    assert not here("export", "quickstart", "-o", "best.yaml") & HEAVY
+
+
 def test_a_report_loads_what_it_draws_with(here: Here) -> None:
+    here("report", "quickstart")
     assert here("report", "quickstart") & HEAVY <= DRAWN
 
 
