@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from study.errors import UserError
+from study.files.whole import PRIVATE, write_whole
 
 LOOPBACK = "127.0.0.1"
 
@@ -91,20 +92,13 @@ def make_token() -> None:
     path = _default_token_file()
     path.parent.mkdir(mode=0o700, exist_ok=True)
     part = path.with_name(f"{path.name}-{os.getpid()}")
-    write_secret(part, secrets.token_hex(32))
+    write_whole(part, secrets.token_hex(32), PRIVATE)
     try:
         os.link(part, path)  # another process may be making it, and its Ray have read it
     except FileExistsError:
         path.chmod(0o600)
     finally:
         part.unlink()
-
-
-def write_secret(path: Path, text: str) -> None:
-    """A file that nobody else can read at any moment."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def is_loopback(host: str) -> bool:
@@ -115,14 +109,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def stay_on_loopback() -> None:
-    """Have this process's Ray take a loopback address as it is given: else it puts the machine's in its place, on which
-    a cluster that `study cluster up` started does not listen, and one of this process's own would for everybody."""
-    from ray._private import services
-
-    services.resolve_ip_for_localhost = lambda host: host
 
 
 def _token_file() -> Path | None:

@@ -1,16 +1,18 @@
 """What a hyperparameter may be, declared where the hyperparameter is used.
 
-Standard library only: losses, models and data carry these annotations and still run on a machine
-that has PyTorch and nothing else. `study.spec` turns them into checks of a study file.
+A hyperparameter is annotated as `Annotated[float, Range(low=0.0), Doc("what it is")]`. Losses, models and data carry
+these annotations and still run on a machine that has PyTorch (which brings `typing_extensions`) and nothing else.
+`study.spec` turns them into checks of a study file.
 """
 
 import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from typing_extensions import Doc
 
 Options = TypeVar("Options")
 
@@ -38,7 +40,7 @@ class Searched:
         low, high, log, step: the ends of a range, both in it; on a logarithmic scale; in steps.
         choices: a few values instead.
         paper: values that a paper found good, the best first. The first ones of all of a method's hyperparameters are
-            one configuration, the second ones the next, and so on; who has fewer stays at the last.
+            one configuration, the second ones the next, and so on; shorter lists repeat their last value.
     """
 
     low: float | None = None
@@ -51,7 +53,7 @@ class Searched:
 
 @dataclass(frozen=True)
 class Knob:
-    """One hyperparameter: its key, its annotated type, its default (`required` if it has none), what its owner says."""
+    """One hyperparameter: its key, its annotated type, its default (`required` if it has none), its `Doc`."""
 
     key: str
     type: Any
@@ -88,48 +90,27 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
     found = []
-    told = descriptions(owner.__doc__ or "", [name.rstrip("_") for name in inspect.signature(owner).parameters])
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
             continue
-        hint = hints[parameter.name]
-        if "Tensor" in str(hint):
+        kind, about = _described(hints[parameter.name])
+        if "Tensor" in str(kind):
             continue
         required = parameter.default is parameter.empty
         key, default = parameter.name.rstrip("_"), None if required else parameter.default
-        found.append(Knob(key, hint, default, required, told.get(key, "")))
+        found.append(Knob(key, kind, default, required, about))
     return tuple(found)
 
 
-def descriptions(docstring: str, names: Sequence[str]) -> dict[str, str]:
-    """What a docstring says of each of these names.
-
-    It has entries `name: text` or `name, other: text`, one after the other with `;` between them, or a line or more
-    each, under `Attributes:` or `Args:` or alone. Of a name without an entry the first one counts that quotes it.
-
-    >>> descriptions("rho: share of samples; seed: of the split.", ["rho", "seed"])
-    {'rho': 'share of samples', 'seed': 'of the split'}
-    """
-    one = "|".join(map(re.escape, names)) or r"\b\B"
-    entry = re.compile(rf"(?:^|(?<=; ))((?:`?\w+`?, )*`?(?:{one})`?(?:, `?\w+`?)*): ")
-    found: dict[str, str] = {}
-    for item in _items(inspect.cleandoc(docstring)):
-        _, *parts = entry.split(item)
-        for several, text in zip(parts[::2], parts[1::2], strict=True):
-            found |= dict.fromkeys(re.findall(r"\w+", several), text.rstrip("; ."))
-    texts = {
-        name: found.get(name) or next((text for text in found.values() if f"`{name}`" in text), "") for name in names
-    }
-    return {name: text for name, text in texts.items() if text}
-
-
-def _items(text: str) -> list[str]:
-    """The paragraphs of a docstring, and its entries with their further lines, each as one line."""
-    starts = re.sub(r"\n(?=\n| {0,4}\S)", "\0", text).split("\0")
-    joined = [" ".join(line.split()) for line in starts]
-    whole = " ".join(text.split()) if "\n\n" not in text else ""
-    return [whole] if whole else joined
+def _described(hint: Any) -> tuple[Any, str]:
+    """An annotation without its outermost `Doc` notes, and the text of the last of them, empty if there is none."""
+    if get_origin(hint) is not Annotated:
+        return hint, ""
+    kind, *notes = get_args(hint)
+    texts = [note.documentation for note in notes if isinstance(note, Doc)]
+    others = [note for note in notes if not isinstance(note, Doc)]
+    return Annotated[(kind, *others)] if others else kind, texts[-1] if texts else ""
 
 
 def options(kind: type[Options], section: Mapping[str, Any]) -> Options:

@@ -1,6 +1,27 @@
-"""Every test is deterministic: property tests draw the same examples in every run."""
+"""What holds for all tests: the same examples in every run, one thread each, and the longest first."""
 
+import os
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+"""Set before torch is imported, and for the processes that tests start. On a busy machine threads wait for each other:
+with two a gradient check costs fifteen times the processor time."""
 
 settings.register_profile("study", derandomize=True, deadline=None, max_examples=50, database=None)
 settings.load_profile("study")
+
+LONGEST = ["e2e", "sweep/test_starting.py", "sweep/test_ray_session.py", "test_entry_points.py", "analysis/report"]
+"""Files and folders whose tests take seconds."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the longest come first: what is last has only one worker busy while it runs."""
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    path = item.path.relative_to(Path(__file__).parent)
+    return next((place for place, long in enumerate(LONGEST) if path.is_relative_to(long)), len(LONGEST))

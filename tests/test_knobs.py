@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.knobs import Knob, Range, knobs
 
@@ -45,3 +46,19 @@ def test_a_keyword_of_python_loses_its_underscore() -> None:
 def test_a_default_of_none_is_a_default() -> None:
     margin = list(knobs(loss))[1]
     assert (margin.default, margin.required) == (None, False)
+
+
+def test_the_last_doc_says_what_it_is_and_is_no_part_of_the_type() -> None:
+    def described(
+        *,
+        shared: Annotated[Annotated[float, Range(low=0.0), Doc("a weight")], Doc("weight of this loss")],
+        perhaps: Annotated[Annotated[int, Doc("a number")] | None, Doc("how many; null: all")],
+        plain: Annotated[bool, Doc("whether")],
+        silent: float,
+    ) -> None: ...
+
+    shared, perhaps, plain, silent = knobs(described)
+    assert (shared.type, shared.about) == (Annotated[float, Range(low=0.0)], "weight of this loss")
+    assert (perhaps.kinds, perhaps.about) == ((int, type(None)), "how many; null: all")
+    assert (plain.type, plain.about) == (bool, "whether")
+    assert (silent.type, silent.about) == (float, "")

@@ -20,7 +20,7 @@ def test_help_and_version_import_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_wheel_finds_its_study_files(tmp_path: Path) -> None:
+def test_a_wheel_finds_its_study_files_and_has_the_guide(tmp_path: Path) -> None:
     """The built wheel, unpacked far from the checkout, knows quickstart by name."""
     code = "import hatchling.build, sys; print(hatchling.build.build_wheel(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
@@ -31,6 +31,10 @@ def test_a_wheel_finds_its_study_files(tmp_path: Path) -> None:
     assert (site / "study" / "search_spaces" / "study.schema.json").is_file()
     assert (site / "study" / "analysis" / "report" / "templates" / "report.html.j2").is_file()
     assert (site / "study" / "published" / "fairkl-table12.yaml").is_file()
+    assert (site / "study" / "py.typed").is_file()
+    pages = {path.name for path in (ROOT / "study" / "guide").iterdir()}
+    assert "index.md" in pages
+    assert {path.name for path in (site / "study" / "guide").iterdir()} == pages
     metadata = next(site.glob("*.dist-info"))
     assert "License-Expression: Apache-2.0" in (metadata / "METADATA").read_text(encoding="utf-8")
     assert "Apache License" in (metadata / "licenses" / "study" / "LICENSE").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import ast
 from functools import cache
 from graphlib import TopologicalSorter
+from pathlib import Path
 
 from helpers import ROOT
 
@@ -14,11 +15,14 @@ LOOSE = {"__init__", "__main__", "address", "catalogue", "errors", "knobs", "log
 INNER = {"analysis.figures", "analysis.report", "analysis.statistics", "analysis.tables", "data.sets"}
 """Rooms within rooms that the table tells apart."""
 
-EVERYWHERE = {"errors", "knobs", "catalogue"}
-"""What any room may import; `errors` and `knobs` import nothing, `catalogue` only `errors`."""
+EVERYWHERE = {"errors", "knobs", "catalogue", "files", "text"}
+"""What any room may import; these import none of the others, but `catalogue` imports `errors`."""
 
 ALLOWED = {
+    "files": set(),
+    "text": set(),
     "losses": set(),
+    "upstream": set(),
     "data": set(),
     "data.sets": {"data"},
     "kept": {"data"},
@@ -30,15 +34,15 @@ ALLOWED = {
     "home": {"spec"},
     "ranking": {"home", "metrics", "spec"},
     "published": set(),
-    "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training"},
+    "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "methods", "ranking", "spec", "training"},
-    "tracking": {"address", "home", "logging", "ranking", "spec", "trained"},
+    "tracking": {"address", "home", "logging", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec", "training"},
     "analysis.report": {"analysis.figures", "analysis.statistics", "analysis.tables", "home", "ranking", "spec"},
     "analysis": {"analysis.report", "analysis.statistics", "analysis.tables"},
-    "cluster": {"address", "home", "logging", "spec"},
+    "cluster": {"address", "home", "logging", "spec", "upstream"},
 }
 """What each room imports besides `EVERYWHERE`, inside functions too: the way of the data, which goes one way.
 
@@ -48,7 +52,7 @@ The rooms above these (`commands`, `reproduce`, `doctor`, `cli`) may use all, bu
 ABOVE = ("commands", "reproduce", "doctor", "cli")
 
 LIBRARIES = {
-    "ray": {"address", "cluster", "sweep"},
+    "ray": {"cluster", "sweep", "upstream"},
     "mlflow": {"tracking"},
     "optuna": {"analysis.statistics", "sweep", "spec"},
     "matplotlib": {"analysis.figures", "analysis.report"},
@@ -70,11 +74,30 @@ def imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         modules = found.setdefault(room(".".join(path.relative_to(PACKAGE).with_suffix("").parts)), set())
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                modules |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+        modules |= imported_by(path)
+    return found
+
+
+@cache
+def imported_by(path: Path) -> frozenset[str]:
+    """The modules, or names in modules, that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
+
+
+def module_imports() -> dict[str, set[str]]:
+    """The modules of this package that each of its modules imports, by their full names."""
+    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+    modules = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    known, found = set(modules.values()), {}
+    for path, module in modules.items():
+        imported = imported_by(path)
+        found[module] = {name if name in known else name.rpartition(".")[0] for name in imported} & known - {module}
     return found
 
 
@@ -105,6 +128,11 @@ def test_what_any_room_may_import_imports_nothing_else() -> None:
 def test_no_rooms_import_one_another_in_a_circle() -> None:
     """Imports inside functions are arrows too; raises `CycleError`, which names the rooms."""
     TopologicalSorter({importer: rooms_of(importer) for importer in imports()}).prepare()
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Within rooms and across them, imports inside functions too; raises `CycleError`, which names the modules."""
+    TopologicalSorter(module_imports()).prepare()
 
 
 def test_each_library_is_imported_in_its_rooms() -> None:

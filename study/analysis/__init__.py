@@ -1,4 +1,4 @@
-"""What a study's trials say: one pandas table, and tables, figures and a report made from it.
+"""Analysis of a study's trials: one pandas frame, and tables, figures and a report made from it.
 
 Reads `study.home.record` and never trains, schedules or writes to MLflow.
 """
@@ -9,7 +9,7 @@ from study.catalogue import later
 
 if TYPE_CHECKING:
     from study.analysis.report.report import write_report
-    from study.analysis.statistics.cells import ablation, sensitivity
+    from study.analysis.statistics.cell_tables import ablation, sensitivity
     from study.analysis.statistics.frame import epochs_frame, load, trials_frame
     from study.analysis.tables.formats import to_csv, to_latex, to_markdown
 
@@ -27,7 +27,7 @@ __all__ = [
 
 __getattr__ = later(
     {"write_report": "study.analysis.report.report"}
-    | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cells")
+    | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
     | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")
     | dict.fromkeys(("to_csv", "to_latex", "to_markdown"), "study.analysis.tables.formats")
 )

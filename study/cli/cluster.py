@@ -17,7 +17,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
 Env = Annotated[
     list[str] | None,
-    typer.Option("--env", metavar="KEY", help="Give this variable along; the cluster's users can read it."),
+    typer.Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
 ]
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Show its log until it ends; Ctrl-C only detaches.")]
 
@@ -35,20 +35,20 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
-    from study.cluster.environment import given
+    from study.cluster.environment import from_this_shell
     from study.cluster.jobs import Jobs
     from study.home.provenance import owner
     from study.spec import load_study
 
     _check(follow, as_json)
-    variables = {"STUDY_OWNER": owner(), **given(env or ())}  # there, whoever runs the cluster would be it
+    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # there, whoever runs the cluster would be it
     study = load_study(spec, assignments or (), profile, name)
     there = Jobs(address)
     done = there.submit(study, python, variables, join)
     if as_json:
         print_json({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
-    taken = f"took {done.files} files along, {done.bytes / 1e6:.1f} MB" if done.files else "was there already"
+    taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "was there already"
     print(f"{study.name}: job {done.job} at {address}, {taken}")
     if follow:
         _follow(there, study.name, done.job)
@@ -131,11 +131,11 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
     Raises:
         Exit: 1 if it failed there.
     """
-    from study.cluster.environment import given
+    from study.cluster.environment import from_this_shell
     from study.cluster.jobs import Jobs
 
     there = Jobs(address)
-    job = there.begin([*command, "--json"] if as_json else command, python, given(env))
+    job = there.begin([*command, "--json"] if as_json else command, python, from_this_shell(env))
     if as_json:
         print_json(there.answer(job))
         return

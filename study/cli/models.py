@@ -29,7 +29,7 @@ def train(
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
     from study.commands import run as running
-    from study.commands.final import final_study, parse_seeds
+    from study.commands.final_training import final_study, parse_seeds
     from study.home.folder import Home
     from study.spec import load_study
 
@@ -49,12 +49,12 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv"""
-    from study.commands.which_model import which
+    from study.commands.find_model import find_model
     from study.home.folder import Home
     from study.trained import Classifier
     from study.trained import predict as predicting
 
-    with which(Home.locate(), model, seed) as description:
+    with find_model(Home.locate(), model, seed) as description:
         found = predicting.predict(Classifier.load(description, device), images)
     if out is not None:
         predicting.write(out, found)
@@ -76,11 +76,11 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
-    from study.commands.which_model import which
+    from study.commands.find_model import find_model
     from study.home.folder import Home
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
-    with which(home, model, seed) as description:
+    with find_model(home, model, seed) as description:
         found = evaluating.evaluate(home, description, split, data, assignments or ())
     print_json(found) if as_json else print(*(f"{name:<32} {value:.6g}" for name, value in found.items()), sep="\n")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from study.commands.outcome import Outcome
     from study.commands.progress import ProgressView
+    from study.commands.run_end import RunEnd
 
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
@@ -39,15 +39,15 @@ def view(quiet: bool) -> "ProgressView":
     return ProgressView(Console(), quiet)
 
 
-def show(outcome: "Outcome") -> None:
+def show(outcome: "RunEnd") -> None:
     """The end of a run: what came out, where it is, what to type next.
 
     Raises:
         Exit: 1 if the study failed, 130 if it was stopped.
     """
-    from study.commands.outcome import farewell
+    from study.commands.run_end import closing_lines
 
-    print("\n".join(farewell(outcome)))
+    print("\n".join(closing_lines(outcome)))
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(1 if state == "failed" else 130)

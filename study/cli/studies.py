@@ -25,7 +25,7 @@ def plan(
     from study.home.folder import Home
     from study.spec import load_study
 
-    document = estimate.planned(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
+    document = estimate.plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
     print_json(document) if as_json else print(estimate.text(document))
 
 
@@ -86,13 +86,13 @@ def compare(
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
     from study.analysis.report.page import markdown_table
-    from study.analysis.statistics import studies
+    from study.analysis.statistics import compare_studies
     from study.home.folder import Home
     from study.home.record import StudyRecord
 
     folders = [Home.locate().find(name) for name in names]
-    found = studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
-    print_json(found) if as_json else print(markdown_table(studies.printed(found)))
+    found = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    print_json(found) if as_json else print(markdown_table(compare_studies.printed_comparison(found)))
 
 
 def export(
@@ -138,7 +138,7 @@ def delete(
 
     home = Home.locate()
     if not yes:
-        typer.confirm(f"{deleting.told(home, name)} Remove all of it?", abort=True, err=True)
+        typer.confirm(f"{deleting.describe(home, name)} Remove all of it?", abort=True, err=True)
     deleting.delete(home, name)
     print_json({"name": name, "deleted": True}) if as_json else print(f"{name}: removed")
 

@@ -1,4 +1,4 @@
-"""Variables of this machine that a job is given along."""
+"""Variables of this shell that a job is given."""
 
 import os
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from study.errors import UserError
 
 
-def given(names: Sequence[str]) -> dict[str, str]:
+def from_this_shell(names: Sequence[str]) -> dict[str, str]:
     """The named variables and their values.
 
     Raises:
-        UserError: one is not set here, or is no name.
+        UserError: one is not set here, or is not a name.
     """
-    found = {}
+    values = {}
     for name in names:
         if not name.isidentifier():
             raise UserError(f"--env {name}: the name of a variable is needed; its value is taken from this shell")
@@ -20,5 +20,5 @@ def given(names: Sequence[str]) -> dict[str, str]:
             raise UserError(f"--env {name}: is not set in this shell")
         if name.startswith("RAY_AUTH"):
             raise UserError(f"--env {name}: the cluster's token is not given to jobs, they have it")
-        found[name] = os.environ[name]
-    return found
+        values[name] = os.environ[name]
+    return values

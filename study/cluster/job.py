@@ -13,7 +13,7 @@ class Job:
         state: pending, running, stopped, succeeded or failed, as Ray tells it.
         began, ended: seconds since the epoch.
         python: the interpreter that runs it.
-        environment: variables that it was given along.
+        environment: variables that it was given.
     """
 
     id: str
@@ -34,17 +34,17 @@ class Job:
     @classmethod
     def of(cls, details: Any) -> "Job":
         """From what Ray tells of it."""
-        told = details.metadata or {}
+        metadata = details.metadata or {}
         return cls(
             str(details.submission_id),
-            told.get("study", ""),
-            told.get("spec", ""),
-            int(told.get("number", 0)),
+            metadata.get("study", ""),
+            metadata.get("spec", ""),
+            int(metadata.get("number", 0)),
             str(details.status.value).lower(),
             details.message or "",
             details.start_time / 1000 if details.start_time else None,
             details.end_time / 1000 if details.end_time else None,
-            told.get("python", "python"),
+            metadata.get("python", "python"),
             dict((details.runtime_env or {}).get("env_vars", {})),
         )
 

@@ -23,6 +23,7 @@ from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
 from study.logging import hush
 from study.spec import StudySpec
+from study.upstream import ray_internals
 
 ASK = 0.5
 """Seconds between two looks at a job that is waited for."""
@@ -37,7 +38,7 @@ class Submitted:
 
     Attributes:
         job: its id.
-        files, bytes: what it took along; 0 where it joined a job that was there.
+        files, bytes: what it uploaded; 0 where it joined a job that was there.
     """
 
     job: str
@@ -61,18 +62,16 @@ class Jobs:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        modules = "ray.dashboard.modules"
-        # What it uploads where is for nobody to read.
-        hush("ray", f"{modules}.dashboard_sdk", f"{modules}.job.sdk")
+        hush(*ray_internals.CLIENT_LOGGERS)
         self.address = address
-        with _told(address):
+        with _told_to_the_user(address):
             self._client = JobSubmissionClient(address)
 
     def all(self) -> list[Job]:
         """Every study's drivers, the oldest first."""
-        with _told(self.address):
-            found = [Job.of(details) for details in self._client.list_jobs() if "study" in (details.metadata or {})]
-        return sorted(found, key=lambda job: (job.began or 0.0, job.number))
+        with _told_to_the_user(self.address):
+            drivers = [Job.of(details) for details in self._client.list_jobs() if "study" in (details.metadata or {})]
+        return sorted(drivers, key=lambda job: (job.began or 0.0, job.number))
 
     def of(self, name: str) -> list[Job]:
         """The drivers of one study, the oldest first."""
@@ -84,8 +83,8 @@ class Jobs:
         Raises:
             UserError: it has none; says which studies have.
         """
-        if found := self.of(name):
-            return found[-1]
+        if drivers := self.of(name):
+            return drivers[-1]
         there = sorted({job.study for job in self.all()})
         raise UserError(
             f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}. "
@@ -108,9 +107,9 @@ class Jobs:
             return self._joined(before[-1], spec, join)
         number = before[-1].number + 1 if before else 1
         command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
-        told = tags(spec.name, spec.hash, number, python)
+        metadata = tags(spec.name, spec.hash, number, python)
         try:
-            return self._start(job_id(spec.name, number), command, told, environment, spec)
+            return self._start(job_id(spec.name, number), command, metadata, environment, spec)
         except UserError:
             now = self.of(spec.name)
             if len(now) == len(before):
@@ -139,8 +138,8 @@ class Jobs:
             raise UserError(f"{name}: runs ({last.id}). Its state: study status {name} --address {self.address}")
         number = last.number + 1
         command = ["resume", name, "--address", "auto", *options]
-        told = tags(name, last.spec, number, last.python)
-        return self._start(job_id(name, number), command, told, last.environment)
+        metadata = tags(name, last.spec, number, last.python)
+        return self._start(job_id(name, number), command, metadata, last.environment)
 
     def stop(self, name: str, patience: float = 180.0) -> Job:
         """Have the driver of a study stop in good order, and wait until it has.
@@ -151,7 +150,7 @@ class Jobs:
         last = self.last(name)
         if last.is_over:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
-        with _told(self.address):
+        with _told_to_the_user(self.address):
             self._client.stop_job(last.id)
         return self.wait(last.id, patience)
 
@@ -163,18 +162,18 @@ class Jobs:
         """
         deadline = None if patience is None else time.monotonic() + patience
         while True:
-            with _told(self.address):
-                found = Job.of(self._client.get_job_info(job))
-            if found.is_over:
-                return found
+            with _told_to_the_user(self.address):
+                latest = Job.of(self._client.get_job_info(job))
+            if latest.is_over:
+                return latest
             if deadline and time.monotonic() > deadline:
-                log = f"Its log: study logs {found.study} --address {self.address}" if found.study else found.message
-                raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {found.state}. {log}")
+                log = f"Its log: study logs {latest.study} --address {self.address}" if latest.study else latest.message
+                raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
             time.sleep(ASK)
 
     def log(self, job: str) -> str:
         """What a job's driver wrote."""
-        with _told(self.address):
+        with _told_to_the_user(self.address):
             return str(self._client.get_job_logs(job))
 
     def follow(self, job: str) -> Iterator[str]:
@@ -204,7 +203,7 @@ class Jobs:
             raise
 
     def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
-        """Start a command of `study` that is no driver; its job's id. See `submit`."""
+        """Start a command of `study` other than a driver; gives its job's id. See `submit`."""
         return self._start(f"study-{command[0]}-{uuid.uuid4().hex[:8]}", command, {"python": python}, environment).job
 
     def answer(self, job: str, patience: float | None = None) -> Any:
@@ -215,7 +214,7 @@ class Jobs:
         """
         ended = self.wait(job, patience, "answer")
         log = self.log(job)
-        with _told(self.address):
+        with _told_to_the_user(self.address):
             self._client.delete_job(job)
         if ended.state != "succeeded":
             error = next((line for line in log.splitlines() if line.startswith("error: ")), log[-2000:])
@@ -224,36 +223,35 @@ class Jobs:
 
     def resources(self) -> dict[str, Any]:
         """The cluster's nodes and what of them is in use, see `study.cluster.nodes`."""
-        asked = "/nodes?view=summary&nocache=1"  # the cache answers with what was true at the question before this one
-        with _told(self.address):
-            return nodes.overview(self._client._do_request("GET", asked).json())
+        with _told_to_the_user(self.address):
+            return nodes.overview(ray_internals.nodes(self._client))
 
     def _start(
         self,
         job: str,
         command: Sequence[str],
-        told: dict[str, str],
+        metadata: dict[str, str],
         environment: Mapping[str, str],
         spec: StudySpec | None = None,
     ) -> Submitted:
-        line = shlex.join([told["python"], "-m", "study", *command])
-        with upload(spec) as folder, _told(self.address):
-            files, taken = size(folder)
-            given = {"working_dir": str(folder), "env_vars": dict(environment)}
-            self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=given, metadata=told)
-        return Submitted(job, files, taken)
+        line = shlex.join([metadata["python"], "-m", "study", *command])
+        with upload(spec) as folder, _told_to_the_user(self.address):
+            files, bytes_ = size(folder)
+            runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
+            self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
+        return Submitted(job, files, bytes_)
 
 
 def _document(log: str) -> Any:
     """The JSON document in a job's log, among what libraries may have written."""
-    for found in re.finditer(r"^[{\[]", log, re.MULTILINE):
+    for bracket in re.finditer(r"^[{\[]", log, re.MULTILINE):
         with suppress(ValueError):
-            return json.JSONDecoder().raw_decode(log, found.start())[0]
+            return json.JSONDecoder().raw_decode(log, bracket.start())[0]
     raise UserError(f"no answer came back: {log[-2000:]}")
 
 
 @contextmanager
-def _told(address: str) -> Iterator[None]:
+def _told_to_the_user(address: str) -> Iterator[None]:
     """Tell what Ray's client raises as what the user can mend."""
     from ray.exceptions import RayError
 

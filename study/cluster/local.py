@@ -20,10 +20,13 @@ from typing import Any
 
 import psutil
 
-from study.address import LOOPBACK, write_secret
+from study.address import LOOPBACK
 from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
+from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home
+from study.upstream import ray_internals
+from study.upstream.environment import Part, variables
 
 PACKAGE = Path(__file__).parents[2]
 PATIENCE = 180.0
@@ -66,9 +69,9 @@ class LocalCluster:
         if not file.exists():
             return cls(path)
         try:
-            told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            told["processes"] = [Process(**one) for one in told["processes"]]
-            return cls(path, **told)
+            state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            state["processes"] = [Process(**process) for process in state["processes"]]
+            return cls(path, **state)
         except (ValueError, TypeError, KeyError):
             raise UserError(f"{file}: damaged. Remove it once nothing of the cluster runs any more") from None
 
@@ -81,7 +84,7 @@ class LocalCluster:
         return self.path / "mlflow-password"
 
     def alive(self) -> list[Process]:
-        return [one for one in self.processes if one.is_alive]
+        return [process for process in self.processes if process.is_alive]
 
     def document(self) -> dict[str, Any]:
         """What runs of it; no secrets."""
@@ -90,18 +93,23 @@ class LocalCluster:
             "dashboard": self.dashboard,
             "mlflow": self.mlflow,
             "token_file": str(self.token_file),
-            "processes": [{"name": one.name, "pid": one.pid, "alive": one.is_alive} for one in self.processes],
+            "processes": [
+                {"name": process.name, "pid": process.pid, "alive": process.is_alive} for process in self.processes
+            ],
         }
 
     def lines(self) -> list[str]:
         """The same for people, and what to type."""
         if not self.processes:
             return ["no cluster runs here; a first one: study cluster up --nodes 2"]
-        found = [f"{one.name:<10} {'runs' if one.is_alive else 'has ended'} ({one.pid})" for one in self.processes]
-        found += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
-        found += [f'  export {key}="{value}"' for key, value in self.environment().items()]
-        found.append(f"  study submit quickstart --address {self.dashboard} --follow")
-        return [*found, "", "its end: study cluster down"]
+        lines = [
+            f"{process.name:<10} {'runs' if process.is_alive else 'has ended'} ({process.pid})"
+            for process in self.processes
+        ]
+        lines += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
+        lines += [f'  export {key}="{value}"' for key, value in self.environment().items()]
+        lines.append(f"  study submit quickstart --address {self.dashboard} --follow")
+        return [*lines, "", "its end: study cluster down"]
 
     def environment(self) -> dict[str, str]:
         """What a shell needs to talk to it; the secrets stay in their files."""
@@ -124,7 +132,7 @@ class LocalCluster:
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
-            write_secret(file, secrets.token_hex(length))
+            write_whole(file, secrets.token_hex(length), PRIVATE)
         self.scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")  # short: sockets' paths must fit 107 bytes
         self.processes = []
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started until then is stopped
@@ -145,7 +153,7 @@ class LocalCluster:
     def _joined(self) -> int:
         """Nodes that are alive, by the head's dashboard."""
         headers = {"Authorization": f"Bearer {read(self.token_file)}"}
-        request = urllib.request.Request(f"{self.dashboard}/nodes?view=summary", headers=headers)
+        request = urllib.request.Request(self.dashboard + ray_internals.NODES, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 nodes = json.load(answer)["data"]["summary"]
@@ -156,8 +164,8 @@ class LocalCluster:
     def stop(self) -> None:
         """Stop all that was started."""
         for number, patience in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
-            for one in reversed(self.processes):
-                one.kill(number)
+            for process in reversed(self.processes):
+                process.kill(number)
             deadline = time.monotonic() + patience
             while self.alive() and time.monotonic() < deadline:
                 time.sleep(0.1)
@@ -186,7 +194,7 @@ class LocalCluster:
         ray += [f"--node-ip-address={LOOPBACK}", f"--dashboard-agent-listen-port={free_port()}", *options]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
-            **ENVIRONMENT,
+            **variables(Part.LOCAL_NODE),
             **self.environment(),
             "MLFLOW_TRACKING_PASSWORD": read(self.password_file),
             "STUDY_HOME": str(home.path),
@@ -208,12 +216,13 @@ class LocalCluster:
     def _start_mlflow(self, home: Home) -> str:
         port = free_port()
         users = self.path / "mlflow-auth.ini"
-        write_secret(
+        write_whole(
             users,
             "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
             f"database_uri = sqlite:///{self.path}/mlflow-users.db\n"
             f"admin_username = {MLFLOW_USER}\nadmin_password = {read(self.password_file)}\n"
             "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
+            PRIVATE,
         )
         (self.path / "mlflow-users.db").unlink(missing_ok=True)  # of a cluster with another password
         command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
@@ -221,10 +230,9 @@ class LocalCluster:
         command += ["--artifacts-destination", home.artifacts.as_uri()]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
+            **variables(Part.MLFLOW_SERVER),
             "MLFLOW_AUTH_CONFIG_PATH": str(users),
             "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
-            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-            "MLFLOW_DISABLE_TELEMETRY": "true",
         }
         self._start_process("mlflow", command, environment)
         uri = f"http://{LOOPBACK}:{port}"
@@ -252,16 +260,5 @@ class LocalCluster:
             time.sleep(0.2)
 
     def _save(self) -> None:
-        told = {key: value for key, value in asdict(self).items() if key != "path"}
-        part = self.path / "state.part"
-        part.write_text(json.dumps(told, indent=2), encoding="utf-8")
-        part.replace(self.path / "state.json")
-
-
-ENVIRONMENT = {
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # whatever its name says: agents and jobs keep to 127.0.0.1 too
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_JOB_STOP_WAIT_TIME_S": "120",  # Ray kills a job's driver after 3 s, and MLflow may need more
-}
+        state = {key: value for key, value in asdict(self).items() if key != "path"}
+        write_whole(self.path / "state.json", json.dumps(state, indent=2))

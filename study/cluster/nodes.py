@@ -16,7 +16,7 @@ def overview(answer: dict[str, Any]) -> dict[str, Any]:
     """Nodes that are there, those that were lost, and of each resource how much is in use and how much there is.
 
     Args:
-        answer: of the dashboard to `GET /nodes?view=summary`.
+        answer: of the dashboard to `ray_internals.NODES`.
 
     Returns:
         A used amount of None: not known, as in a cluster's first seconds.
@@ -24,17 +24,17 @@ def overview(answer: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: it is another answer.
     """
-    told = answer.get("data") or {}
-    if "summary" not in told:
+    data = answer.get("data") or {}
+    if "summary" not in data:
         raise ValueError(f"the dashboard does not tell of its nodes: {answer.get('msg', answer)}")
-    nodes = [node["raylet"] for node in told["summary"] if node["raylet"].get("state")]
+    nodes = [node["raylet"] for node in data["summary"] if node["raylet"].get("state")]
     alive = [node for node in nodes if node["state"] == "ALIVE"]
     there = _sum((name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items())
-    lines = (told.get("nodeLogicalResources") or {}).values()
+    lines = (data.get("nodeLogicalResources") or {}).values()
     used = _sum((name, float(amount)) for text in lines for amount, name in USAGE.findall(text))
     return {
         "nodes": len(alive),
-        "lost": sorted((_lost(node) for node in nodes if _is_lost(node)), key=lambda one: one["ended"]),
+        "lost": sorted((_lost(node) for node in nodes if _is_lost(node)), key=lambda node: node["ended"]),
         "usage": {name: {"used": used.get(name), "there": there[name]} for name in ("CPU", "GPU") if there.get(name)},
     }
 
@@ -49,7 +49,7 @@ def _lost(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sum(amounts: Any) -> dict[str, float]:
-    found: dict[str, float] = {}
+    sums: dict[str, float] = {}
     for name, amount in amounts:
-        found[name] = round(found.get(name, 0.0) + amount, 4)  # as fine as Ray counts
-    return found
+        sums[name] = round(sums.get(name, 0.0) + amount, 4)  # as fine as Ray counts
+    return sums

@@ -28,8 +28,8 @@ class Process:
     @property
     def is_alive(self) -> bool:
         try:
-            found = psutil.Process(self.pid)
-            return found.create_time() == self.born and found.status() != psutil.STATUS_ZOMBIE
+            process = psutil.Process(self.pid)
+            return process.create_time() == self.born and process.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return False
 
@@ -53,7 +53,7 @@ def read(path: Path) -> str:
 
 
 def naming(scratch: str) -> Iterator[psutil.Process]:
-    """Processes that name a temporary folder on their command line; none for no folder."""
-    for one in psutil.process_iter(["cmdline"]):
-        if scratch and any(scratch in word for word in one.info["cmdline"] or ()):
-            yield one
+    """Processes that name a temporary folder on their command line; none where its name is empty."""
+    for process in psutil.process_iter(["cmdline"]):
+        if scratch and any(scratch in word for word in process.info["cmdline"] or ()):
+            yield process

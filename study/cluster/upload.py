@@ -1,4 +1,4 @@
-"""What a job takes along: this package, the shipped study files and one resolved study file. Nothing else."""
+"""What is uploaded for a job: this package, the shipped study files and one resolved study file. Nothing else."""
 
 import shutil
 import tempfile
@@ -12,12 +12,12 @@ from study.spec.find import shipped_folder
 
 STUDY_FILE = "job-study.yaml"
 CODE = (".py", ".yaml", ".j2")
-"""What the package is made of; caches, notes and anything that lies about is not taken along."""
+"""What the package is made of; caches, notes and anything that lies about is not uploaded."""
 
 
 @contextmanager
 def upload(spec: StudySpec | None) -> Iterator[Path]:
-    """A folder with it, until the block is left; Ray refuses to take more than 500 MiB along, this is about 1."""
+    """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 1."""
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
         _copy(Path(study.__file__).parent, folder / "study")

@@ -1,29 +1,29 @@
-"""A study on a cluster elsewhere, at a glance: its job, its trials, the cluster."""
+"""The status of a study on a remote cluster: its job, its trials, the cluster."""
 
-from datetime import datetime
 from typing import Any
 
 from study.cluster.jobs import Job, Jobs
 from study.commands import status
 from study.errors import UserError
+from study.text.moment import moment
 
 LONGEST = 300
-"""Characters of a job's message that people are shown; Ray puts the end of its log in it."""
+"""Characters of a job's message that people are shown; Ray appends the end of its log to it."""
 
 LAST = 5
-"""Lost nodes that people are shown, the last ones."""
+"""Lost nodes that people are shown, counted from the last."""
 
 
 def document(jobs: Jobs, name: str) -> dict[str, Any]:
-    """The newest driver of a study, what `study status` says on the cluster, and what of the cluster is there.
+    """The newest driver of a study, the document of `study status` on the cluster, and the cluster's resources.
 
-    Of the lost nodes those since its first driver began. Where nothing is known of the study, as before a driver has
-    made it, `study` is None and `reason` says why.
+    Of the lost nodes only those since the study's first driver began. While the study is unknown there, as before a
+    driver has made it, `study` is None and `reason` says why.
 
     Raises:
-        UserError: none of its name was submitted, or the cluster does not answer.
+        UserError: no study of this name was submitted, or the cluster does not answer.
     """
-    jobs.last(name)  # what was never submitted is an error
+    jobs.last(name)  # raises if it was never submitted
     study, reason = None, None
     try:
         study = jobs.ask(name, "status", name)
@@ -35,17 +35,21 @@ def document(jobs: Jobs, name: str) -> dict[str, Any]:
     return {"name": name, "job": _row(drivers[-1]), "study": study, "reason": reason, "cluster": cluster}
 
 
-def text(told: dict[str, Any]) -> str:
+def text(document: dict[str, Any]) -> str:
     """The same for people."""
-    job = told["job"]
-    why = f": {_shortened(job['message'])}" if job["state"] in ("pending", "failed") and job["message"].strip() else ""
-    lines = [f"job       {job['id']}: {job['state']}{why}"]
-    lines += status.lines(told["study"]) if told["study"] else [f"study     nothing is known of it: {told['reason']}"]
-    return "\n".join([*lines, *_cluster(told["cluster"])])
+    job = document["job"]
+    reason = (
+        f": {_shortened(job['message'])}" if job["state"] in ("pending", "failed") and job["message"].strip() else ""
+    )
+    lines = [f"job       {job['id']}: {job['state']}{reason}"]
+    lines += (
+        status.lines(document["study"]) if document["study"] else [f"study     not known there: {document['reason']}"]
+    )
+    return "\n".join([*lines, *_cluster(document["cluster"])])
 
 
 def jobs_document(jobs: list[Job]) -> list[dict[str, Any]]:
-    """A row for each."""
+    """A row for each job."""
     return [_row(job) for job in jobs]
 
 
@@ -55,19 +59,20 @@ def jobs_table(address: str, jobs: list[Job]) -> str:
         return f"no studies at {address}; a first one: study submit quickstart --address {address}"
     lines = [f"{'study':<28} {'job':<34} {'state':<10} began"]
     for job in jobs:
-        began = datetime.fromtimestamp(job.began).strftime("%Y-%m-%d %H:%M") if job.began else "-"
-        lines.append(f"{job.study:<28} {job.id:<34} {job.state:<10} {began}")
+        lines.append(f"{job.study:<28} {job.id:<34} {job.state:<10} {moment(job.began)}")
     return "\n".join(lines)
 
 
-def _cluster(told: dict[str, Any]) -> list[str]:
-    """Nodes that are there, what of them is in use, those that were lost."""
-    used = ", ".join(_amount(name, **amount) for name, amount in told["usage"].items())
-    found = [f"cluster   {told['nodes']} nodes, {len(told['lost'])} lost since it began; in use: {used or 'nothing'}"]
-    for node in told["lost"][-LAST:]:
-        at = datetime.fromtimestamp(node["ended"]).strftime("%Y-%m-%d %H:%M:%S")
-        found.append(f"lost      node {node['id'][:12]} at {at}: {node['why'] or 'Ray does not say why'}")
-    return found
+def _cluster(cluster: dict[str, Any]) -> list[str]:
+    """Lines about the nodes, the resources in use, and lost nodes."""
+    used = ", ".join(_amount(name, **amount) for name, amount in cluster["usage"].items())
+    lines = [
+        f"cluster   {cluster['nodes']} nodes, {len(cluster['lost'])} lost since it began; in use: {used or 'nothing'}"
+    ]
+    for node in cluster["lost"][-LAST:]:
+        at, reason = moment(node["ended"]), node["why"] or "Ray does not say why"
+        lines.append(f"lost      node {node['id'][:12]} at {at}: {reason}")
+    return lines
 
 
 def _amount(name: str, used: float | None, there: float) -> str:
@@ -75,7 +80,7 @@ def _amount(name: str, used: float | None, there: float) -> str:
 
 
 def _shortened(message: str) -> str:
-    """What a job failed of: its error where it tells one, else the end of its log, else what Ray says."""
+    """Why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
@@ -83,5 +88,5 @@ def _shortened(message: str) -> str:
 
 
 def _row(job: Job) -> dict[str, Any]:
-    told = {"id": job.id, "study": job.study, "spec": job.spec, "state": job.state, "message": job.message}
-    return {**told, "began": job.began, "ended": job.ended}
+    row = {"id": job.id, "study": job.study, "spec": job.spec, "state": job.state, "message": job.message}
+    return {**row, "began": job.began, "ended": job.ended}

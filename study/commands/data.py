@@ -1,4 +1,4 @@
-"""What `study data` does: which data sets there are, and getting one onto disk."""
+"""`study data`: listing the data sets, and getting one onto disk."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,23 +7,30 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.progress import Progress as Bars
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from study import data
 from study.data.dataset import Dataset, Facts, Split, fingerprint
-from study.data.download import Progress, obtain, silent
+from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.knobs import knobs
 
 WIDEST = 20
-"""Bias classes or classes up to which cells are printed; all are in the JSON document."""
+"""Classes and bias classes at most for which the cells are printed; the JSON document always has them."""
 
 
 def overview() -> list[dict[str, Any]]:
-    """One row per data set: name, what it is, its keys, what it has, and whether its files are there.
+    """One row per data set: name, description, keys, facts, and whether its files are there.
 
-    `origin` is the distribution that brings it, null for this package; `problem` says why it cannot be used.
+    `origin` is the distribution that provides it, None for this package; `problem` says why it cannot be used.
     """
     return [_row(name) for name in data.names()]
 
@@ -35,23 +42,23 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
         facts = row["facts"] or {}
         shape = " x ".join(str(size) for size in facts.get("shape", ())) or "-"
         bias = facts.get("bias_classes") or "-"
-        there = {True: "there", False: "missing", None: "-"}[row["there"]]
+        on_disk = {True: "there", False: "missing", None: "-"}[row["there"]]
         about = row["about"].removeprefix(f"{row['name']}: ")
         about += f" (of {row['origin']})" if row["origin"] else ""
         about = f"cannot be used: {row['problem']}" if row["problem"] else about
-        lines.append(f"{row['name']:<18} {facts.get('classes', '-'):>7} {bias:>5}  {shape:<12} {there:<8} {about}")
+        lines.append(f"{row['name']:<18} {facts.get('classes', '-'):>7} {bias:>5}  {shape:<12} {on_disk:<8} {about}")
     return "\n".join([*lines, f"files are looked for in {data.root()}; get one: study data prepare NAME"])
 
 
-def prepare(name: str, assignments: Iterable[str] = (), progress: Progress = silent) -> dict[str, Any]:
-    """Get the files of a data set, check them, build what trials read; what it then has.
+def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = no_progress) -> dict[str, Any]:
+    """Get the files of a data set, check them and build what trials read. Returns its facts and the size of its splits.
 
     Args:
         assignments: keys of the data section, as `rho=0.95`.
-        progress: told of downloads.
+        progress: called during downloads.
 
     Raises:
-        UserError: an unknown name or key, a file that cannot be got or is not right, or prepared data that is damaged.
+        UserError: a name or key is unknown, a file cannot be got or is wrong, or the prepared data are damaged.
     """
     section = _section(name, assignments)
     for source in data.sources(section):
@@ -59,8 +66,8 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: Progress = sil
     dataset = data.load(section)
     if fingerprint(dataset.splits) != dataset.fingerprint:
         raise UserError(
-            f"{name}: its prepared files in {data.root()} are damaged: they are not what was written. Remove them "
-            "(prepared/ there) and prepare it again"
+            f"{name}: its prepared files in {data.root()} are damaged: they have changed since they were written. "
+            "Remove them (prepared/ there) and prepare it again"
         )
     splits = {split: _contents(dataset, part) for split, part in dataset.splits.items()}
     return {
@@ -74,7 +81,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: Progress = sil
 
 
 def text(document: Mapping[str, Any]) -> str:
-    """What `prepare` found, for people."""
+    """The document of `prepare`, for people."""
     options = ", ".join(f"{key}={value}" for key, value in document["options"].items())
     shape = " x ".join(str(size) for size in document["shape"])
     bias = f", {document['bias_classes']} bias classes" if document["bias_classes"] else ""
@@ -94,13 +101,13 @@ def text(document: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def download_bars(quiet: bool = False) -> Iterator[Progress]:
-    """What `prepare` tells of its downloads, shown as bars on standard error, or not at all."""
+def download_bars(quiet: bool = False) -> Iterator[OnProgress]:
+    """Shows the progress of downloads as bars on standard error, or not at all."""
     if quiet:
-        yield silent
+        yield no_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
         tasks: dict[str, TaskID] = {}
 
         def show(name: str, done: int, total: int | None) -> None:
@@ -122,15 +129,17 @@ def _row(name: str) -> dict[str, Any]:
     required = [knob.key for knob in keys if knob.required]
     row |= {"about": (module.__doc__ or "").partition("\n")[0].rstrip(".")}
     row |= {"keys": [knob.key for knob in keys], "required": required}
-    if required:  # which files, only the user knows
+    if required:  # its files depend on what the user gives
         return row
     section = {"name": name}
     sources = data.sources(section)
-    row["files"] = [{"path": one.path, "there": one.there() is not None, "url": one.url} for one in sources]
+    row["files"] = [
+        {"path": source.path, "there": source.existing_path() is not None, "url": source.url} for source in sources
+    ]
     row["there"] = all(file["there"] for file in row["files"])
     try:
         row["facts"] = _plain(data.describe(section))
-    except UserError:  # what it has depends on files that are not there
+    except UserError:  # its facts depend on files that are missing
         row["there"] = False
     return row
 
@@ -157,14 +166,14 @@ def _plain(facts: Facts) -> dict[str, Any]:
 
 def _contents(dataset: Dataset, split: Split) -> dict[str, Any]:
     facts, labelled = dataset.facts, split.target >= 0
-    found: dict[str, Any] = {"samples": len(split), "unlabelled": int((~labelled).sum())}
-    found["classes"] = np.bincount(split.target[labelled], minlength=facts.classes).tolist()
-    found |= {"cells": None, "aligned": None, "conflicting": None}
+    contents: dict[str, Any] = {"samples": len(split), "unlabelled": int((~labelled).sum())}
+    contents["classes"] = np.bincount(split.target[labelled], minlength=facts.classes).tolist()
+    contents |= {"cells": None, "aligned": None, "conflicting": None}
     if split.bias is not None and facts.bias_classes:
         cells = split.target[labelled] * facts.bias_classes + split.bias[labelled]
         counts = np.bincount(cells, minlength=facts.classes * facts.bias_classes)
-        found["cells"] = counts.reshape(facts.classes, facts.bias_classes).tolist()
+        contents["cells"] = counts.reshape(facts.classes, facts.bias_classes).tolist()
         if facts.classes == facts.bias_classes and not facts.is_table:  # else no bias class is a class's own
-            found["aligned"] = int((split.target == split.bias).sum())
-            found["conflicting"] = len(split) - found["aligned"]
-    return found
+            contents["aligned"] = int((split.target == split.bias).sum())
+            contents["conflicting"] = len(split) - contents["aligned"]
+    return contents

@@ -1,4 +1,4 @@
-"""Removing a study whole."""
+"""Removing a study completely."""
 
 import shutil
 import uuid
@@ -9,8 +9,8 @@ from study.home.record import StudyRecord
 from study.tracking.remove import remove
 
 
-def told(home: Home, name: str) -> str:
-    """What would be removed.
+def describe(home: Home, name: str) -> str:
+    """A sentence about what would be removed.
 
     Raises:
         UserError: there is no such study.
@@ -25,17 +25,17 @@ def told(home: Home, name: str) -> str:
 def delete(home: Home, name: str) -> None:
     """Remove a study: its MLflow runs and their artifacts, then its folder.
 
-    Where this is cut off, what is left is still a study, and it can be deleted again.
+    If this is cut off, what is left is still a study and can be deleted again.
 
     Raises:
-        UserError: there is no such study, it runs, or MLflow does not answer.
+        UserError: there is no such study, it is running, or MLflow does not answer.
     """
     folder = home.find(name)
     ledger = Ledger(folder.ledger_file)  # refuses while the study runs
     try:
         remove(home, folder)
         gone = folder.path.with_name(f".{name}-deleted-{uuid.uuid4().hex[:8]}")
-        folder.path.rename(gone)  # from here on it is no study any more, whatever happens to the removal
+        folder.path.rename(gone)  # from here on it is no longer a study, even if the removal fails
     finally:
         ledger.close()
     shutil.rmtree(gone)

@@ -1,4 +1,4 @@
-"""A study file of one's own to begin with: from a few answers to a commented text that `study plan` accepts."""
+"""The text of a user's first study file: from a few answers to commented YAML that `study plan` accepts."""
 
 import json
 import re
@@ -14,10 +14,10 @@ from study.spec.load import resolve
 from study.training import augment
 
 PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "tau_plus": 0.0, "beta": 0.0}
-"""Values at which a method is the loss that it is an improvement of: the baseline."""
+"""Values at which a method equals its plain counterpart: the baseline."""
 
 LEFT_ALONE = ("temperature", "base_temperature", "kernel")
-"""Keys that are not searched at first, though the papers have ranges for them."""
+"""Keys that a first study does not search, although the papers have ranges for them."""
 
 SMALL = 64
 """Pixels of a side up to which a network keeps the image's size in its first layer."""
@@ -64,7 +64,7 @@ OVERRIDES = {
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a study should be about.
+    """The answers that a study file is made from.
 
     Attributes:
         data: its section.
@@ -80,19 +80,19 @@ class Wishes:
 
 
 def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
-    """The text of a study file, which was loaded as one, with its profile and without.
+    """The text of a study file, checked by loading it with and without its profile.
 
     Args:
-        file: what it will be called, in comments and messages.
-        schema: where its editor finds the JSON Schema.
+        file: its future name, for comments and messages.
+        schema: where an editor finds the JSON Schema.
 
     Raises:
-        UserError: what is wished does not go together.
+        UserError: the wishes contradict each other.
     """
     facts = data.describe(dict(wishes.data))
-    wanted = sorted(wishes.methods, key=lambda name: "regulariser" not in methods.method_knobs({"name": name}))
-    sections = [_method(name, facts) for name in wanted]
-    needs_views = any(methods.needs(_complete(one)).views for one in sections)
+    names = sorted(wishes.methods, key=lambda name: "regulariser" not in methods.method_knobs({"name": name}))
+    sections = [_method(name, facts) for name in names]
+    needs_views = any(methods.needs(_complete(section)).views for section in sections)
     epochs = 60 if wishes.gpu else 20
     train: dict[str, Any] = {"epochs": epochs, "batch_size": 128, "learning_rate": 0.001}
     train |= {"augmentation": _augmentation(facts)} if needs_views else {}
@@ -105,7 +105,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     profile = "cpu" if wishes.gpu else "gpu"
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
-        about=f"{wishes.name}: {', '.join(wanted)} on {facts.title or wishes.data['name']}.",
+        about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
         file=file,
         name=wishes.name,
         data=_flow(wishes.data),
@@ -131,7 +131,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
 
 
 def _method(name: str, facts: Facts) -> dict[str, Any]:
-    """The section of a method, with FairKL where the data have bias labels and the method takes a regulariser."""
+    """The section of a method, with FairKL if the data have bias labels and the method takes a regulariser."""
     regulariser = methods.method_knobs({"name": name}).get("regulariser")
     fair = regulariser is not None and "fair_kl" in regulariser.names and facts.on("train").bias_classes
     return {"name": name, "regulariser": "fair_kl"} if fair else {"name": name}
@@ -151,33 +151,33 @@ def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
 
 
 def _augmentation(facts: Facts) -> str:
-    """One whose views of a sample differ."""
+    """An augmentation that gives different views of a sample."""
     wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
     return next((name for name in wishes if augment.suits(name, facts) is None), wishes[-1])
 
 
 def _space(sections: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is searched: the methods, and their keys for which the papers have ranges; else the learning rate."""
-    names = [one["name"] for one in sections]
-    found: dict[str, Any] = {"method.name": {"choices": names}} if len(names) > 1 else {}
+    """The search space: the methods and their keys with ranges in the papers; without such keys the learning rate."""
+    names = [section["name"] for section in sections]
+    space: dict[str, Any] = {"method.name": {"choices": names}} if len(names) > 1 else {}
     for section in sections:
         for key, knob in methods.method_knobs(section).items():
             weighs = key != "alpha" or "lambda" in methods.method_knobs(section)
             if knob.searched and key not in LEFT_ALONE and weighs:
-                found[f"method.{key}"] = "paper"
-    if found.keys() <= {"method.name"}:
-        found["train.learning_rate"] = {"low": 0.0001, "high": 0.01, "log": True}
-    return found
+                space[f"method.{key}"] = "paper"
+    if space.keys() <= {"method.name"}:
+        space["train.learning_rate"] = {"low": 0.0001, "high": 0.01, "log": True}
+    return space
 
 
 def _baseline(section: Mapping[str, Any], space: Mapping[str, Any]) -> str:
-    """The line of the baseline; nothing for a method that is none's improvement."""
+    """The lines of the baseline; empty for a method without a plain counterpart."""
     keys = methods.method_knobs(section)
     plain = {f"method.{key}": value for key, value in PLAIN.items() if key in keys and f"method.{key}" in space}
-    named = {"method.name": section["name"]} if "method.name" in space else {}
+    method_name = {"method.name": section["name"]} if "method.name" in space else {}
     if not plain:
         return ""
-    return f"  # What the result is compared with: the plain loss.\n  baseline: {_flow(named | plain)}\n"
+    return f"  # What the result is compared with: the plain loss.\n  baseline: {_flow(method_name | plain)}\n"
 
 
 def _flow(values: Mapping[str, Any]) -> str:
@@ -196,4 +196,4 @@ def _value(value: Any) -> str:
 
 
 WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
-"""What YAML, of one version or another, does not take for text."""
+"""Words that some version of YAML does not read as text."""

@@ -1,4 +1,4 @@
-"""What a study would cost: the seconds of an epoch, measured here or taken from an earlier study, times its plan."""
+"""The expected cost of a study: the seconds of an epoch, measured here or in an earlier study, times its plan."""
 
 import math
 import platform
@@ -13,20 +13,20 @@ from study.spec import StudySpec
 
 HOUR = 3600.0
 COSTLY = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
-"""Keys with which the cost of an epoch changes, besides those of data set and network."""
+"""Keys that change the cost of an epoch, besides those of data set and network."""
 
 SECTIONS = ("data", "model", "method", "train")
 FREE = {"train.seed", "train.epochs", "train.keep_epochs", "train.report_test"}
-"""Keys that do not change what an epoch costs, or hardly."""
+"""Keys that hardly change the cost of an epoch."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What an epoch takes.
+    """The time of an epoch.
 
     Attributes:
         seconds: of one epoch.
-        basis: what that rests on, in words.
+        basis: where this number is from, in words.
         caveats: what it leaves out, and how the study may differ.
     """
 
@@ -35,26 +35,26 @@ class Pace:
     caveats: tuple[str, ...]
 
 
-def planned(spec: StudySpec, home: Home, measure: bool, like: str | None) -> dict[str, Any]:
-    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None where nothing is known of it.
+def plan_with_cost(spec: StudySpec, home: Home, measure: bool, like: str | None) -> dict[str, Any]:
+    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None without `measure` and `like`.
 
     Args:
         measure: run an epoch of the file's own configuration in this process.
-        like: a study of the home whose pace is taken.
+        like: a study of the home whose pace is used.
 
     Raises:
-        UserError: both are asked for; the configuration diverges; there is no such study, or no trial of it ended.
+        UserError: both are given, the configuration diverges, there is no such study, or none of its trials has ended.
     """
     if measure and like is not None:
-        raise UserError("--measure and --like: one of them, as each gives the seconds of an epoch")
+        raise UserError("--measure and --like: give one of them, as each gives the seconds of an epoch")
     document = plan.plan(spec)
     if not measure and like is None:
         return document | {"cost": None}
-    pace = measured(spec) if like is None else of_study(spec, home, like)
+    pace = measured_pace(spec) if like is None else pace_of_study(spec, home, like)
     return document | {"cost": cost(spec, document, pace)}
 
 
-def measured(spec: StudySpec) -> Pace:
+def measured_pace(spec: StudySpec) -> Pace:
     """The pace of the file's own configuration: its first epoch, in this process.
 
     Raises:
@@ -64,25 +64,27 @@ def measured(spec: StudySpec) -> Pace:
 
     from study.commands import trial as one_trial
 
-    first = next(one_trial.run(spec))
+    first_epoch = next(one_trial.run(spec))
     on_gpu = spec.resources.gpu > 0 and torch.cuda.is_available()
-    where = torch.cuda.get_device_name() if on_gpu else f"the CPU of {platform.node()}"
+    device = torch.cuda.get_device_name() if on_gpu else f"the CPU of {platform.node()}"
     caveats = [
-        "the first epoch is slower than later ones; a trial's start, checkpoints and final classifiers come on top",
-        "it ran alone: trials that run beside each other slow each other down",
+        "the first epoch is slower than later ones; a trial's start, checkpoints and final classifiers are left out",
+        "it ran alone: trials that run at the same time slow each other down",
     ]
-    if searched := [key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in COSTLY]:
-        caveats.append(f"searched, but taken as the file has it: {', '.join(searched)}")
+    if searched_keys := [key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in COSTLY]:
+        caveats.append(f"searched, but measured with the file's values: {', '.join(searched_keys)}")
     if spec.resources.gpu and not on_gpu:
-        caveats.append("the study asks for a GPU, which this process has not: there it takes another time")
-    return Pace(first["time/epoch"], f"one epoch of the file's own configuration, measured on {where}", tuple(caveats))
+        caveats.append("the study asks for a GPU, which this process does not have: with one the time differs")
+    return Pace(
+        first_epoch["time/epoch"], f"one epoch of the file's own configuration, measured on {device}", tuple(caveats)
+    )
 
 
-def of_study(spec: StudySpec, home: Home, name: str) -> Pace:
-    """The pace of an earlier study: what its trials took for each epoch, whatever else they did included.
+def pace_of_study(spec: StudySpec, home: Home, name: str) -> Pace:
+    """The pace of an earlier study: the time of its trials per epoch, everything else that they did included.
 
     Raises:
-        UserError: there is no such study, or no trial of its search ended.
+        UserError: there is no such study, or no trial of its search has ended.
     """
     from study.analysis.statistics.spent import spent
 
@@ -90,10 +92,10 @@ def of_study(spec: StudySpec, home: Home, name: str) -> Pace:
     other, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     cost = spent(other, record)["all"]
     if not cost.epochs or not cost.seconds:
-        raise UserError(f"--like {name}: no trial of its search has ended, so that its pace is not known")
+        raise UserError(f"--like {name}: no trial of its search has ended, so its pace is not known")
     nodes = sorted({str(session["node"]) for session in record.sessions if "node" in session})
     basis = f"{cost.trials} trials of {name}, their start and checkpoints included"
-    caveats = [f"they ran on {', '.join(nodes) or 'an unknown machine'}, as many at once as fitted there"]
+    caveats = [f"they ran on {', '.join(nodes) or 'an unknown machine'}, as many at a time as fitted there"]
     if differing := _differing(spec, other):
         caveats.append(f"the two differ in {', '.join(differing)}")
     return Pace(cost.seconds / cost.epochs, basis, tuple(caveats))
@@ -105,12 +107,12 @@ def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any
 
     at_once = fitting(spec.resources, spec.search.concurrency)
     trials, full = document["trials"], spec.epochs
-    tried = sum(count for stage, count in trials.items() if stage != "confirm")
+    searched_trials = sum(count for stage, count in trials.items() if stage != "confirm")
     waves = math.ceil(trials["confirm"] / at_once) if at_once else 0
     hours = {}
     for name, epochs in document["epochs"].items():
         search = epochs - trials["confirm"] * full
-        longest = max(full, search / max(1, min(at_once, tried))) + waves * full
+        longest = max(full, search / max(1, min(at_once, searched_trials))) + waves * full
         hours[name] = {
             "trial_hours": epochs * pace.seconds / HOUR,
             "gpu_hours": epochs * pace.seconds * spec.resources.gpu / HOUR,
@@ -128,34 +130,38 @@ def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any
 
 def text(document: dict[str, Any]) -> str:
     """A plan and its cost, for people."""
-    told = document["cost"]
-    if told is None:
+    costs = document["cost"]
+    if costs is None:
         return plan.text(document)
-    lines = [plan.text(document), f"an epoch: {told['seconds_per_epoch']:.3g} s, by {told['basis']}"]
-    for label, name in (("expected", "expected"), ("if no trial is stopped early", "without_early_stopping")):
-        hours = told[name]
+    lines = [plan.text(document), f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
+    for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
+        hours = costs[name]
         lines.append(f"{label}: {_hours(hours['trial_hours'])} of trials")
         lines[-1] += f", {_hours(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""
         if hours["wall_hours"] is not None:
-            at_once = told["trials_at_once_here"]
-            lines[-1] += f", {_hours(hours['wall_hours'])} of the clock on this machine ({at_once} at once)"
-    if not told["trials_at_once_here"]:
-        lines.append("no time of the clock: a trial does not fit this machine")
-    return "\n".join([*lines, *(f"but: {caveat}" for caveat in told["caveats"])])
+            at_once = costs["trials_at_once_here"]
+            lines[-1] += f", {_hours(hours['wall_hours'])} of wall-clock time on this machine ({at_once} at once)"
+    if not costs["trials_at_once_here"]:
+        lines.append("no wall-clock time: a trial does not fit this machine")
+    return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs["caveats"])])
 
 
 def _hours(hours: float) -> str:
-    """In hours, a short while in seconds."""
+    """A duration in hours, or in seconds if it is short."""
     return f"{hours:.2f} h" if hours >= 0.1 else f"{hours * HOUR:.0f} s"
 
 
 def _differing(spec: StudySpec, other: StudySpec) -> list[str]:
-    """Keys of which two studies have other values, or one has none, and that an epoch may depend on."""
-    one, two = _settings(spec), _settings(other)
-    return sorted(key for key in one.keys() | two.keys() if key not in FREE and one.get(key) != two.get(key))
+    """Keys in which two studies differ and that may change the cost of an epoch."""
+    settings, other_settings = _settings(spec), _settings(other)
+    return sorted(
+        key
+        for key in settings.keys() | other_settings.keys()
+        if key not in FREE and settings.get(key) != other_settings.get(key)
+    )
 
 
 def _settings(spec: StudySpec) -> dict[str, Any]:
-    found = {f"{section}.{key}": value for section in SECTIONS for key, value in spec.base[section].items()}
-    found |= {"resources.cpu": spec.resources.cpu, "resources.gpu": spec.resources.gpu}
-    return {key: value for key, value in found.items() if key not in spec.search.space}
+    settings = {f"{section}.{key}": value for section in SECTIONS for key, value in spec.base[section].items()}
+    settings |= {"resources.cpu": spec.resources.cpu, "resources.gpu": spec.resources.gpu}
+    return {key: value for key, value in settings.items() if key not in spec.search.space}

@@ -1,20 +1,20 @@
 """The best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from study import ranking
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate, choice
-from study.ranking.choice import Choice, choose
+from study.ranking import Candidate
+from study.ranking.choice import Choice, choose, trials_of
 from study.spec import StudySpec
 from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import Search
-from study.tracking.progress import Progress
+from study.tracking.tracked import Tracked
 
 
 @dataclass(frozen=True)
@@ -22,49 +22,45 @@ class Exported:
     """A file that was written, and the configuration in it."""
 
     path: Path
-    one: Candidate
+    candidate: Candidate
 
     @property
     def rests_on_one_seed(self) -> bool:
-        """Whether its values are those of one trial."""
-        return len(choice.trials_of(self.one)) == 1
+        """Whether its metrics are those of one trial."""
+        return len(trials_of(self.candidate)) == 1
 
     def to_document(self) -> dict[str, Any]:
         """As plain values: the file, the trial, and mean, sd and n of its metrics."""
-        trials = choice.trials_of(self.one)
+        trials = trials_of(self.candidate)
         metrics = {name: value.to_document() for name, value in ranking.spreads(trials).items()}
-        return {"file": str(self.path), "trial": self.one.trial.number, "metrics": metrics}
+        return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
 
 def export(
-    folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path, wanted: Choice | None = None
+    folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path, choice: Choice | None = None
 ) -> list[Exported]:
-    """Write the best configuration, or those that are wanted: of several, or of a front, as OUT-1, OUT-2 ...
+    """Write the best configuration, or those of a choice: several, or a front, as OUT-1, OUT-2 ...
 
     Returns:
         The files, the best first.
 
     Raises:
-        UserError: nothing is as wanted, see `study.ranking.choice.choose`, or a file cannot be written.
+        UserError: the choice selects nothing, see `study.ranking.choice.choose`, or a file cannot be written.
     """
-    wanted = wanted or Choice()
-    chosen = choose(spec, record, wanted)
+    choice = choice or Choice()
+    candidates = choose(spec, record, choice)
     if not out.name or out.is_dir():
         raise UserError(f"{out}: cannot be written: it is a folder, a file's path is needed")
-    several = (wanted.top or 1) > 1 or wanted.pareto
-    paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(chosen) + 1)]
-    for path, one in zip(paths, chosen, strict=True):
-        study = exported(folder, spec, record, one, wanted)
+    several = (choice.top or 1) > 1 or choice.pareto
+    paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
+    for path, candidate in zip(paths, candidates, strict=True):
+        study = exported(folder, spec, record, candidate, choice)
         text = HEADER.format(study=spec.name, path=path.name) + study.to_yaml()
-        part = path.with_name(f".{path.name}.part")
         try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
+            write_whole(path, text)
         except OSError as error:
-            with suppress(OSError):
-                part.unlink()
             raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-    return [Exported(path, one) for path, one in zip(paths, chosen, strict=True)]
+    return [Exported(path, candidate) for path, candidate in zip(paths, candidates, strict=True)]
 
 
 HEADER = """\
@@ -73,35 +69,37 @@ HEADER = """\
 """
 
 
-def exported(folder: StudyFolder, spec: StudySpec, record: StudyRecord, one: Candidate, wanted: Choice) -> StudySpec:
+def exported(
+    folder: StudyFolder, spec: StudySpec, record: StudyRecord, candidate: Candidate, choice: Choice
+) -> StudySpec:
     """A configuration as a study file of one trial."""
-    began = one.trial.started or 0.0
+    began = candidate.trial.started or 0.0
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
-    seeds = len(choice.trials_of(one))
-    rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if one.repeats else 'searched'} seeds"
+    seeds = len(trials_of(candidate))
+    rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.repeats else 'searched'} seeds"
     origin: dict[str, Any] = {
         "format": FORMAT,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
-        "trial": one.trial.number,
-        "mlflow_run": Progress.load(folder.tracking_file, folder.tracking_uri).runs.get(str(one.trial.number)),
+        "trial": candidate.trial.number,
+        "mlflow_run": Tracked.load(folder.tracking_file, folder.tracking_uri).runs.get(str(candidate.trial.number)),
         "trials": len(list(record.by_stage("baseline", "search"))),
-        "chosen_by": f"{wanted.words(spec)}; {rule}",
-        "metrics": {name: value for name, value in one.trial.reports[-1].items() if name.startswith("val/")},
-        "confirmed": _confirmed(one),
+        "chosen_by": f"{choice.words(spec)}; {rule}",
+        "metrics": {name: value for name, value in candidate.trial.reports[-1].items() if name.startswith("val/")},
+        "confirmed": _confirmed(candidate),
         "test_readings": record.test_readings,
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
-    base = spec.trial_document({**one.trial.params, "train.seed": one.trial.seed})
+    base = spec.trial_document({**candidate.trial.params, "train.seed": candidate.trial.seed})
     origin["digest"] = configuration_digest(base)
     search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
-def _confirmed(one: Candidate) -> dict[str, Any]:
+def _confirmed(candidate: Candidate) -> dict[str, Any]:
     """Mean, sample standard deviation and seeds of each validation and test metric over the confirm trials."""
-    if not one.repeats:
+    if not candidate.repeats:
         return {}
-    found = {name: value.to_document() for name, value in ranking.spreads(one.repeats).items()}
-    return {"seeds": [trial.seed for trial in one.repeats], **found}
+    metrics = {name: value.to_document() for name, value in ranking.spreads(candidate.repeats).items()}
+    return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}

@@ -1,4 +1,4 @@
-"""What `study init` does: asks what a study should be about, and writes a file for it."""
+"""`study init`: asks a few questions and writes a study file."""
 
 import os
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from study import data
-from study.commands import answers
-from study.commands.answers import Asker
+from study.commands import init_answers
 from study.commands.draft import Wishes, draft
+from study.commands.init_answers import Asker
 from study.data import label_files, user_data
 from study.errors import UserError
 from study.spec.find import shipped_folder
@@ -18,17 +18,17 @@ from study.spec.load import check_name
 
 METHOD, TRIALS = "eps_sup_info_nce", "24"
 CHOSEN = ("target", "sensitive")
-"""Keys with which some data sets let one choose what is the class and what the bias."""
+"""Keys of some data sets that choose which attribute is the class and which the bias."""
 
 
 @dataclass(frozen=True)
 class Flags:
-    """What was given on the command line; None: it is asked for, or has its default.
+    """The options of the command line; None: asked for, or the default.
 
     Attributes:
         data: name of a data set, or path of a folder of images, or of a table.
         labels, file: of a folder of images: the CSV in it, and its column with the files.
-        target, bias: columns, or attributes of a data set that lets one choose.
+        target, bias: columns, or attributes of a data set with such a choice.
         methods: one or several.
     """
 
@@ -44,14 +44,14 @@ class Flags:
 
 
 def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
-    """Write a study file, and give its path.
+    """Write a study file and return its path.
 
     Args:
         out: its path; None: NAME.yaml in the current folder.
-        force: replace a file that is there.
+        force: replace an existing file.
 
     Raises:
-        UserError: a file is there, an answer is missing or cannot be used, or they do not go together.
+        UserError: the file exists, an answer is missing or cannot be used, or the answers contradict each other.
     """
     name = asker("NAME", flags.name, "Name of the study", None, check_name)
     path = out or Path(f"{name}.yaml")
@@ -61,74 +61,80 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     if path.suffix not in (".yaml", ".yml") or not in_a_folder or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its folder must be there, and its name end in .yaml")
     section = data_section(flags, asker)
-    given = ",".join(flags.methods) if flags.methods else None
-    chosen = asker("--method", given, "Methods, a,b for several; see study spaces", METHOD, answers.check_methods)
+    methods_flag = ",".join(flags.methods) if flags.methods else None
+    methods_answer = asker(
+        "--method", methods_flag, "Methods, a,b for several; see study spaces", METHOD, init_answers.check_methods
+    )
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
-    gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", answers.check_compute) == "gpu"
+    gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", init_answers.check_compute) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
-    trials = int(asker("--trials", count, "Trials", TRIALS, answers.check_trials))
-    wishes = Wishes(name, section, tuple(answers.names(chosen)), gpu, trials)
+    trials = int(asker("--trials", count, "Trials", TRIALS, init_answers.check_trials))
+    wishes = Wishes(name, section, tuple(init_answers.names(methods_answer)), gpu, trials)
     try:
         text = draft(wishes, str(path), _schema(path))
     except UserError as error:
-        raise UserError(f"{error}\nNothing was written: what was asked for does not go together") from None
+        raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
-    """The `data` section: a data set by name with what it lets one choose, or the user's own files with their columns.
+    """The `data` section: a data set by name with its choices, or the user's own files with their columns.
 
     Raises:
         UserError: no such data set, file or column; says which there are.
     """
     question = "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet)"
-    given = asker("--data", flags.data, question, None, answers.check_data)
-    if given not in data.names():
-        return _own(given, flags, asker)
-    knobs = {knob.key: knob for knob in data.data_knobs(given)}
-    section: dict[str, Any] = {"name": given}
+    answer = asker("--data", flags.data, question, None, init_answers.check_data)
+    if answer not in data.names():
+        return _own(answer, flags, asker)
+    knobs = {knob.key: knob for knob in data.data_knobs(answer)}
+    section: dict[str, Any] = {"name": answer}
     for key, flag, value in zip(CHOSEN, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
         if key in knobs:
-            words = f"data.{key}: {knobs[key].about}"
-            section[key] = asker(flag, value, words, str(knobs[key].default), answers.allowed_by(knobs[key]))
+            question_of_key = f"data.{key}: {knobs[key].about}"
+            section[key] = asker(
+                flag, value, question_of_key, str(knobs[key].default), init_answers.allowed_by(knobs[key])
+            )
         elif value is not None:
-            raise UserError(f"{flag} {value}: the data set {given} does not let one choose it")
+            raise UserError(f"{flag} {value}: the data set {answer} does not let one choose it")
     return section
 
 
-def _own(given: str, flags: Flags, asker: Asker) -> dict[str, Any]:
+def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     """The section of the user's own files."""
-    place = label_files.locate(given)
-    section: dict[str, Any] = {"name": "image_folder" if place.is_dir() else "table", "path": given}
+    place = label_files.locate(path_text)
+    section: dict[str, Any] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
-        labels = asker("--labels", flags.labels, "The table in it", answers.tables(place), answers.is_table(place))
+        labels = asker(
+            "--labels", flags.labels, "The table in it", init_answers.tables(place), init_answers.is_table(place)
+        )
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
     columns = [str(name) for name in label_files.read(table).columns]
 
-    def there(column: str) -> None:
+    def check_column(column: str) -> None:
         user_data.columns_of(column, columns, table)
 
-    told = f"({', '.join(columns[: label_files.SHOWN])})"
+    listing = f"({', '.join(columns[: label_files.SHOWN])})"
     if place.is_dir():
         default = "file" if "file" in columns else None
-        file = asker("--file", flags.file, f"Column with the files {told}", default, there)
+        file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
         section |= {"file": file} if file != "file" else {}
-    section["target"] = asker("--target", flags.target, f"Column with the class {told}", None, there)
+    section["target"] = asker("--target", flags.target, f"Column with the class {listing}", None, check_column)
 
-    def there_or_none(column: str) -> None:
+    def check_optional_column(column: str) -> None:
         if column not in ("", "none"):
-            there(column)
+            check_column(column)
 
     question = "Column with the bias or sensitive attribute; several: a+b; none"
-    bias = asker("--bias", flags.bias, question, "none", there_or_none)
+    bias = asker("--bias", flags.bias, question, "none", check_optional_column)
     return section | ({} if bias in ("", "none") else {"bias": bias})
 
 
 def _schema(file: Path) -> str | None:
-    """Where an editor finds the schema: from the file on where both are in one project, else the whole path."""
+    """The path of the schema for an editor: relative to the file if both are in one project, otherwise absolute."""
     schema = (shipped_folder() / FILE).resolve()
     if not schema.is_file():
         return None

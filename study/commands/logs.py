@@ -1,13 +1,13 @@
-"""What became of a study's trials: their runs, losses and ends, with the traceback of one that failed."""
+"""The history of a study's trials: their runs, losses and ends, with the traceback of a failed one."""
 
-from datetime import datetime
 from typing import Any
 
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read
+from study.text.moment import moment
 
-TOLD = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
+STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 
 
 def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
@@ -18,25 +18,24 @@ def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
     """
     events = read(folder.ledger_file)
     if trial is None:
-        found = [event for event in events if event["event"] in TOLD]
+        shown = [event for event in events if event["event"] in STUDY_EVENTS]
     else:
-        found = [event for event in events if event.get("trial") == trial]
-        if not found:
+        shown = [event for event in events if event.get("trial") == trial]
+        if not shown:
             raise UserError(f"{folder.name}: has no trial {trial}")
     file = None if trial is None else folder.error_file(trial)
     error = file.read_text(encoding="utf-8") if file and file.exists() else None
-    return {"name": folder.name, "trial": trial, "events": found, "traceback": error}
+    return {"name": folder.name, "trial": trial, "events": shown, "traceback": error}
 
 
-def text(told: dict[str, Any]) -> str:
+def text(document: dict[str, Any]) -> str:
     """The same for people, a line for each event."""
-    lines = [_line(event) for event in told["events"]]
-    return "\n".join([*lines, *(["", told["traceback"].rstrip()] if told["traceback"] else [])])
+    lines = [_line(event) for event in document["events"]]
+    return "\n".join([*lines, *(["", document["traceback"].rstrip()] if document["traceback"] else [])])
 
 
 def _line(event: dict[str, Any]) -> str:
-    at = datetime.fromtimestamp(event["time"]).strftime("%Y-%m-%d %H:%M:%S")
     left_out = ("event", "time", "libraries", "metrics")
-    given = ", ".join(f"{key} {value}" for key, value in event.items() if key not in left_out)
+    values = ", ".join(f"{key} {value}" for key, value in event.items() if key not in left_out)
     metrics = ", ".join(f"{key} {value:.4g}" for key, value in event.get("metrics", {}).items() if value is not None)
-    return f"{at}  {event['event']:<8} {given}{f': {metrics}' if metrics else ''}"
+    return f"{moment(event['time'])}  {event['event']:<8} {values}{f': {metrics}' if metrics else ''}"

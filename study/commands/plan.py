@@ -9,13 +9,14 @@ from study.spec.schema import Confirm
 def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, as plain values.
 
-    Epochs are the cost's unit: `most` if no trial were stopped, `expected` if early stopping stops as many as it means
+    Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
     to (`study.spec.rungs.expected_epochs`).
     """
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
+    threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
         "hash": spec.hash,
@@ -45,12 +46,12 @@ def plan(spec: StudySpec) -> dict[str, Any]:
                 + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
-        "resources_per_trial": spec.resources.model_dump(),
+        "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
     }
 
 
 def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
-    """How many trials confirm the best of so many configurations, and the baseline."""
+    """The number of confirm trials for the best of `configurations` and the baseline."""
     baseline = int(spec.search.baseline is not None)
     return (min(confirm.top, configurations - baseline) + baseline) * confirm.seeds if confirm.top else 0
 
@@ -72,16 +73,16 @@ def text(document: dict[str, Any]) -> str:
         *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
-        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU",
+        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU; train.threads {resources['threads']}",
     ]
     return "\n".join(lines)
 
 
 def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
-    """A domain, with all that decides whether a trial has the key as its `when`."""
-    found = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
+    """A domain, with every condition under which a trial has the key as its `when`."""
+    described = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
     condition = spec.space.condition(key)
-    return found | ({"when": condition} if condition else {})
+    return described | ({"when": condition} if condition else {})
 
 
 def _listed(section: dict[str, Any]) -> str:

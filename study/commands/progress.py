@@ -17,22 +17,13 @@ from study.spec import StudySpec
 LINE_EVERY = 2.0
 """Seconds between two plain lines, at least."""
 
-NAMES = {
-    "waiting": "waiting",
-    "running": "running",
-    "pruned": "stopped early",
-    "complete": "finished",
-    "failed": "failed",
-    "interrupted": "interrupted",
-}
-
 
 class ProgressView:
     """Shows a study's progress on a console until the block is left.
 
     Args:
-        console: a terminal gets a live table, without colours where `NO_COLOR` is set; anything else, and a terminal
-            that cannot move its cursor, plain lines.
+        console: a terminal gets a live table, without colours if `NO_COLOR` is set; anything else, and a terminal that
+            cannot move its cursor, gets plain lines.
         quiet: show nothing.
     """
 
@@ -44,7 +35,7 @@ class ProgressView:
         if self._quiet:
             yield
             return
-        progress = Progress(spec, record)
+        progress = StudyProgress(spec, record)
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(get_renderable=progress.table, console=self._console, refresh_per_second=4)
             with live:
@@ -59,7 +50,7 @@ class ProgressView:
             over.set()
             thread.join()
 
-    def _lines(self, progress: "Progress", over: threading.Event) -> None:
+    def _lines(self, progress: "StudyProgress", over: threading.Event) -> None:
         shown = None
         while True:
             last = over.wait(LINE_EVERY)
@@ -71,8 +62,8 @@ class ProgressView:
                 return
 
 
-class Progress:
-    """What there is to say about a study at this moment."""
+class StudyProgress:
+    """The current numbers of a running study."""
 
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
@@ -81,7 +72,7 @@ class Progress:
         self._working: float | None = None
 
     def counts(self) -> dict[str, int]:
-        """Trials by state, those yet to be decided on as waiting; the states that do not occur are left out."""
+        """Trials by state, planned ones as waiting; `interrupted` is left out if there are none."""
         counts = self._record.counts()
         counts["waiting"] += max(0, self._planned() - sum(counts.values()))
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
@@ -101,7 +92,7 @@ class Progress:
         return f"{text}, baseline {reference.value:.4f}" if reference else text
 
     def remaining(self) -> float | None:
-        """Seconds to go, from the epochs per second so far; None while nothing is known."""
+        """Seconds to go at the epochs per second so far; None at the beginning."""
         done = self._done() - self._first
         if done <= 0:
             return None
@@ -112,7 +103,7 @@ class Progress:
 
     def line(self) -> str:
         """All of it in one line."""
-        counts = ", ".join(f"{count} {NAMES[state]}" for state, count in self.counts().items() if count)
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts().items() if count)
         return f"{clock(self.elapsed())}  {counts}; best so far: {self.best()}; {self._to_go()} to go"
 
     def table(self) -> Table:
@@ -120,7 +111,7 @@ class Progress:
         table = Table(title=f"study {self._spec.name}", title_justify="left", show_header=False, box=None)
         table.add_column(style="bold")
         table.add_column()
-        bar = "  ".join(f"[{COLOURS[state]}]{count} {NAMES[state]}[/]" for state, count in self.counts().items())
+        bar = "  ".join(f"[{COLOURS[state]}]{count} {state}[/]" for state, count in self.counts().items())
         table.add_row("trials", bar)
         table.add_row("best so far", self.best())
         table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")
@@ -141,8 +132,8 @@ class Progress:
         return self._configurations() * len(spec.seeds) + self._confirming()
 
     def _confirming(self) -> int:
-        wanted = ranking.confirm(self._record, self._spec)
-        return confirm_trials(self._spec, wanted, self._configurations())
+        plan = ranking.confirm(self._record, self._spec)
+        return confirm_trials(self._spec, plan, self._configurations())
 
     def _configurations(self) -> int:
         return self._record.limit(self._spec.trials)
@@ -151,7 +142,7 @@ class Progress:
         return sum(trial.epochs for trial in list(self._record.trials.values()))
 
     def expected(self) -> float:
-        """Epochs that the study will have run: a trial to come counts as much as the ended ones did."""
+        """Epochs that the study will have run, if the trials to come take as many as the ended ones did."""
         spec = self._spec
         ended = [trial for trial in self._record.by_stage("baseline", "search", "replicate") if trial.ended is not None]
         mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
@@ -162,7 +153,7 @@ class Progress:
 
 
 def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:
-    """Epochs per minute of the drivers' work, and seconds to go at that pace (None once it is over).
+    """Epochs per minute while drivers worked, and seconds to go at that pace (None once the study is complete).
 
     None before the first epoch.
     """
@@ -170,7 +161,7 @@ def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None
     if not done or not record.worked:
         return None
     rate = done / record.worked
-    todo = None if record.state == "complete" else max(0.0, Progress(spec, record).expected() - done) / rate
+    todo = None if record.state == "complete" else max(0.0, StudyProgress(spec, record).expected() - done) / rate
     return {"epochs_per_minute": 60 * rate, "remaining": todo}
 
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from study import data, ranking
 from study.address import check_cluster
-from study.commands import final, further, warm_start
+from study.commands import extension, final_training, warm_start
 from study.commands.export import export
-from study.commands.outcome import Outcome
 from study.commands.report import report_files
+from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -22,8 +22,10 @@ from study.sweep.ray_session import check_machine
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.tracking.registry import register
-from study.trained.write import chosen
-from study.trained.write import write as write_models
+from study.tracking.tracker import HEAD_START
+from study.trained.model_files import best_model
+from study.trained.model_files import write as write_models
+from study.upstream.ray_internals import is_job
 
 
 class View(Protocol):
@@ -32,7 +34,7 @@ class View(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]: ...
 
 
-def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
     """Run a new study.
 
     Args:
@@ -50,22 +52,22 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     return _run(home, home.create(spec), datasets, view, address)
 
 
-def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
-    """Run a new study, or go on with it if it is there: for a job that its queue starts again. A complete one stays.
+def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
+    """Run a new study, or continue an existing one unless it is complete: for a job that its queue may start again.
 
     Raises:
         UserError: see `start`; or another study has its name.
     """
-    there = next((folder for folder in home.studies() if folder.name == spec.name), None)
-    if there is None:
+    existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
+    if existing is None:
         return start(home, spec, view, address)
-    if there.checked_spec().hash != spec.hash:
+    if existing.checked_spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
-    record = StudyRecord.load(there.ledger_file)
-    if record.state == "complete" and not Tracker(home, there, spec).is_behind:
-        return Outcome(there, spec, record, None)
+    record = StudyRecord.load(existing.ledger_file)
+    if record.state == "complete" and not Tracker(home, existing, spec).is_behind:
+        return RunEnd(existing, spec, record, None)
     return resume(home, spec.name, view, address=address)
 
 
@@ -77,14 +79,14 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
         check_machine(spec.resources)
         return
     check_cluster(address)
-    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and not os.environ.get("STUDY_HOME"):
+    if is_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(
             "STUDY_HOME: is not set on this cluster. It has to name a folder that all its nodes share, in the "
             "environment of its head, or by the variable of that name in this shell and: study submit --env STUDY_HOME"
         )
 
 
-def resume(home: Home, name: str, view: View, trials: str | None = None, address: str | None = None) -> Outcome:
+def resume(home: Home, name: str, view: View, trials: str | None = None, address: str | None = None) -> RunEnd:
     """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
     Args:
@@ -98,7 +100,7 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
     spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
         _check_place(home, spec, address)
-        record = further.search(folder, spec, trials)
+        record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
@@ -113,38 +115,38 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
         )
     finally:
         ledger.close()
-    return Outcome(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked)
 
 
-def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> Outcome:
+def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
     """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.further.confirm`.
+        UserError: see `resume`; or nothing would be run, see `study.commands.extension.more_seeds`.
     """
     folder = home.find(name)
     spec = folder.checked_spec()
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    further.confirm(folder, spec, top, seeds)
+    extension.more_seeds(folder, spec, top, seeds)
     return _run(home, folder, datasets, view, address)
 
 
-def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> Outcome:
+def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Args:
-        spec: a final training, see `study.commands.final.final_study`.
+        spec: a final training, see `study.commands.final_training.final_study`.
 
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    return _run(home, final.extend(home, spec), datasets, view, address)
+    return _run(home, final_training.extend(home, spec), datasets, view, address)
 
 
-def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> Outcome:
+def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
     from study.sweep.driver import drive
 
     spec, ledger = folder.checked_spec(), Ledger(folder.ledger_file)
@@ -152,7 +154,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
         record = StudyRecord.fold(read(folder.ledger_file))
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
-        tracker.start()
+        tracker.start(HEAD_START)
         try:
             with suppress(KeyboardInterrupt), view(spec, record):
                 drive(folder, spec, datasets, ledger, record, address)
@@ -165,7 +167,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
             untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
     finally:
         ledger.close()
-    return Outcome(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked)
 
 
 def _outputs(
@@ -184,14 +186,14 @@ def _outputs(
     if spec.final_seeds is not None and datasets is not None:
         write_models(folder, spec, record, datasets)
     write_report(spec, record, folder.report)
-    made: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     for trial in record.by_stage("final"):
-        made |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
-    return {**{file: place for file, place in made.items() if file.exists()}, **report_files(folder)}
+        files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
+    return {**{file: place for file, place in files.items() if file.exists()}, **report_files(folder)}
 
 
 def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
     """Have MLflow register the model of a final training. Says what went wrong, if anything did."""
-    if spec.final_seeds is None or not (model := chosen(folder, spec, record)):
+    if spec.final_seeds is None or not (model := best_model(folder, spec, record)):
         return None
     return register(home, folder, spec.name, model)

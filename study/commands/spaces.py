@@ -1,4 +1,4 @@
-"""What `study spaces` lists: the shipped study files, and the names that study files can have."""
+"""`study spaces`: the shipped study files, and the data sets, networks and methods that a study file can name."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,38 +17,38 @@ LONGEST = 150
 
 
 def document() -> dict[str, Any]:
-    """The study files, and for each of `data.name`, `model.name` and `method.name` what it can be."""
+    """The study files, and the possible values of `data.name`, `model.name` and `method.name`."""
     papers = [published.load(name).paper for name in published.names()]
-    titles: dict[str, str] = {one.key: f"{one.title} ({one.authors}, {one.year})" for one in papers}
-    named = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
+    titles: dict[str, str] = {paper.key: f"{paper.title} ({paper.authors}, {paper.year})" for paper in papers}
+    catalogues = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
     return {
         "files": [_file(name, path, titles) for name, path in shipped().items()],
-        **{section: list(_names(section, catalogue)) for section, catalogue in named.items()},
+        **{section: list(_names(section, catalogue)) for section, catalogue in catalogues.items()},
     }
 
 
-def text(found: Mapping[str, Any]) -> str:
+def text(document: Mapping[str, Any]) -> str:
     """The same for people."""
     lines = ["study files, for study run NAME:"]
-    for row in found["files"]:
+    for row in document["files"]:
         paper = f"; paper: {row['paper']}" if row["paper"] else ""
         lines += [f"  {row['name']:<20} {_cut(row['about'])}", f"  {'':<20} data: {', '.join(row['data'])}{paper}"]
     for section in ("data", "model", "method"):
         lines.append(f"{section}.name:")
-        for row in found[section]:
+        for row in document[section]:
             origin = f" (of {row['origin']})" if row["origin"] else ""
-            words = f"cannot be used: {row['problem']}" if row["problem"] else _cut(row["about"])
-            lines.append(f"  {row['name']:<30} {words}{origin}")
+            about = f"cannot be used: {row['problem']}" if row["problem"] else _cut(row["about"])
+            lines.append(f"  {row['name']:<30} {about}{origin}")
     return "\n".join([*lines, "whether files of a data set are there: study data list"])
 
 
 def _file(name: str, path: Path, titles: Mapping[str, str]) -> dict[str, Any]:
-    """A study file: the first sentence of the comment at its head, the paper, the data sets that its trials have."""
-    words = " ".join(_head(path.read_text(encoding="utf-8")))
+    """A study file: the first sentence of the comment at its head, its paper, and its trials' data sets."""
+    comment = " ".join(_head(path.read_text(encoding="utf-8")))
     key: str | None = published.load(name).paper.key if name in published.names() else None
-    if key is None and (quoted := PAPER.search(words)):
-        key = quoted[1].replace("-", "").lower()
-    about = re.split(r"(?<=\.)\s", words, maxsplit=1)[0].rstrip(".")
+    if key is None and (mention := PAPER.search(comment)):
+        key = mention[1].replace("-", "").lower()
+    about = re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
     return {
         "name": name,
         "about": about,
@@ -59,7 +59,7 @@ def _file(name: str, path: Path, titles: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _head(text: str) -> Iterator[str]:
-    """The lines of the comment at the head of a file, what is for editors aside."""
+    """The lines of the comment at the head of a file, without those for editors."""
     for line in text.splitlines():
         if not line.startswith("#"):
             return
@@ -68,13 +68,14 @@ def _head(text: str) -> Iterator[str]:
 
 
 def _data_sets(values: Mapping[str, Any]) -> list[str]:
-    """The data sets that a shipped file's trials have: those that the search names, or else its own."""
+    """The data sets of a shipped file's trials: those that the search names, otherwise the one of its section."""
     search = values["search"]
     labelled = search.get("alternatives", {}).get("data", {})
-    enqueued = [one for one in search.get("enqueue", []) if isinstance(one, dict)]  # not where it is the word papers
-    given = [search.get("space", {}), search.get("baseline") or {}, *enqueued]
-    chosen = [name for one in given if "data.name" in one for name in _choices(one["data.name"])]
-    names = [labelled[one]["name"] if one in labelled else one for one in chosen] or [values["data"]["name"]]
+    # an entry may also be the word `papers`
+    enqueued = [params for params in search.get("enqueue", []) if isinstance(params, dict)]
+    configurations = [search.get("space", {}), search.get("baseline") or {}, *enqueued]
+    chosen = [name for params in configurations if "data.name" in params for name in _choices(params["data.name"])]
+    names = [labelled[name]["name"] if name in labelled else name for name in chosen] or [values["data"]["name"]]
     return list(dict.fromkeys(names))
 
 

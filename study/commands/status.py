@@ -1,6 +1,5 @@
 """The studies of a home at a glance."""
 
-from datetime import datetime
 from typing import Any
 
 from study import ranking
@@ -9,26 +8,27 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
+from study.text.moment import moment
 
 
 def document(folder: StudyFolder) -> dict[str, Any]:
-    """A study's summary and, where it has begun, its pace."""
+    """A study's summary and, once it has begun, its pace."""
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     return {**summary.summary(spec, record), "pace": progress.pace(spec, record)}
 
 
-def lines(told: dict[str, Any]) -> list[str]:
+def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
-    found = summary.lines(told)
-    if pace := told["pace"]:
-        to_go = "to go" if told["state"] == "running" else "left to do"
-        left = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
-        found.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
-    elif told["state"] == "running":
-        found.append("pace      not known before the first epoch")
-    if told["lost"]:
-        found.append(f"lost      {told['lost']} run(s) of trials, which had to run again")
-    return found
+    texts = summary.lines(document)
+    if pace := document["pace"]:
+        to_go = "to go" if document["state"] == "running" else "left to do"
+        remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
+        texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{remaining}")
+    elif document["state"] == "running":
+        texts.append("pace      not known before the first epoch")
+    if document["lost"]:
+        texts.append(f"lost      {document['lost']} run(s) of trials, which had to run again")
+    return texts
 
 
 def overview(home: Home) -> list[dict[str, Any]]:
@@ -60,10 +60,10 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     """The same for people."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
-    lines = [f"{'study':<28} {'state':<12} {'owner':<12} {'best':<28} {'began':<17} trials"]
+    lines = [f"{'study':<28} {'state':<12} {'owner':<12} {'best':<28} {'began':<24} trials"]
     for row in rows:
         best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
-        began = datetime.fromtimestamp(row["began"]).strftime("%Y-%m-%d %H:%M") if row["began"] else "-"
+        began = moment(row["began"])
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
-        lines.append(f"{row['name']:<28} {row['state']:<12} {row['owner'] or '-':<12} {best:<28} {began:<17} {trials}")
+        lines.append(f"{row['name']:<28} {row['state']:<12} {row['owner'] or '-':<12} {best:<28} {began:<24} {trials}")
     return "\n".join(lines)

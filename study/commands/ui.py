@@ -9,18 +9,19 @@ from contextlib import suppress
 
 from study.errors import UserError
 from study.home.folder import Home
+from study.upstream.environment import Part, variables
 
 
 def serve(home: Home, port: int) -> None:
     """Serve until interrupted.
 
     Raises:
-        UserError: MLflow is a server elsewhere, the home has nothing to show, or the port is taken.
+        UserError: MLflow is another server, the home has nothing to show, or the port is taken.
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        how = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
-        raise UserError(f"MLFLOW_TRACKING_URI is set: {how}; without it, study ui serves this home's own database")
+        instead = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
+        raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
     with socket.socket() as probe:
@@ -33,7 +34,7 @@ def serve(home: Home, port: int) -> None:
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
     command += ["--default-artifact-root", home.artifacts.as_uri(), "--host", "127.0.0.1", "--port", str(port)]
     command += ["--workers", "1"]
-    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    environment = os.environ | variables(Part.MLFLOW_SERVER)
     server = subprocess.Popen(command, env=environment, start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

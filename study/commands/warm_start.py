@@ -1,8 +1,9 @@
 """What a search learns from another study before its own first trial (`search.from`).
 
-Each complete configuration of the other study enters with the values of this study's searched keys: what the other
-study searched, or held fixed. One of another method, or that lacks a key, or has a value that this search could not
-give, is left out and counted. What was learned is in the ledger: nothing depends on what becomes of the other study.
+Each complete configuration of the other study is taken over with its values of this study's searched keys, whether the
+other study searched them or not. A configuration is left out and counted if it has another method, lacks a key, or has
+a value that this search could not give. What was learned is written to the ledger, so that later changes of the
+other study do not matter.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ def lessons(home: Home, spec: StudySpec) -> dict[str, Any]:
     """What a study learns, as fields of the event `learned`: source, source_id, trials, left_out.
 
     Raises:
-        UserError: there is no such study, it is this one, or nothing of it can be learned.
+        UserError: there is no such study, it is this one, or none of its configurations fits.
     """
     source = str(spec.search.from_)
     if source == spec.name:
@@ -29,24 +30,24 @@ def lessons(home: Home, spec: StudySpec) -> dict[str, Any]:
     other, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if missing := set(spec.objective.needed) - set(_metrics(record)):
         raise UserError(f"search.from: {source} has no {', '.join(sorted(missing))}, this study searches by it")
-    found, left_out = [], 0
-    for one in sorted(ranking.ranked(record, other), key=lambda one: one.trial.number):
-        params = _params(spec, other, one.trial)
-        values = {name: spread.mean for name, spread in ranking.spreads(one.replicates).items()}
+    trials, left_out = [], 0
+    for candidate in sorted(ranking.ranked(record, other), key=lambda candidate: candidate.trial.number):
+        params = _params(spec, other, candidate.trial)
+        values = {name: spread.mean for name, spread in ranking.spreads(candidate.replicates).items()}
         if params is None or spec.objective.score(values) is None:
             left_out += 1
         else:
-            found.append({"params": params, "values": {name: values[name] for name in spec.objective.needed}})
-    if not found:
+            trials.append({"params": params, "values": {name: values[name] for name in spec.objective.needed}})
+    if not trials:
         raise UserError(
             f"search.from: none of {left_out} complete configurations of {source} has values for "
             f"{', '.join(spec.search.space)} within this search's space"
         )
-    return {"source": source, "source_id": record.id, "trials": found, "left_out": left_out}
+    return {"source": source, "source_id": record.id, "trials": trials, "left_out": left_out}
 
 
 def learn(home: Home, spec: StudySpec, ledger: Ledger, record: StudyRecord) -> None:
-    """Write what a study learns into its ledger, before its first trial; nothing if it is there or nothing is asked."""
+    """Write what a study learns into its ledger before its first trial, if `search.from` is set and it is not there."""
     if spec.search.from_ is not None and record.lessons is None and not record.trials:
         record.apply(ledger.append("learned", **lessons(home, spec)))
 
@@ -58,14 +59,14 @@ def _metrics(record: StudyRecord) -> set[str]:
 def _params(spec: StudySpec, other: StudySpec, trial: TrialRecord) -> Mapping[str, Any] | None:
     """The values that a trial of another study has for this study's searched keys; None if it is not in its space."""
     document = other.trial_document(trial.params)
-    had = {
+    values = {
         f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()
     } | trial.params
     params: dict[str, Any] = {}
     for key in spec.space.domains:
         if spec.space.applies(key, params):
-            if key not in had:
+            if key not in values:
                 return None
-            params[key] = had[key]
+            params[key] = values[key]
     same = spec.space.contains(params) and spec.trial_document(params)["method"]["name"] == document["method"]["name"]
     return params if same else None

@@ -1,8 +1,8 @@
 """Data sets by name: each is one module with a dataclass `Options`, `describe(options)` and `load(options)`.
 
-`describe` says what the data set has without reading it; `load` gives it as arrays, from `cache.cached` where reading
-takes time. `sources(options)`, or a tuple `SOURCES`, says which files it needs. The first line of its docstring,
-`NAME: what it is`, is what `study data list` prints. Other distributions can bring more: see `study.catalogue`.
+`describe` gives the facts of the data set without reading it; `load` gives its arrays, from `cache.cached` if reading
+takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs. `study data list` prints the first
+line of its docstring, `NAME: what it is`. Other distributions can bring more: see `study.catalogue`.
 """
 
 import json
@@ -41,12 +41,12 @@ CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), _own)
 
 
 def names() -> list[str]:
-    """Every data set that `data.name` may name."""
+    """The names that `data.name` may have."""
     return CATALOGUE.names()
 
 
 def data_knobs(name: str) -> list[Knob]:
-    """The keys of a `data` section with this name, besides it."""
+    """The keys of a `data` section with this name, without `name` itself."""
     return list(knobs(module(name).Options))
 
 
@@ -56,27 +56,29 @@ def module(name: str) -> Any:
 
 
 def key(data: Mapping[str, Any]) -> str:
-    """The same text for two `data` sections that are the same."""
+    """A text that is the same for equal `data` sections."""
     return json.dumps(data, sort_keys=True)
 
 
 def describe(data: Mapping[str, Any]) -> Facts:
-    """What the data set of a `data` section has."""
-    found, options = _find(data)
-    facts: Facts = found.describe(options)
+    """The facts of a `data` section's data set."""
+    data_module, options = _find(data)
+    facts: Facts = data_module.describe(options)
     return facts
 
 
 def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
     """The files that the data set of a `data` section is made from."""
-    found, options = _find(data)
-    return tuple(found.sources(options) if hasattr(found, "sources") else getattr(found, "SOURCES", ()))
+    data_module, options = _find(data)
+    return tuple(
+        data_module.sources(options) if hasattr(data_module, "sources") else getattr(data_module, "SOURCES", ())
+    )
 
 
 def load(data: Mapping[str, Any]) -> Dataset:
     """The data set of a `data` section, as arrays in memory or mapped into it."""
-    found, options = _find(data)
-    dataset: Dataset = found.load(options)
+    data_module, options = _find(data)
+    dataset: Dataset = data_module.load(options)
     return dataset
 
 
@@ -86,5 +88,5 @@ def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:
 
 
 def _find(data: Mapping[str, Any]) -> tuple[Any, Any]:
-    found = module(data["name"])
-    return found, found.Options(**{key: value for key, value in data.items() if key != "name"})
+    data_module = module(data["name"])
+    return data_module, data_module.Options(**{key: value for key, value in data.items() if key != "name"})

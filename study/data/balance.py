@@ -1,4 +1,4 @@
-"""Biased training and balanced evaluation splits with the counts of a protocol, drawn by a seed."""
+"""Random splits with given counts per class and bias class, for biased training and balanced evaluation."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ Cell = tuple[int, int]
 
 
 def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, name: str) -> dict[str, Listing]:
-    """Disjoint splits with exactly so many images of each (class, bias class), in the listing's order.
+    """Disjoint splits with exactly these counts of each (class, bias class), in the listing's order.
 
     Args:
         counts: per split, how many of each cell.
@@ -26,21 +26,21 @@ def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, 
     generator = np.random.default_rng(seed)
     members: dict[str, list[NDArray[np.int64]]] = {split: [] for split in counts}
     for cell in sorted({cell for of_split in counts.values() for cell in of_split}):
-        found = generator.permutation(np.flatnonzero((listing.target == cell[0]) & (listing.bias == cell[1])))
+        indices = generator.permutation(np.flatnonzero((listing.target == cell[0]) & (listing.bias == cell[1])))
         needed = {split: of_split.get(cell, 0) for split, of_split in counts.items()}
-        if len(found) < sum(needed.values()):
-            told = ", ".join(f"{count} for {split}" for split, count in needed.items())
+        if len(indices) < sum(needed.values()):
+            counts_text = ", ".join(f"{count} for {split}" for split, count in needed.items())
             raise UserError(
-                f"{name}: {len(found)} images of class {cell[0]} and bias class {cell[1]}, {sum(needed.values())} are "
-                f"needed ({told}). Get the missing files, or ask for fewer with data.train_samples, data.eval_samples"
+                f"{name}: {len(indices)} images of class {cell[0]} and bias class {cell[1]}, {sum(needed.values())} "
+                f"are needed ({counts_text}). Get the missing files, or lower data.train_samples, data.eval_samples"
             )
-        for split, part in zip(counts, np.split(found, np.cumsum(list(needed.values()))), strict=False):
+        for split, part in zip(counts, np.split(indices, np.cumsum(list(needed.values()))), strict=False):
             members[split].append(part)
     return {split: listing.take(np.sort(np.concatenate(parts))) for split, parts in members.items()}
 
 
 def biased(samples: int, ratio: float, common: frozenset[Cell]) -> dict[Cell, int]:
-    """Counts of a two by two split: in each bias class the common cell has `ratio` times as many as the other.
+    """Counts of a two by two split: in each bias class the common cell has `ratio` times as many samples as the other.
 
     The common cell is rounded up, as in the FSCL paper: 3,334 and 1,666 of 5,000 for a ratio of 2.
     """

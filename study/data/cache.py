@@ -1,7 +1,7 @@
-"""Prepared data sets on disk: per split one memory-mapped array file, beside its labels.
+"""Prepared data sets on disk: for each split a memory-mapped array file, and its labels.
 
-An entry is a folder whose name is a hash of everything that its arrays depend on. It appears in one step, built by one
-process while others wait, and is built again if a file of it is missing or cut short.
+An entry is a folder whose name has a hash of everything that its arrays depend on. One process builds it while others
+wait; it appears in one step, and is built again if one of its files is missing or cut short.
 """
 
 import fcntl
@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from study.data.checks import check
+from study.data.consistency import check
 from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
 from study.errors import UserError
+from study.files.whole import folder_beside
 
 FORMAT = 1
-"""Of an entry's files."""
+"""Version of an entry's files."""
 
 FOLDER, INDEX = "prepared", "entry.json"
 
@@ -35,39 +36,39 @@ def cached(
     build: Callable[[], Mapping[str, Split]],
     sources: Sequence[Source] = (),
 ) -> Dataset:
-    """The data set built once for this key and these files, then mapped from disk.
+    """The data set, built once for this key and these files, then mapped from disk.
 
     Args:
         name: of the data set, for the folder's name.
         key: everything else that the arrays depend on, plain values: options, a version of the code that builds them.
-        facts: what the arrays must be, checked when they are built.
-        build: makes the splits. Arrays too big for memory it may put into `scratch`.
+        facts: the arrays are checked against them when they are built.
+        build: makes the splits, with arrays that do not fit into memory in `scratch`.
         sources: the files that it reads; their content is part of the key.
 
     Raises:
-        UserError: a source is not there, the arrays are not as `facts` says, or no folder can be written.
+        UserError: a source is missing, the arrays do not fit `facts`, or no folder can be written.
     """
     shape = (facts.classes, facts.bias_classes, facts.shape, facts.condition, facts.splits)
     stamps = {source.path: source.stamp() for source in sources}
     text = json.dumps([FORMAT, dict(key), shape, stamps], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     for folder in roots():
-        if found := _read(folder / FOLDER / entry, facts):
-            return found
+        if dataset := _read(folder / FOLDER / entry, facts):
+            return dataset
     place = writable(FOLDER) / entry
     with _alone(place):
-        if not (found := _read(place, facts)):  # another process may have built it while this one waited
+        if not (dataset := _read(place, facts)):  # another process may have built it while this one waited
             splits = build()
             check(name, facts, splits, ", ".join(str(source.find()) for source in sources))
             _write(place, splits, key)
-            found = _read(place, facts)
-        if not found:
+            dataset = _read(place, facts)
+        if not dataset:
             raise UserError(f"{place}: cannot be read after it was written. Check the disk, or set STUDY_DATA")
-        return found
+        return dataset
 
 
 def scratch(shape: tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-    """An array on disk, not in memory, for a build to fill: gone when it is no longer used."""
+    """An array on disk for a build to fill; it disappears when it is no longer used."""
     with tempfile.TemporaryFile(dir=writable(FOLDER)) as file:
         return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
@@ -89,10 +90,7 @@ def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> 
     if needed > free:
         problem = f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free"
         raise UserError(f"{place.parent}: {problem}. Make room, or set STUDY_DATA to a larger disk")
-    part = place.with_name(f".{place.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
-    part.mkdir()
-    try:
+    with folder_beside(place) as part:
         for name, split in splits.items():
             np.save(part / f"{name}.npy", split.inputs, allow_pickle=False)
             labels: dict[str, Any] = {"target": split.target, "bias": split.bias, "condition": split.condition}
@@ -102,12 +100,10 @@ def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> 
         (part / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)  # a damaged one
         part.replace(place)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _read(folder: Path, facts: Facts) -> Dataset | None:
-    """The entry, or None: it is not there or damaged, which its files' sizes tell."""
+    """The entry; None if it is missing, or damaged by the sizes of its files."""
     try:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         if any((folder / file).stat().st_size != size for file, size in index["bytes"].items()):

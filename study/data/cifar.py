@@ -16,7 +16,7 @@ CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 
 SHAPE = (3, 32, 32)
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
-"""What the DCL and HCL code normalises CIFAR-10, CIFAR-100 and STL-10 with."""
+"""With these the DCL and HCL code normalises CIFAR-10, CIFAR-100 and STL-10."""
 
 CIFAR10 = Source(
     "cifar-10-batches-py",
@@ -68,7 +68,7 @@ def read_jpeg(archive: Path) -> Arrays:
     """The images of one archive, members `SPLIT/CLASS/NAME.jpg`, in the archive's order.
 
     Raises:
-        UserError: the archive or an image is damaged, or a folder is no class.
+        UserError: the archive or an image is damaged, or a folder is not a class.
     """
     images, target = [], []
     for name, data in files(archive):

@@ -1,7 +1,7 @@
 """Conditioning vectors from an array file: CLIP features of ImageNet-100 in the CCL-K paper, or the user's own.
 
-An .npz file of two arrays: `keys`, the name of each sample (N,), and `values`, its vector (N, K), any float or whole
-number type. Samples that are not asked for may be in it.
+An .npz file of two arrays: `keys`, the name of each sample (N,), and `values`, its vector (N, K), floats or
+integers. It may have more samples than are needed.
 """
 
 import zipfile
@@ -18,17 +18,17 @@ from study.errors import UserError
 FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
 
-def expected_width(given: str) -> int:
-    """K of a file by its path as the user gives it; 0 where it is not there, as a study is planned before it is."""
-    path = label_files.there(given)
+def expected_width(path_text: str) -> int:
+    """K of a file at a user's path; 0 while the file is missing, since a study can be planned before it exists."""
+    path = label_files.existing_path(path_text)
     return width(path) if path else 0
 
 
 def width(path: Path) -> int:
-    """K, read from the file's head alone.
+    """K, read from the file's header alone.
 
     Raises:
-        UserError: not such a file.
+        UserError: the file does not have this form.
     """
     try:
         with zipfile.ZipFile(path) as archive, archive.open("values.npy") as file:
@@ -46,7 +46,7 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     """The vectors of these samples, (len(names), K).
 
     Raises:
-        UserError: not such a file, a sample is not in it or twice, or a value is not finite.
+        UserError: the file does not have this form, lacks a sample or has one twice, or a value is not finite.
     """
     width(path)
     keys, values = _arrays(path)
@@ -54,16 +54,16 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
         raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FORM}")
     places = {str(key): place for place, key in enumerate(keys.tolist())}
     if len(places) < len(keys):
-        raise UserError(f"{path}: {len(keys) - len(places)} of its keys are there twice. Take the repeats out")
+        raise UserError(f"{path}: {len(keys) - len(places)} of its keys occur twice. Remove the repeats")
     absent = [name for name in names if name not in places]
     if absent:
-        example = f"; its own keys are as {next(iter(places))!r}" if places else ""
-        raise UserError(f"{path}: no vector for {len(absent)} of {len(names)} samples, as {absent[0]!r}{example}")
-    found = values[[places[name] for name in names]].astype(np.float32)
-    if not np.isfinite(found).all():
-        wrong = int(np.flatnonzero(~np.isfinite(found).all(1))[0])
+        example = f"; one of its keys is {next(iter(places))!r}" if places else ""
+        raise UserError(f"{path}: no vector for {len(absent)} of {len(names)} samples, such as {absent[0]!r}{example}")
+    vectors = values[[places[name] for name in names]].astype(np.float32)
+    if not np.isfinite(vectors).all():
+        wrong = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
         raise UserError(f"{path}: the vector of {names[wrong]!r} is not finite everywhere")
-    return found
+    return vectors
 
 
 def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -99,10 +99,10 @@ def elastic(images: Images, level: int, random: Random) -> Images:
         (0.1, 0.03, 0.03),
     )[level - 1]
     offsets = random.uniform(-1, 1, (2, *images.shape[:3]))
-    offsets = np.stack([_blurred(one, smooth * size, "reflect") for one in offsets]) * shift * size
+    offsets = np.stack([_blurred(each, smooth * size, "reflect") for each in offsets]) * shift * size
     rows, columns = noise_maps.affine(images.shape[:3], corners * size, random) + offsets
     number, _, _, channel = np.indices(images.shape, dtype=np.float32)
-    where = np.stack([number, *(np.broadcast_to(one[..., None], images.shape) for one in (rows, columns)), channel])
+    where = np.stack([number, *(np.broadcast_to(each[..., None], images.shape) for each in (rows, columns)), channel])
     moved: Images = ndimage.map_coordinates(images, where, order=1, mode="reflect")
     return moved
 
@@ -166,11 +166,11 @@ def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], level: int, ran
     for kind, function in enumerate(CORRUPTIONS):
         members = np.flatnonzero(kinds == kind)
         for start in range(0, len(members), CHUNK):
-            chosen = members[start : start + CHUNK]
-            plain = images[chosen].transpose(0, 2, 3, 1).astype(np.float32) / 255
+            indices = members[start : start + CHUNK]
+            plain = images[indices].transpose(0, 2, 3, 1).astype(np.float32) / 255
             done = np.clip(function(plain, level, random), 0.0, 1.0) * 255
             # the nudge keeps 8-bit values that rounding left just below themselves; else truncated, as published
-            corrupted[chosen] = (done + 1e-3).astype(np.uint8).transpose(0, 3, 1, 2)
+            corrupted[indices] = (done + 1e-3).astype(np.uint8).transpose(0, 3, 1, 2)
     return corrupted
 
 
@@ -182,4 +182,4 @@ def _blurred(maps: NDArray[np.float64], sigma: float, mode: str = "nearest") -> 
 def _each(images: Images, change: Callable[[Image.Image], Image.Image]) -> Images:
     """A change that Pillow makes, image by image."""
     pictures = (images * 255).round().astype(np.uint8)
-    return np.stack([np.asarray(change(Image.fromarray(one))) for one in pictures]).astype(np.float32) / 255
+    return np.stack([np.asarray(change(Image.fromarray(pixels))) for pixels in pictures]).astype(np.float32) / 255

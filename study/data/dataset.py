@@ -1,4 +1,4 @@
-"""What a data set is to a trial: facts about it and a few arrays per split."""
+"""A data set as trials use it: facts about it and a few arrays per split."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Facts:
-    """What a data set has.
+    """Facts about a data set.
 
     Attributes:
-        classes, bias_classes: how many; `bias_classes` is None where there are no bias labels.
+        classes, bias_classes: how many; `bias_classes` is None without bias labels.
         shape: (channels, height, width) of an image, (columns,) of a table's row.
-        condition: width of the continuous attribute of each sample, 0 as long as the file that says it is not there;
-            None where there is none.
+        condition: width of the continuous attribute of each sample, 0 while the file that it comes from is missing;
+            None without such an attribute.
         bias_splits: names of the splits whose samples have bias labels; None: all of them.
         mean, deviation: of the pixels scaled to [0, 1], as the protocol normalises them: one number or one per channel.
-            A table's columns are stored as they are used.
+            A table's columns are stored already normalised.
         splits: names of the splits; `train` and `val` are always among them.
-        title: what tables and reports call the data; empty: its name.
-        class_names, bias_names: of the classes and bias classes, in their order, where the data set names them.
+        title: the data's name in tables and reports; empty: the name of the data set.
+        class_names, bias_names: of the classes and bias classes, in their order, if the data set names them.
         unlabelled: whether `train` has samples without a class (target -1), which no classifier may be trained on.
     """
 
@@ -42,7 +42,7 @@ class Facts:
     bias_names: tuple[str, ...] | None = None
 
     def on(self, split: str) -> "Facts":
-        """What one split has: without bias classes where its samples have no bias labels."""
+        """The facts of one split: without bias classes if its samples have no bias labels."""
         if self.bias_splits is None or split in self.bias_splits:
             return self
         return replace(self, bias_classes=None)
@@ -78,9 +78,9 @@ class Dataset:
     """A data set in memory, or mapped into it.
 
     Attributes:
-        facts: what it has.
+        facts: about it.
         splits: by name, those of `facts.splits`.
-        stored_fingerprint: the fingerprint of just these splits, where it is known from when they were prepared.
+        stored_fingerprint: the fingerprint of these splits, if it was stored when they were prepared.
     """
 
     facts: Facts
@@ -94,7 +94,7 @@ class Dataset:
 
 
 def joint_fingerprint(datasets: Mapping[str, Dataset]) -> str:
-    """Of a single data set its fingerprint, of several, each under a key of its own, a hash over them."""
+    """The fingerprint of a single data set, or a hash over those of several, each under its key."""
     if len(datasets) == 1:
         return next(iter(datasets.values())).fingerprint
     each = "".join(f"{key} {dataset.fingerprint}\n" for key, dataset in sorted(datasets.items()))

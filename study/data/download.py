@@ -1,4 +1,4 @@
-"""Getting a source onto disk: downloading with resume and checksum, unpacking. Only `study data prepare` does this."""
+"""Getting a source onto disk: download with resume and checksum, and unpacking. Only `study data prepare` does this."""
 
 import gzip
 import hashlib
@@ -13,29 +13,31 @@ from pathlib import Path
 
 from study.data.source import Source, root, writable
 from study.errors import UserError
+from study.files.whole import folder_beside
 
 CHUNK, TIMEOUT, TRIES = 1 << 18, 30.0, 3
-"""Bytes at a time; seconds without an answer; attempts, each going on where the last stopped."""
+"""Bytes at a time; seconds without an answer; attempts, each of which continues the last one."""
 
-Progress = Callable[[str, int, int | None], None]
-"""Told the file's name, its bytes so far, and how many it has in all, if that is known."""
-
-
-def silent(name: str, done: int, total: int | None) -> None:
-    """No progress."""
+OnProgress = Callable[[str, int, int | None], None]
+"""Called with the file's name, its bytes so far, and its total size, if that is known."""
 
 
-def obtain(source: Source, progress: Progress = silent) -> Path:
-    """The source, downloaded and unpacked if it is not there yet; a file is compared with its checksum.
+def no_progress(name: str, done: int, total: int | None) -> None:
+    """Ignores all progress."""
+
+
+def obtain(source: Source, progress: OnProgress = no_progress) -> Path:
+    """The source, downloaded and unpacked if it is missing; a file is compared with its checksum.
 
     Raises:
-        UserError: it cannot be downloaded, or not by us, or what came is not the file; says where to put it by hand.
+        UserError: it cannot be downloaded, only the user may get it, or the download is not the file; says where to put
+            it by hand.
     """
-    if found := source.there():
+    if existing := source.existing_path():
         if not source.archive:
-            verify(source, found)
-        return found
-    archive = source.archive_there()
+            verify(source, existing)
+        return existing
+    archive = source.existing_archive()
     if archive is None:
         if source.url is None:
             raise UserError(source.missing())
@@ -47,11 +49,11 @@ def obtain(source: Source, progress: Progress = silent) -> Path:
     return unpack(archive, source.path) if source.archive else archive
 
 
-def download(source: Source, place: Path, progress: Progress = silent) -> None:
+def download(source: Source, place: Path, progress: OnProgress = no_progress) -> None:
     """Fetch `source.url` to this place: into PLACE.part, resumed if that is there, checked, then renamed.
 
     Raises:
-        UserError: no connection, or the checksum is another.
+        UserError: no connection, or the checksum differs.
     """
     part = place.with_name(f"{place.name}.part")
     for attempt in range(1, TRIES + 1):
@@ -77,37 +79,33 @@ def verify(source: Source, place: Path, remove: bool = False) -> None:
         if expected is None:
             continue
         with place.open("rb") as file:
-            found = hashlib.file_digest(file, name).hexdigest()
-        if found != expected:
+            digest = hashlib.file_digest(file, name).hexdigest()
+        if digest != expected:
             if remove:
                 place.unlink()
             done = "It was removed; try again" if remove else "Remove it, then run `study data prepare` again"
-            raise UserError(f"{place}: {name} is {found}, {expected} was published: not the file, or damaged. {done}")
+            raise UserError(f"{place}: {name} is {digest}, {expected} was published: not the file, or damaged. {done}")
 
 
 def unpack(archive: Path, path: str) -> Path:
-    """Unpack an archive beside itself, as `path` of the data folder; nothing is written outside of it.
+    """Unpack an archive to `path` of the data folder; nothing is written outside of it.
 
-    A .tar (.tar.gz, .tgz) or .zip whose own top folder has the last name of `path` becomes that; a .gz is one file.
+    A .tar (.tar.gz, .tgz) or .zip must hold a file or folder with the last name of `path`; a .gz is one file.
 
     Raises:
         UserError: the archive is cut short, unsafe, or does not hold `path`.
     """
     goal = writable(Path(path).parent.as_posix()) / Path(path).name
-    part = goal.with_name(f".{goal.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
     try:
-        _extract(archive, part, goal.name)
-        inner = part / goal.name
-        if not inner.exists():
-            held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])
-            raise UserError(f"{archive}: holds {held or 'nothing'}, {goal.name} is needed")
-        inner.replace(goal)
+        with folder_beside(goal) as part:
+            _extract(archive, part, goal.name)
+            inner = part / goal.name
+            if not inner.exists():
+                held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])
+                raise UserError(f"{archive}: holds {held or 'nothing'}, {goal.name} is needed")
+            inner.replace(goal)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{archive}: cannot be unpacked: {error}. Remove it and get it again") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return goal
 
 
@@ -123,7 +121,7 @@ def _extract(archive: Path, folder: Path, name: str) -> None:
             shutil.copyfileobj(packed_file, file)
 
 
-def _fetch(url: str, part: Path, name: str, progress: Progress) -> None:
+def _fetch(url: str, part: Path, name: str, progress: OnProgress) -> None:
     """Add what is missing to the part file, from its end on where the server can."""
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
@@ -132,7 +130,7 @@ def _fetch(url: str, part: Path, name: str, progress: Progress) -> None:
     except urllib.error.HTTPError as error:
         if error.code != 416 or not done:
             raise
-        part.unlink()  # longer than the file, or whole: begin again
+        part.unlink()  # it has the whole file already, or more: begin again
         answer = urllib.request.urlopen(url, timeout=TIMEOUT)
     with answer:
         done = done if answer.status == 206 else 0

@@ -1,15 +1,18 @@
-"""A validation split where a data set has none: cut from its training samples by a seed."""
+"""A validation split for data sets without one: cut from the training samples by a seed."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data.dataset import Split
 from study.knobs import Range
 
-Share = Annotated[float, Range(above=0.0, high=0.5)]
+Share = Annotated[
+    float, Range(above=0.0, high=0.5), Doc("share of the training samples that is held out for validation")
+]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
 Kind = Literal["stratified", "unbiased"]
@@ -19,7 +22,7 @@ Indices = NDArray[np.int64]
 
 
 def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
-    """Indices to keep and to hold out, both sorted: `share` of all, and of each group as near to it as one sample.
+    """Indices to keep and to hold out, both sorted: `share` of all, and of each group within one sample.
 
     Args:
         groups: any label per sample, (N,): a class, or a (class, bias) cell.
@@ -33,10 +36,10 @@ def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int
 
 
 def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
-    """Indices to keep and to hold out, both sorted: of each group the same count, as far as there are members.
+    """Indices to keep and to hold out, both sorted: the same count of each group, if it has enough members.
 
-    The count is `share` of all samples, divided by the number of groups; a group gives at most half of its members,
-    so that training keeps some of the rare ones.
+    The count is `share` of all samples, divided by the number of groups. At most half of a group is held out, so that
+    training keeps some of the rare ones.
     """
     names, counts = np.unique(groups, return_counts=True)
     each = max(1, round(len(groups) * share / len(names)))

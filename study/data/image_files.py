@@ -1,4 +1,4 @@
-"""Image files as one array: decoded and resized by several threads, straight to disk where memory might not hold it."""
+"""Image files as one array, decoded and resized by several threads, on disk since it may not fit into memory."""
 
 import os
 import tempfile
@@ -10,20 +10,21 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from typing_extensions import Doc
 
 from study.data.source import root
 from study.errors import UserError
 from study.knobs import Range
 
 Frame = Literal["crop", "squash"]
-"""How an image becomes square. `crop`: its shorter side gets the size, the middle is kept: nothing is distorted.
-`squash`: both sides get the size: nothing is cut off."""
+"""How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
+to the size, which distorts and cuts nothing off."""
 
-Size = Annotated[int, Range(low=4, high=1024)]
+Size = Annotated[int, Range(low=4, high=1024), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
 
 BLOCK = 64
-"""Files that a thread takes at a time."""
+"""Files that a thread decodes at a time."""
 
 NAMED = 5
 """Bad files that a message names; it counts the rest."""
@@ -51,7 +52,7 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(block, range(0, len(files), BLOCK)))
     if bad:
-        raise UserError(told("not readable as images", [bad[index] for index in sorted(bad)]))
+        raise UserError(bad_files_message("not readable as images", [bad[index] for index in sorted(bad)]))
     return images
 
 
@@ -80,8 +81,8 @@ def _on_disk(shape: tuple[int, ...]) -> NDArray[np.uint8]:
         return np.memmap(file, np.uint8, "w+", shape=shape)
 
 
-def told(problem: str, files: Sequence[str]) -> str:
-    """A message about files: how many, the first few by name, what to do."""
+def bad_files_message(problem: str, files: Sequence[str]) -> str:
+    """A message about bad files: how many, the first few by name, what to do."""
     more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
     count = "1 file is" if len(files) == 1 else f"{len(files)} files are"
-    return f"{count} {problem}: {', '.join(files[:NAMED])}{more}. Get them again, or take them off the list"
+    return f"{count} {problem}: {', '.join(files[:NAMED])}{more}. Get them again, or remove them from the list"

@@ -10,7 +10,7 @@ from study.data.source import Source
 from study.errors import UserError
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Of the pixels of ImageNet, as every code of the papers normalises photographs."""
+"""Of ImageNet's pixels; the papers' code normalises all photographs with them."""
 
 NOTE = "Of ILSVRC 2012, from image-net.org: a folder per class, named by its WordNet number as n01440764."
 TRAIN = Source("imagenet/train", note=NOTE)
@@ -18,10 +18,10 @@ VAL = Source("imagenet/val", note=NOTE)
 
 
 def folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> list[Path]:
-    """The class folders of a tree that these classes need.
+    """The folders of these classes in a tree.
 
     Raises:
-        UserError: names those that are not there.
+        UserError: some are missing; names them.
     """
     absent = [name for name in classes if not (parent / name).is_dir()]
     if absent and (all_needed or len(absent) == len(classes)):
@@ -31,10 +31,10 @@ def folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -
 
 
 def tree(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> Listing:
-    """Every image of these class folders, by name; the class is what the mapping gives for the folder."""
+    """Every image of these class folders, by name; `classes` gives the class of each folder."""
     files, target = [], []
     for folder in folders(parent, classes, all_needed):
-        found = images_in(folder)
-        files += found
-        target += [classes[folder.name]] * len(found)
+        images = images_in(folder)
+        files += images
+        target += [classes[folder.name]] * len(images)
     return Listing(files, np.array(target, np.int64))

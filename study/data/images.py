@@ -18,10 +18,10 @@ def decode(data: bytes, name: str, shape: tuple[int, int, int]) -> NDArray[np.ui
 
     Args:
         name: of the file, for the message.
-        shape: what it must be.
+        shape: that it must have.
 
     Raises:
-        UserError: not an image, cut short, or of another size.
+        UserError: it is not an image, is cut short, or has another size.
     """
     try:
         with Image.open(io.BytesIO(data)) as image:
@@ -29,8 +29,8 @@ def decode(data: bytes, name: str, shape: tuple[int, int, int]) -> NDArray[np.ui
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise UserError(f"{name}: not a readable image: {error}. Get it again") from None
     if pixels.shape != shape:
-        given, needed = (f"{height} x {width}" for _, height, width in (pixels.shape, shape))
-        raise UserError(f"{name}: an image of {given} pixels, {needed} are needed")
+        actual, needed = (f"{height} x {width}" for _, height, width in (pixels.shape, shape))
+        raise UserError(f"{name}: an image of {actual} pixels, {needed} are needed")
     return pixels
 
 

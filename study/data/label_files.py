@@ -1,4 +1,4 @@
-"""Labels from text tables: columns by name, values checked, what is wrong told with file, column and remedy."""
+"""Labels from text tables: columns by name, values checked; messages name file, column and row."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -18,35 +18,35 @@ SHOWN = 12
 """Columns or values that a message lists."""
 
 INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
-"""What a message says of a name that `leads_out`."""
+"""The end of a message about a name that `leads_out`."""
 
 
-def locate(given: str, note: str = "") -> Path:
+def locate(path_text: str, note: str = "") -> Path:
     """A user's path: absolute, or under the current folder, or under the folder of all data sets.
 
-    It may be any that the user can read: it stands in the study file, in plain sight of whoever runs it. Names that
-    are listed in such files may not, see `leads_out`.
+    Any path that the user can read is allowed: it is written in the study file, where whoever runs it sees it. Names
+    listed inside of such files are restricted, see `leads_out`.
 
     Args:
-        note: where to get it and in which form, in a sentence.
+        note: where to get the file and in which form, in a sentence.
 
     Raises:
-        UserError: it is not there.
+        UserError: there is no such path.
     """
-    found = there(given)
-    if found is None:
-        looked = " and ".join(str(place) for place in _places(given))
-        raise UserError(" ".join(filter(None, (f"{given}: not found. Looked for {looked}.", note))))
-    return found
+    path = existing_path(path_text)
+    if path is None:
+        places = " and ".join(str(place) for place in _places(path_text))
+        raise UserError(" ".join(filter(None, (f"{path_text}: not found. Looked for {places}.", note))))
+    return path
 
 
-def there(given: str) -> Path | None:
-    """The same, or None."""
-    return next((place for place in _places(given) if os.path.exists(place)), None)
+def existing_path(path_text: str) -> Path | None:
+    """The same, or None if there is no such path."""
+    return next((place for place in _places(path_text) if os.path.exists(place)), None)
 
 
-def _places(given: str) -> list[Path]:
-    path = Path(os.path.expanduser(given))
+def _places(path_text: str) -> list[Path]:
+    path = Path(os.path.expanduser(path_text))
     return [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
 
 
@@ -97,41 +97,41 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     return frame
 
 
-def need(found: Iterable[Any], columns: Iterable[str], path: Path) -> None:
+def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> None:
     """Raise a UserError if one of the columns is not among those found in this file."""
-    valid = [str(name) for name in found]
+    valid = [str(name) for name in columns_of_file]
     for column in columns:
         if column not in valid:
             raise UserError(f"{path}: no column {column!r}. {nearest(column, valid)}It has: {_some(valid)}")
 
 
-def choose(given: str, valid: Sequence[str], key: str) -> None:
+def choose(value: str, valid: Sequence[str], key: str) -> None:
     """Raise a UserError if the value of a key is not one of these."""
-    if given not in valid:
-        raise UserError(f"{key}: {given!r} given. {nearest(given, valid)}Allowed: {', '.join(valid)}")
+    if value not in valid:
+        raise UserError(f"{key}: {value!r} given. {nearest(value, valid)}Allowed: {', '.join(valid)}")
 
 
 def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str] | None = None) -> NDArray[np.int64]:
     """Position of each value among the classes, (N,).
 
     Args:
-        classes: what is allowed; None: `classes_of(values)`.
+        classes: the allowed values; None: `classes_of(values)`.
 
     Raises:
         UserError: a value is missing or not allowed; says in which row, counted from 1 without the header.
     """
-    given = [str(value).strip() for value in _listed(values)]
-    known = list(classes_of(given) if classes is None else classes)
-    positions = {name: position for position, name in enumerate(known)}
-    for row, value in enumerate(given, 1):
+    texts = [str(value).strip() for value in _listed(values)]
+    allowed = list(classes_of(texts) if classes is None else classes)
+    positions = {name: position for position, name in enumerate(allowed)}
+    for row, value in enumerate(texts, 1):
         if value not in positions:
-            problem = f"{value!r}, allowed: {_some(known)}" if value else "empty"
+            problem = f"{value!r}, allowed: {_some(allowed)}" if value else "empty"
             raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
-    return np.array([positions[value] for value in given], np.int64)
+    return np.array([positions[value] for value in texts], np.int64)
 
 
 def classes_of(values: Iterable[Any]) -> list[str]:
-    """The distinct values in order: as whole numbers where all are, otherwise as text; the empty one left out."""
+    """The distinct values without the empty one, ordered as integers if all are, otherwise as text."""
     names = {str(value).strip() for value in set(_listed(values))} - {""}
     try:
         return sorted(names, key=int)
@@ -151,18 +151,18 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArra
     """Columns of finite numbers, (N, columns)."""
     import pandas as pd
 
-    found = np.empty((len(frame), len(columns)), np.float32)
+    values_of_columns = np.empty((len(frame), len(columns)), np.float32)
     for position, column in enumerate(columns):
-        found[:, position] = values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
+        values_of_columns[:, position] = values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             value = str(frame[column].iloc[wrong[0]])
             raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {value!r} is not a finite number")
-    return found
+    return values_of_columns
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
-    """As a list; going through a pandas column is many times slower."""
+    """As a list, which is many times faster to iterate over than a pandas column."""
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from study.data import holdout
 from study.data.dataset import Split
-from study.data.image_files import Frame, decode, told
+from study.data.image_files import Frame, bad_files_message, decode
 from study.errors import UserError
 
 ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm"}
@@ -45,13 +45,13 @@ class Listing:
 
 
 def cut(listing: Listing, share: float, seed: int) -> tuple[Listing, Listing]:
-    """What stays and what is held out: of each (class, bias class) the same share."""
+    """The samples to keep and to hold out: the same share of each (class, bias class)."""
     kept, held = holdout.stratified(listing.cells, share, seed)
     return listing.take(kept), listing.take(held)
 
 
 def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) -> dict[str, Listing]:
-    """Splits by a number per sample: its place in `names`."""
+    """Splits by a code per sample: the position of its split in `names`."""
     return {name: listing.take(codes == code) for code, name in enumerate(names)}
 
 
@@ -59,12 +59,12 @@ def images_in(folder: Path) -> list[Path]:
     """The image files under a folder, by name.
 
     Raises:
-        UserError: there is none.
+        UserError: there are none.
     """
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS) if folder.is_dir() else []
-    if not found:
+    images = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS) if folder.is_dir() else []
+    if not images:
         raise UserError(f"{folder}: holds no images ({', '.join(sorted(ENDINGS))}). Unpack the archive again")
-    return found
+    return images
 
 
 def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, Split]:
@@ -78,7 +78,7 @@ def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, 
             raise UserError(f"split {name} is empty: no image is left for it. Check the files and the keys of `data`")
     absent = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
     if absent:
-        raise UserError(told("listed but not there", absent))
+        raise UserError(bad_files_message("listed but missing", absent))
     return {
         name: Split(decode(listing.files, size, frame), listing.target, listing.bias, listing.condition)
         for name, listing in listings.items()

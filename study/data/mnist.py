@@ -1,4 +1,4 @@
-"""The digits of MNIST, which several data sets colour: where they are and how they are read."""
+"""The files of MNIST, which several data sets are made from, and reading them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,19 @@ CHECKSUMS = {
     "t10k-images-idx3-ubyte": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     "t10k-labels-idx1-ubyte": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 }
-"""sha256 of the gzipped files, which torchvision's md5 sums agree with."""
+"""sha256 of the gzipped files, whose md5 sums are those of torchvision."""
 
 PREFIX = {"train": "train", "test": "t10k"}
 
 
 def sources() -> tuple[Source, ...]:
-    """The four files, gzipped, or as torchvision unpacks them where only those are there."""
-    found = []
+    """The four files, gzipped, or as torchvision unpacks them if only those exist."""
+    files = []
     for name, checksum in CHECKSUMS.items():
         packed = Source(f"{FOLDER}/{name}.gz", f"{MIRROR}/{name}.gz", checksum)
         plain = Source(f"{FOLDER}/{name}")
-        found.append(plain if packed.there() is None and plain.there() else packed)
-    return tuple(found)
+        files.append(plain if packed.existing_path() is None and plain.existing_path() else packed)
+    return tuple(files)
 
 
 def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

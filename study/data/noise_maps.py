@@ -1,4 +1,4 @@
-"""Random maps that the corruptions lay over images: clouds, flakes, ice, distortions; one per image of a batch."""
+"""Random maps for the corruptions: clouds, flakes, ice, distortions; one per image of a batch."""
 
 import numpy as np
 from numpy.typing import NDArray

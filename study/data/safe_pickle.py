@@ -1,4 +1,4 @@
-"""Reading the pickled batches of CIFAR without running what a pickle may ask to be run."""
+"""Reading the pickled batches of CIFAR without running any code in them."""
 
 import pickle
 from pathlib import Path
@@ -13,14 +13,14 @@ class _ArraysOnly(pickle.Unpickler):
     """Builds lists, dictionaries, strings, numbers and numpy arrays, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        known = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _dtype}  # type: ignore[attr-defined]
-        if module.split(".")[0] == "numpy" and name in known:
-            return known[name]
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no batch of CIFAR needs")
+        allowed = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _dtype}  # type: ignore[attr-defined]
+        if module.split(".")[0] == "numpy" and name in allowed:
+            return allowed[name]
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a batch of CIFAR does not need")
 
 
 def _dtype(kind: Any, *_: Any) -> np.dtype[Any]:
-    """The type of an array; old pickles give `align` as a number, which numpy no longer likes."""
+    """The type of an array; old pickles give `align` as a number, which numpy no longer accepts."""
     return np.dtype(kind)
 
 

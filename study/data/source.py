@@ -1,4 +1,4 @@
-"""Where the files of a data set lie, and where they come from."""
+"""Where the files of a data set are on disk, and where they come from."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from study.errors import UserError
 
 SAMPLES, SAMPLE = 32, 1 << 20
-"""A file of more than this many pieces of this many bytes is stamped by a sample of so many."""
+"""A file of more than `SAMPLES` pieces of `SAMPLE` bytes is stamped by that many evenly spaced pieces."""
 
 
 def root() -> Path:
@@ -19,15 +19,15 @@ def root() -> Path:
 
 
 def roots() -> list[Path]:
-    """Where files are looked for: `root()`, then `~/.cache/study`, which is written to where `root()` cannot be."""
+    """Folders to look for files in: `root()`, then `~/.cache/study`, which is used if `root()` cannot be written."""
     return list(dict.fromkeys([root(), Path("~/.cache/study").expanduser()]))
 
 
 def writable(folder: str = "") -> Path:
-    """This folder, made in the first of the roots that can be written.
+    """This folder in the first of the roots that can be written, created if necessary.
 
     Raises:
-        UserError: in none of them; says why and what to do.
+        UserError: none of them can be written; says why and what to do.
     """
     reasons = []
     for parent in roots():
@@ -47,10 +47,10 @@ class Source:
 
     Attributes:
         path: under `root()`, as `MNIST/raw/train-images-idx3-ubyte.gz`.
-        url: where `study data prepare` gets it (or its archive); None: only the user can, as its terms ask.
-        sha256, md5: of the file (or archive); None where no official one is known.
+        url: where `study data prepare` gets it (or its archive); None: its terms require that the user gets it.
+        sha256, md5: of the file (or archive); None if no official one is known.
         note: for the user: where to get it and in which form, in a sentence.
-        archive: under `root()`: a .tar, .tar.gz or .zip; unpacked into its own folder it gives `path`.
+        archive: under `root()`: a .tar, .tar.gz or .zip that contains `path`.
     """
 
     path: str
@@ -66,21 +66,21 @@ class Source:
         Raises:
             UserError: it is not there.
         """
-        found = self.there()
-        if found is None:
+        path = self.existing_path()
+        if path is None:
             raise UserError(self.missing())
-        return found
+        return path
 
-    def there(self) -> Path | None:
+    def existing_path(self) -> Path | None:
         """Where it is, or None."""
         return _first(self.path)
 
-    def archive_there(self) -> Path | None:
+    def existing_archive(self) -> Path | None:
         """Where its archive is, or None."""
         return _first(self.archive) if self.archive else None
 
     def missing(self) -> str:
-        """What to tell a user who does not have it."""
+        """The message that it is missing, with the ways to get it."""
         ways = []
         if self.url:
             ways = [
@@ -91,34 +91,43 @@ class Source:
             ways = [f"put its archive at {root() / self.archive}"]
         if self.archive:
             ways.append("`study data prepare NAME` unpacks it")
-        told = "; ".join(ways)
-        return " ".join(part for part in (f"{root() / self.path}: not found.", told and f"{told}.", self.note) if part)
+        instructions = "; ".join(ways)
+        sentences = (f"{root() / self.path}: not found.", instructions and f"{instructions}.", self.note)
+        return " ".join(sentence for sentence in sentences if sentence)
 
     def stamp(self) -> str:
-        """A hash that changes when the content does, by which prepared data is kept.
+        """A hash that changes with the content, by which prepared data are cached.
 
-        Of the content itself, of a big file of a sample of it; of a folder, of the names and sizes of what is in it.
-        Times do not enter: a copy is the same data.
+        Of a file's content, or of a sample of a big file; of the names and sizes of the files in a folder. Times do not
+        enter: a copy is the same data.
         """
         place = self.find()
-        digest = hashlib.sha256()
         if place.is_dir():
-            for name, size in sorted(_listing(place)):
-                digest.update(f"{name}\0{size}\n".encode(errors="surrogateescape"))
-        else:
-            _sample(place, digest.update)
+            return stamp_of_folder(place)
+        digest = hashlib.sha256()
+        _sample(place, digest.update)
         return digest.hexdigest()[:16]
+
+
+def stamp_of_folder(folder: Path) -> str:
+    """A hash that changes with the names and sizes of the files under a folder, behind links as well."""
+    digest = hashlib.sha256()
+    for name, size in sorted(_listing(str(folder), "")):
+        digest.update(f"{name}\0{size}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
 
 
 def _first(path: str) -> Path | None:
     return next((parent / path for parent in roots() if (parent / path).exists()), None)
 
 
-def _listing(folder: Path) -> Iterator[tuple[str, int]]:
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            place = Path(parent, name)
-            yield place.relative_to(folder).as_posix(), place.stat().st_size
+def _listing(folder: str, prefix: str) -> Iterator[tuple[str, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _listing(entry.path, f"{prefix}{entry.name}/")
+            else:
+                yield prefix + entry.name, entry.stat().st_size
 
 
 def _sample(place: Path, update: Callable[[bytes], None]) -> None:

@@ -1,4 +1,4 @@
-"""Tables of people as numbers: one-hot categories, numbers standardised over the training rows, seeded splits."""
+"""Tables about people as numbers: one-hot categories, numbers standardised over the training rows, seeded splits."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # imported where it is used: every process that knows the dat
     import pandas as pd
 
 SHARES = (0.70, 0.15, 0.15)
-"""Of train, val and test, as the WCL paper (section 6.2) splits."""
+"""Shares of train, val and test, as in the WCL paper (section 6.2)."""
 
 Categories = Mapping[str, Sequence[str]]
 """Column names and the values that each may have, in the order of the one-hot columns."""
@@ -32,14 +32,14 @@ class Rows:
 
 
 def read_csv(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
-    """These columns of a file, as text, without the spaces around.
+    """These columns of a file, as text without surrounding spaces.
 
     Args:
         empty: columns in which a row may have no value.
         reading: further arguments of `pandas.read_csv`.
 
     Raises:
-        UserError: the file is no table, lacks a column, or a row lacks a value, as where a file is cut short.
+        UserError: the file is not a table, lacks a column, or lacks a value, as in a file that is cut short.
     """
     import pandas as pd
 
@@ -61,7 +61,7 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArra
     """These columns as numbers, (N, K).
 
     Raises:
-        UserError: a value is none.
+        UserError: a value is not a number.
     """
     import pandas as pd
 
@@ -81,12 +81,12 @@ def codes(frame: "pd.DataFrame", column: str, values: Sequence[str], path: Path)
     """
     import pandas as pd
 
-    found = pd.Index(list(values)).get_indexer(pd.Index(frame[column])).astype(np.int64)
-    if (found < 0).any():
-        row = int((found < 0).argmax())
+    indices = pd.Index(list(values)).get_indexer(pd.Index(frame[column])).astype(np.int64)
+    if (indices < 0).any():
+        row = int((indices < 0).argmax())
         allowed = ", ".join(values)
         raise UserError(f"{path}: {column} of row {row + 1} is {frame[column].iloc[row]!r}, allowed is {allowed}")
-    return found
+    return indices
 
 
 def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:
@@ -106,8 +106,8 @@ def split(rows: Rows, seed: int) -> dict[str, Split]:
     members = {"train": order[:first], "val": order[first:second], "test": order[second:]}
     if not all(len(chosen) for chosen in members.values()):
         raise UserError(f"{len(order)} rows are too few for splits of 70, 15 and 15%. Is the file complete?")
-    shown = rows.numbers[members["train"]]
-    deviation = shown.std(axis=0)
-    scaled = (rows.numbers - shown.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    train_numbers = rows.numbers[members["train"]]
+    deviation = train_numbers.std(axis=0)
+    scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     inputs = np.concatenate([scaled, rows.one_hot], axis=1).astype(np.float32)
     return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}

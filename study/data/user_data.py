@@ -1,4 +1,4 @@
-"""What the user's own data sets share: labels from columns, conditions from columns or a file, splits by a rule."""
+"""Shared by the user's own data sets: labels from columns, conditions from columns or a file, and splits."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files
 from study.errors import UserError
@@ -15,7 +16,9 @@ from study.knobs import Range
 if TYPE_CHECKING:
     import pandas as pd
 
-TestShare = Annotated[float, Range(low=0.0, high=0.5)]
+TestShare = Annotated[
+    float, Range(low=0.0, high=0.5), Doc("share of all samples that is the test split, 0: there is none")
+]
 """Type of the key `test_share`: share of all samples that the test split gets, 0: there is none."""
 
 ALIASES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"} | {
@@ -30,9 +33,9 @@ class Labels:
 
     Attributes:
         target, bias: codes (N,); `bias` is None where no column was named.
-        classes, bias_classes: how many there are.
+        classes, bias_classes: how many.
         condition: (N, K) or None.
-        class_names, bias_names: as the columns have them, None where several were combined.
+        class_names, bias_names: as in the column, None where several columns were combined.
     """
 
     target: NDArray[np.int64]
@@ -49,14 +52,14 @@ class Labels:
         return self.target if self.bias is None else self.target * (self.bias_classes or 1) + self.bias
 
 
-def columns_of(given: str | None, found: Iterable[Any], path: Path) -> list[str]:
+def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
     """The columns that a key names: one, or several joined by +.
 
     Raises:
         UserError: one is not there.
     """
-    names = [str(name) for name in found]
-    columns = [] if given is None else [given] if given in names else given.split("+")
+    names = [str(name) for name in columns_of_table]
+    columns = [] if text is None else [text] if text in names else text.split("+")
     label_files.need(names, columns, path)
     return columns
 
@@ -77,35 +80,37 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
         problem = f"has {classes} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
     condition = _condition(table, path, options, samples)
-    found = Labels(target, None, classes, None, condition, _names(table, columns))
+    without_bias = Labels(target, None, classes, None, condition, _names(table, columns))
     if options.bias is None:
-        return found
+        return without_bias
     columns = columns_of(options.bias, table.columns, path)
     bias, bias_classes = _coded(table, columns, path)
-    return replace(found, bias=bias, bias_classes=bias_classes, bias_names=_names(table, columns))
+    return replace(without_bias, bias=bias, bias_classes=bias_classes, bias_names=_names(table, columns))
 
 
 def divide(
-    cells: NDArray[np.int64], given: Sequence[str] | None, options: Any, place: str
+    cells: NDArray[np.int64], split_names: Sequence[str] | None, options: Any, place: str
 ) -> dict[str, NDArray[np.int64]]:
     """Indices of each split: as given, or by seeded shares of each cell (`test_share` first, then `val_share`).
 
     Args:
         cells: a label per (class, bias class).
-        given: name of each sample's split; where none is `val`, it is cut from `train`.
-        place: file and column that say so, for the message.
+        split_names: name of each sample's split, None: none is given. A missing `val` is cut from `train`.
+        place: file and column of the names, for the message.
 
     Raises:
         UserError: a split's name is not known, or nothing is left for a split.
     """
-    if given is None:
+    if split_names is None:
         rest, test = holdout.stratified(cells, options.test_share, options.split_seed)
         splits = {"train": rest} | ({"test": test} if options.test_share else {})
     else:
-        names = [ALIASES.get(str(name).strip().lower(), "") for name in given]
+        names = [ALIASES.get(str(name).strip().lower(), "") for name in split_names]
         if "" in names:
             row = names.index("")
-            raise UserError(f"{place}, row {row + 1}: {given[row]!r} is no split, allowed: {', '.join(ALIASES)}")
+            raise UserError(
+                f"{place}, row {row + 1}: {split_names[row]!r} is not a split, allowed: {', '.join(ALIASES)}"
+            )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
     if "train" in splits and "val" not in splits:
         rest = splits["train"]

@@ -1,6 +1,6 @@
-"""`study doctor`: what a bug report needs, and what usually goes wrong, each with its remedy.
+"""`study doctor`: what a bug report needs, and what usually goes wrong, with remedies.
 
-Nothing that may be broken is imported before the look at it: not torch, nor what imports it.
+A library that may be broken, such as torch, is imported only by the check of it.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,17 +17,17 @@ __all__ = ["diagnose", "document", "text"]
 
 
 def diagnose(address: str | None = None) -> list[Finding]:
-    """Look at everything; a look that fails or hangs is a problem of its own, and the others go on.
+    """Check everything; a check that fails or hangs is a problem of its own and does not stop the others.
 
     Args:
-        address: of a Ray cluster that is to answer: its dashboard, `auto` or HOST:PORT.
+        address: of a Ray cluster to check as well: its dashboard, `auto` or HOST:PORT.
     """
-    looks: dict[str, Callable[[], Iterable[Finding]]] = {
+    checks: dict[str, Callable[[], Iterable[Finding]]] = {
         "python": software.python,
         "libraries": software.libraries,
         "torch": software.torch,
         "torchvision": software.torchvision,
-        "GPUs": gpus.look,
+        "GPUs": gpus.gpus,
         "CPUs": machine.cpus,
         "memory": machine.memory,
         "shared memory": machine.shared_memory,
@@ -37,7 +37,7 @@ def diagnose(address: str | None = None) -> list[Finding]:
         "MLflow": lambda: state.mlflow(_home()),
         "Ray": lambda: state.ray(_home(), address),
     }
-    return [finding for name, look in looks.items() for finding in isolated(name, look)]
+    return [finding for name, check in checks.items() for finding in isolated(name, check)]
 
 
 def _home() -> "Home":
@@ -47,19 +47,19 @@ def _home() -> "Home":
 
 
 def document(findings: list[Finding]) -> dict[str, Any]:
-    """All of it, as plain values; `state` is that of the worst."""
+    """All findings as plain values; `state` is the worst of theirs."""
     worst = max((STATES.index(finding.state) for finding in findings), default=0)
     checks = [vars(finding) for finding in findings]
     return {"study": provenance.version_line(), "state": STATES[worst], "checks": checks}
 
 
-def text(told: dict[str, Any]) -> str:
+def text(document: dict[str, Any]) -> str:
     """The same for people."""
-    lines = [f"study {told['study']}"]
-    for one in told["checks"]:
-        lines.append(f"{one['state']:<8} {one['name']:<16} {one['told']}")
-        if one["remedy"]:
-            lines.append(f"{'':<25} -> {one['remedy']}")
-    counts = {state: sum(one["state"] == state for one in told["checks"]) for state in STATES if state != "ok"}
-    ended = ", ".join(f"{count} {state}{'s' if count > 1 else ''}" for state, count in counts.items() if count)
-    return "\n".join([*lines, "", ended or "all is well"])
+    lines = [f"study {document['study']}"]
+    for check in document["checks"]:
+        lines.append(f"{check['state']:<8} {check['name']:<16} {check['told']}")
+        if check["remedy"]:
+            lines.append(f"{'':<25} -> {check['remedy']}")
+    counts = {state: sum(check["state"] == state for check in document["checks"]) for state in STATES if state != "ok"}
+    summary = ", ".join(f"{count} {state}{'s' if count > 1 else ''}" for state, count in counts.items() if count)
+    return "\n".join([*lines, "", summary or "all is well"])

@@ -1,4 +1,4 @@
-"""What a look at one thing found."""
+"""The finding of one check."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -9,18 +9,18 @@ State = Literal["ok", "warning", "problem"]
 STATES: tuple[State, ...] = get_args(State)
 
 PATIENCE = 60.0
-"""Seconds after which a look that has not come to an end is given up."""
+"""Seconds after which a check is given up."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the doctor's.
+    """One line of the doctor's output.
 
     Attributes:
-        name: of what was looked at.
-        state: `warning`: it works, though not as one would like; `problem`: something will not work.
+        name: of what was checked.
+        state: `warning`: it works, but not well; `problem`: something will not work.
         told: what was found.
-        remedy: what to do about it, None where nothing is to be done.
+        remedy: what to do about it, None if there is nothing to do.
     """
 
     name: str
@@ -30,23 +30,23 @@ class Finding:
 
 
 def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = PATIENCE) -> list[Finding]:
-    """What a look finds; one that raises or does not end in time is a problem and harms no other.
+    """The findings of a check; if it raises or does not end in time, that is a finding, too.
 
     Args:
-        patience: in seconds. A look that is given up ends with the process.
+        patience: in seconds. A check that is given up goes on in its thread until the process ends.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     def work() -> None:
         try:
-            found.extend(look())
+            findings.extend(look())
         except Exception as error:  # whatever a broken library raises
-            told = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-            found.append(Finding(name, "problem", told, "see what this says; a bug report should have it"))
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            findings.append(Finding(name, "problem", message, "if the message does not help, report it as a bug"))
 
-    thread = threading.Thread(target=work, name=f"look at {name}", daemon=True)
+    thread = threading.Thread(target=work, name=f"check {name}", daemon=True)
     thread.start()
     thread.join(patience)
     if thread.is_alive():
-        return [*found, Finding(name, "problem", f"no answer within {patience:.0f} s")]
-    return found
+        return [*findings, Finding(name, "problem", f"no answer within {patience:.0f} s")]
+    return findings

@@ -13,18 +13,18 @@ TORCH = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What each of them says.
+class Observed:
+    """What driver, torch and Ray say.
 
     Attributes:
-        driver: name, driver's version and memory of each GPU that the NVIDIA driver knows.
-        supports: the newest CUDA that the driver can serve, as `12.4`; None where it does not say.
-        built: the CUDA (or ROCm) that torch was built for, None for the CPU alone.
+        driver: name, driver version and memory of each GPU that the NVIDIA driver knows.
+        supports: the newest CUDA version that the driver supports, as `12.4`; None if it does not say.
+        built: the CUDA (or ROCm) version that torch was built for, None for the CPU alone.
         torch: name of each GPU that torch can use.
         foreign: names of those among them that torch has no code for.
-        why: what torch says about why it can use none, empty if nothing.
-        ray: how many Ray would place trials on.
-        hidden: the variable that hides GPUs from processes, with its value, None where none does.
+        why: torch's reason for using none, empty if it gives none.
+        ray: how many GPUs Ray would place trials on.
+        hidden: the variable that hides GPUs from processes, with its value, None if none does.
     """
 
     driver: tuple[str, ...] = ()
@@ -37,64 +37,68 @@ class Seen:
     hidden: str | None = None
 
 
-def look() -> Iterator[Finding]:
-    """Ask all three, and compare."""
-    yield from judge(seen())
+def gpus() -> Iterator[Finding]:
+    """Ask driver, torch and Ray, and compare."""
+    yield from findings(observe())
 
 
-def judge(seen: Seen) -> Iterator[Finding]:
-    """What is to be said of what was seen."""
-    known = "; ".join(seen.driver)
-    if seen.foreign:
-        names = ", ".join(seen.foreign)
-        yield Finding("GPUs", "problem", f"this torch (CUDA {seen.built}) has no code for {names}", TORCH)
-    elif seen.torch:
-        yield Finding("GPUs", "ok", f"torch sees {len(seen.torch)}: {'; '.join(seen.driver or seen.torch)}")
-    elif not seen.driver:
-        yield Finding("GPUs", "ok", "none that a driver knows; trials run on the CPU")
-    elif seen.hidden:
-        yield Finding("GPUs", "warning", f"{known}, hidden from torch: {seen.hidden}", "unset that variable")
-    elif seen.built is None:
-        yield Finding("GPUs", "warning", f"{known}, which torch cannot use: it was built for the CPU alone", TORCH)
-    elif seen.supports and _number(seen.built) > _number(seen.supports):
-        told = f"{known}; its driver serves CUDA up to {seen.supports}, torch was built for {seen.built}"
-        yield Finding("GPUs", "problem", told, f"a newer driver, or one built for CUDA {seen.supports} of {TORCH}")
+def findings(observed: Observed) -> Iterator[Finding]:
+    """The findings that follow from the observation."""
+    cards = "; ".join(observed.driver)
+    if observed.foreign:
+        names = ", ".join(observed.foreign)
+        yield Finding("GPUs", "problem", f"this torch (CUDA {observed.built}) has no code for {names}", TORCH)
+    elif observed.torch:
+        yield Finding("GPUs", "ok", f"torch sees {len(observed.torch)}: {'; '.join(observed.driver or observed.torch)}")
+    elif not observed.driver:
+        yield Finding("GPUs", "ok", "no driver knows one; trials run on the CPU")
+    elif observed.hidden:
+        yield Finding("GPUs", "warning", f"{cards}, hidden from torch: {observed.hidden}", "unset that variable")
+    elif observed.built is None:
+        yield Finding("GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", TORCH)
+    elif observed.supports and _number(observed.built) > _number(observed.supports):
+        message = f"{cards}; its driver supports CUDA up to {observed.supports}, torch was built for {observed.built}"
+        yield Finding(
+            "GPUs", "problem", message, f"a newer driver, or one built for CUDA {observed.supports} of {TORCH}"
+        )
     else:
-        told = f"{known}, which torch (CUDA {seen.built}) cannot use: {seen.why or 'it does not say why'}"
-        yield Finding("GPUs", "problem", told, "does nvidia-smi work, and in a container: was it given the GPUs?")
-    if seen.ray != len(seen.torch):
-        told = f"Ray would place trials on {seen.ray} GPUs, torch sees {len(seen.torch)}"
-        yield Finding("GPUs of Ray", "warning", told, "as long as they differ, resources.gpu: 0 is what works")
+        message = f"{cards}, which torch (CUDA {observed.built}) cannot use: {observed.why or 'it gives no reason'}"
+        yield Finding(
+            "GPUs", "problem", message, "check that nvidia-smi works; in a container, that it was given the GPUs"
+        )
+    if observed.ray != len(observed.torch):
+        message = f"Ray would place trials on {observed.ray} GPUs, torch sees {len(observed.torch)}"
+        yield Finding("GPUs of Ray", "warning", message, "until they agree, only resources.gpu: 0 works")
 
 
-def seen() -> Seen:
+def observe() -> Observed:
     """What driver, torch and Ray say on this machine."""
     import torch
 
-    from study.sweep.look import gpus
+    from study.upstream import ray_internals
 
-    listed = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
-    served = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")
-    with warnings.catch_warnings(record=True) as told:
+    driver_lines = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
+    cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         usable, why = torch.cuda.is_available(), ""
     if not usable:
-        why = _why() or " ".join(str(one.message) for one in told)
-    places = range(torch.cuda.device_count()) if usable else ()
-    return Seen(
-        tuple(listed.splitlines()),
-        served[1] if served else None,
+        why = _why() or " ".join(str(warning.message) for warning in caught)
+    indices = range(torch.cuda.device_count()) if usable else ()
+    return Observed(
+        tuple(driver_lines.splitlines()),
+        cuda_version[1] if cuda_version else None,
         torch.version.cuda or torch.version.hip,
-        tuple(torch.cuda.get_device_name(place) for place in places),
-        tuple(torch.cuda.get_device_name(place) for place in places if not _has_code(place)),
+        tuple(torch.cuda.get_device_name(index) for index in indices),
+        tuple(torch.cuda.get_device_name(index) for index in indices if not _has_code(index)),
         why[:300],
-        gpus(),
+        ray_internals.gpus(),
         _hidden(),
     )
 
 
 def _why() -> str:
-    """What torch says when it is made to use a GPU that it does not find."""
+    """Torch's error when it is asked to use a GPU that it does not find."""
     import torch
 
     try:
@@ -104,15 +108,15 @@ def _why() -> str:
     return ""
 
 
-def _has_code(place: int) -> bool:
-    """Whether torch was built for a GPU's architecture: code for an older one of its generation runs, PTX does, too."""
+def _has_code(index: int) -> bool:
+    """Whether torch has code for a GPU's architecture: code for an older one of its generation and PTX also run."""
     import torch
 
     if torch.version.hip:
         return True
-    major, minor = torch.cuda.get_device_capability(place)
-    found = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in torch.cuda.get_arch_list()]
-    built = [(one[1], int(one[2]), int(one[3])) for one in found if one]
+    major, minor = torch.cuda.get_device_capability(index)
+    matches = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in torch.cuda.get_arch_list()]
+    built = [(match[1], int(match[2]), int(match[3])) for match in matches if match]
     return any(
         (kind == "sm" and first == major and second <= minor)
         or (kind == "compute" and (first, second) <= (major, minor))

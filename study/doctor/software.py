@@ -1,4 +1,4 @@
-"""Python, and the libraries that this package stands on."""
+"""Python, and the libraries that this package needs."""
 
 import platform
 import sys
@@ -12,44 +12,46 @@ from study.doctor.finding import Finding
 from study.home.provenance import LIBRARIES
 
 PACKAGE = "contrastive-study"
-INSTALL = "uv sync, or pip install --upgrade with what this project's pyproject.toml says"
+INSTALL = "uv sync, or pip install --upgrade with the versions of this project's pyproject.toml"
 
 
 def python() -> Iterator[Finding]:
     """Version, interpreter and platform."""
-    told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
-    wanted = SpecifierSet(_declared("Requires-Python"))
-    if wanted.contains(platform.python_version(), prereleases=True):
-        yield Finding("python", "ok", told)
+    message = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
+    supported = SpecifierSet(_declared("Requires-Python"))
+    if supported.contains(platform.python_version(), prereleases=True):
+        yield Finding("python", "ok", message)
     else:
-        yield Finding("python", "problem", f"{told}; {wanted} is needed", "another Python: uv python install 3.12")
+        yield Finding(
+            "python", "problem", f"{message}; {supported} is needed", "another Python: uv python install 3.12"
+        )
 
 
 def libraries() -> Iterator[Finding]:
-    """Versions of the main libraries, and each of which another version is needed."""
-    shown = ", ".join(f"{name} {_version(name) or 'missing'}" for name in LIBRARIES)
-    unfit = [told for told in map(_unfit, _requirements()) if told]
-    if not unfit:
-        yield Finding("libraries", "ok", shown)
+    """Versions of the main libraries, and which of all needed libraries are missing or have an unsuitable version."""
+    versions = ", ".join(f"{name} {_version(name) or 'missing'}" for name in LIBRARIES)
+    problems = [problem for problem in map(_version_problem, _requirements()) if problem]
+    if not problems:
+        yield Finding("libraries", "ok", versions)
     else:
-        yield Finding("libraries", "problem", f"{shown}; {'; '.join(unfit)}", INSTALL)
+        yield Finding("libraries", "problem", f"{versions}; {'; '.join(problems)}", INSTALL)
 
 
 def torch() -> Iterator[Finding]:
-    """What torch was built for; whether that fits the GPU is another finding."""
+    """What torch was built for; `gpus` checks whether that fits the GPUs."""
     try:
         import torch
     except (ImportError, OSError) as error:
-        told = f"cannot be imported: {' '.join(str(error).split())[:300]}"
-        yield Finding("torch", "problem", told, f"nothing runs without it: {INSTALL}")
+        message = f"cannot be imported: {' '.join(str(error).split())[:300]}"
+        yield Finding("torch", "problem", message, f"nothing runs without it: {INSTALL}")
         return
     built = f"CUDA {torch.version.cuda}" if torch.version.cuda else f"ROCm {torch.version.hip}"
-    nothing = not torch.version.cuda and not torch.version.hip
-    yield Finding("torch", "ok", f"{torch.__version__}, built for {'the CPU alone' if nothing else built}")
+    is_cpu_only = not torch.version.cuda and not torch.version.hip
+    yield Finding("torch", "ok", f"{torch.__version__}, built for {'the CPU alone' if is_cpu_only else built}")
 
 
 def torchvision() -> Iterator[Finding]:
-    """Whether torchvision's own operators work: they do not where it was built for another torch."""
+    """Whether torchvision's own operators work: they fail if it was built for another torch."""
     import torch
 
     try:
@@ -57,8 +59,8 @@ def torchvision() -> Iterator[Finding]:
 
         torchvision.ops.nms(torch.zeros(0, 4), torch.zeros(0), 0.5)
     except (ImportError, RuntimeError, AttributeError) as error:
-        told = f"does not fit this torch: {' '.join(str(error).split())[:200]}"
-        yield Finding("torchvision", "problem", told, "install the two together, from one index: " + INSTALL)
+        message = f"does not fit this torch: {' '.join(str(error).split())[:200]}"
+        yield Finding("torchvision", "problem", message, "install the two together, from one index: " + INSTALL)
         return
     yield Finding("torchvision", "ok", str(torchvision.__version__))
 
@@ -71,7 +73,7 @@ def _version(name: str) -> str | None:
 
 
 def _declared(field: str) -> str:
-    """A field of this package's metadata; nothing where it was not installed but lies about."""
+    """A field of this package's metadata; empty where it runs from a folder without being installed."""
     try:
         return metadata.metadata(PACKAGE)[field] or ""
     except (metadata.PackageNotFoundError, KeyError):
@@ -79,20 +81,24 @@ def _declared(field: str) -> str:
 
 
 def _requirements() -> list[Requirement]:
-    """What this package needs without its extras."""
+    """The libraries that this package needs, without its extras."""
     try:
-        given = metadata.requires(PACKAGE) or []
+        declared = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return [Requirement(name) for name in LIBRARIES]
-    found = [Requirement(text) for text in given]
-    return [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
+    requirements = [Requirement(text) for text in declared]
+    return [
+        requirement
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
 
 
-def _unfit(wanted: Requirement) -> str | None:
-    """What is wrong with an installed library, None if nothing is."""
-    there = _version(wanted.name)
-    if there is None:
-        return f"{wanted.name} is not installed"
-    if not wanted.specifier.contains(there, prereleases=True):
-        return f"{wanted.name} {there} is installed, {wanted.specifier} is needed"
+def _version_problem(requirement: Requirement) -> str | None:
+    """What is wrong with an installed library's version, None if nothing is."""
+    installed = _version(requirement.name)
+    if installed is None:
+        return f"{requirement.name} is not installed"
+    if not requirement.specifier.contains(installed, prereleases=True):
+        return f"{requirement.name} {installed} is installed, {requirement.specifier} is needed"
     return None

@@ -1,4 +1,4 @@
-"""What commands keep and reach: the home, its MLflow, data sets, a Ray cluster."""
+"""The home, its MLflow, the data sets and a Ray cluster."""
 
 import fcntl
 import os
@@ -21,15 +21,15 @@ ANOTHER_HOME = "another home: STUDY_HOME=..."
 
 
 def home(home: "Home") -> Iterator[Finding]:
-    """Whether studies can be written there, its form, and those that are there."""
+    """Whether studies can be written to the home, its format, and whether its studies can be read."""
     from study.home.record import StudyRecord
 
     if home.path.exists() and not home.path.is_dir():
-        yield Finding("home", "problem", f"{home.path}: is no folder", ANOTHER_HOME)
+        yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME)
         return
     try:
         form = home_format.check(home.path)
-        _try_out(home)
+        _check_writable(home)
     except UserError as error:
         yield Finding("home", "problem", str(error))
         return
@@ -51,40 +51,40 @@ def home(home: "Home") -> Iterator[Finding]:
 
 
 def data_sets() -> Iterator[Finding]:
-    """How many are there, of those of which that can be told."""
+    """How many data sets are on disk, of those that need no further options."""
     rows = [row for row in data_commands.overview() if row["there"] is not None]
-    there = sum(row["there"] for row in rows)
-    yield Finding("data sets", "ok", f"{there} of {len(rows)} in {data.root()}; which ones: study data list")
+    count = sum(row["there"] for row in rows)
+    yield Finding("data sets", "ok", f"{count} of {len(rows)} in {data.root()}; study data list shows which")
 
 
 def mlflow(home: "Home") -> Iterator[Finding]:
-    """Whether it answers, and which version; no password is told."""
-    from study.tracking.look import look
+    """Whether MLflow answers, and its version; passwords are not shown."""
+    from study.tracking.mlflow_versions import mlflow_versions
 
     if home.owns_tracking and not home.database.exists():
         yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
         return
     try:
-        uri, version, own = look(home)
+        uri, version, own = mlflow_versions(home)
     except UserError as error:
-        how = "studies run without it, and study resume brings the rest; is MLFLOW_TRACKING_URI right?"
+        how = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
         yield Finding("MLflow", "problem", str(error), None if home.owns_tracking else how)
         return
     if version and version.split(".")[0] != own.split(".")[0]:
         yield Finding(
-            "MLflow", "warning", f"{uri}: is of version {version}, here is {own}", f"mlflow {version} on both"
+            "MLflow", "warning", f"{uri}: has version {version}, this machine {own}", f"mlflow {version} on both"
         )
     else:
         yield Finding("MLflow", "ok", f"{uri}: answers{f', version {version}' if version else ''}")
 
 
 def ray(home: "Home", address: str | None) -> Iterator[Finding]:
-    """The token's file, and the cluster at an address, if one is given."""
+    """The token's file, and the cluster at the address, if there is one."""
     try:
         addresses.give_token()
         if address is None:
-            told = "no address is given: trials run on this machine, in a Ray of their own"
-            yield Finding("Ray", "ok", told)
+            message = "no address is given: trials run on this machine, in a Ray of their own"
+            yield Finding("Ray", "ok", message)
         elif address.startswith(("http://", "https://")):
             yield _jobs(address)
         else:
@@ -99,26 +99,29 @@ def _jobs(address: str) -> Finding:
     """A cluster that studies are submitted to."""
     from study.cluster.jobs import Jobs
 
-    there = Jobs(address)
-    found, studies = there.resources(), {job.study for job in there.all()}
-    told = f"{address}: answers, token accepted, {found['nodes']} nodes, {len(studies)} studies"
-    return Finding("Ray", "ok", told) if found["nodes"] else Finding("Ray", "problem", told, "it has to have nodes")
+    jobs = Jobs(address)
+    resources, studies = jobs.resources(), {job.study for job in jobs.all()}
+    message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
+    return (
+        Finding("Ray", "ok", message) if resources["nodes"] else Finding("Ray", "problem", message, "it needs a node")
+    )
 
 
 def _cluster(address: str, home: "Home") -> Finding:
-    """A cluster that a driver is within the network of."""
-    from study.sweep.look import cluster
+    """A cluster whose network this machine is in."""
+    from study.sweep.cluster_resources import cluster_resources
 
-    found = cluster(address, home.path if home.path.exists() else None)
-    told = f"{address}: answers, token accepted, {found['nodes']} nodes, {found['cpus']:g} CPUs, {found['gpus']:g} GPUs"
-    return Finding("Ray", "ok", f"{told}; all of them see {home.path}" if home.path.exists() else told)
+    resources = cluster_resources(address, home.path if home.path.exists() else None)
+    sizes = f"{resources['nodes']} nodes, {resources['cpus']:g} CPUs, {resources['gpus']:g} GPUs"
+    message = f"{address}: answers, token accepted, {sizes}"
+    return Finding("Ray", "ok", f"{message}; all of them see {home.path}" if home.path.exists() else message)
 
 
-def _try_out(home: "Home") -> None:
-    """Write, lock and remove a file in a home, or where it would be.
+def _check_writable(home: "Home") -> None:
+    """Write, lock and remove a file in the home, or where it would be made.
 
     Raises:
-        OSError: that does not work.
+        OSError: that is not possible.
     """
     folder = existing(home.path)
     if not os.access(folder, os.W_OK | os.X_OK):

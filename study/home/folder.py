@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.errors import UserError, nearest
+from study.files.whole import write_whole
 from study.home import format as home_format
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_checked, load_resolved
@@ -58,10 +59,15 @@ class StudyFolder:
         """Ray Tune's own files; nothing is read from them."""
         return self.path / "ray"
 
+    @property
+    def models(self) -> Path:
+        """Weights of confirm and final trials, and what rebuilds their networks."""
+        return self.path / "models"
+
     def model_file(self, trial: int, epoch: int | None = None) -> Path:
         """Weights that a confirm or final trial ended with, or that it had after an epoch of `train.keep_epochs`."""
         behind = "" if epoch is None else f"-epoch-{epoch:05d}"
-        return self.path / "models" / f"trial-{trial:05d}{behind}.safetensors"
+        return self.models / f"trial-{trial:05d}{behind}.safetensors"
 
     def description_file(self, trial: int) -> Path:
         """What rebuilds the networks of a final trial's weights."""
@@ -92,9 +98,7 @@ class StudyFolder:
 
     def write_spec(self, spec: StudySpec) -> None:
         """Write the resolved study file in one step."""
-        part = self.spec_file.with_suffix(".part")
-        part.write_text(spec.to_yaml(), encoding="utf-8")
-        part.replace(self.spec_file)
+        write_whole(self.spec_file, spec.to_yaml())
 
     def spec(self) -> StudySpec:
         """The study as it was resolved and checked when it was created."""
@@ -149,9 +153,9 @@ class Home:
         if not self.path.is_dir():
             return []
         home_format.check(self.path)
-        finished = (path for path in self.path.iterdir() if not path.name.startswith("."))
-        found = (StudyFolder(path) for path in finished if not path.is_symlink())
-        folders = [folder for folder in found if folder.ledger_file.is_file() and folder.spec_file.is_file()]
+        paths = (path for path in self.path.iterdir() if not path.name.startswith("."))
+        candidates = (StudyFolder(path) for path in paths if not path.is_symlink())
+        folders = [folder for folder in candidates if folder.ledger_file.is_file() and folder.spec_file.is_file()]
         return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
 
     def find(self, name: str) -> StudyFolder:

@@ -1,16 +1,14 @@
 """The form that a home is in, told by its file `format`: which form, and which version of this package made it.
 
-A form is what older versions could not read or write: it counts up when the files of a home change so. A home without
-the file, from before there was one, is in the first form.
+A form is what older versions could not read or write: it counts up when the files of a home change so.
 """
 
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 
 from study import __version__
 from study.errors import UserError
+from study.files.whole import write_whole
 
 FORMAT = 1
 """The form that this version writes; it reads all up to it."""
@@ -30,37 +28,39 @@ def write(home: Path) -> None:
     path = file(home)
     if path.exists():
         return
-    part = path.with_name(f".format-{os.getpid()}")
-    try:
-        part.write_text(json.dumps({"format": FORMAT, "study": __version__}) + "\n", encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    write_whole(path, _content() + "\n")
 
 
 def check(home: Path) -> int:
     """The form of a home, which need not exist.
 
     Raises:
-        UserError: a newer version of this package made it, which is named, or the file is damaged.
+        UserError: a newer version of this package made it, which is named; or the file is damaged, or missing although
+            there are studies.
     """
     path = file(home)
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        form, maker = int(told["format"]), str(told["study"])
+        values = json.loads(path.read_text(encoding="utf-8"))
+        form, maker = int(values["format"]), str(values["study"])
     except (FileNotFoundError, NotADirectoryError):
-        return 1
+        if any(home.glob("[!.]*/ledger.jsonl")):
+            raise UserError(
+                f"{home}: holds studies, and no file {path.name} that tells their form. Either a version from before "
+                f"the first release made it, which study {__version__} does not read: take another home, "
+                f"STUDY_HOME=...; or the file was lost: what study {__version__} writes there is {_content()}"
+            ) from None
+        return FORMAT
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError):
-        raise UserError(
-            f'{path}: damaged. One that this version writes is {{"format": {FORMAT}, "study": "{__version__}"}}'
-        ) from None
+        raise UserError(f"{path}: damaged. One that this version writes is {_content()}") from None
     if form > FORMAT:
         raise UserError(
             f"{home}: is in form {form}, which study {maker} made; this is study {__version__}, which reads form "
             f"{FORMAT}. Install study {maker} or later, or take another home: STUDY_HOME=..."
         )
     return form
+
+
+def _content() -> str:
+    return json.dumps({"format": FORMAT, "study": __version__})

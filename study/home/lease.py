@@ -14,8 +14,11 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
+
+from study.files.whole import write_whole
+from study.text.moment import moment
 
 RENEWAL, EXPIRY = 5.0, 60.0
 """Seconds between two signs of life, and after the last of them until a lease is nobody's."""
@@ -43,8 +46,7 @@ class Holder:
         return cls(uuid.uuid4().hex, machine(), platform.node(), os.getpid(), round(time.time(), 3))
 
     def __str__(self) -> str:
-        since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return f"process {self.pid} on {self.host}, since {since}"
+        return f"process {self.pid} on {self.host}, since {moment(self.since, UTC)}"
 
 
 def machine() -> str:
@@ -65,8 +67,8 @@ def holder(path: Path) -> Holder | None:
 
 def elsewhere(path: Path) -> Holder | None:
     """Who holds a lease on another machine at this moment, None if nobody does."""
-    found = holder(path)
-    return found if found and found.machine != machine() and _age(path) < EXPIRY else None
+    owner = holder(path)
+    return owner if owner and owner.machine != machine() and _age(path) < EXPIRY else None
 
 
 class Lease:
@@ -114,19 +116,17 @@ class Lease:
                 self._renew()
 
     def _renew(self) -> None:
-        found = holder(self._path)
-        if found == self._mine:
+        owner = holder(self._path)
+        if owner == self._mine:
             os.utime(self._path)
-        elif found is not None or not self._path.parent.exists():
+        elif owner is not None or not self._path.parent.exists():
             self.is_lost = True
         elif not self._over.is_set():
             self._write()
         self._renewed = time.monotonic()
 
     def _write(self) -> None:
-        part = self._path.with_name(f"{self._path.name}.{self._mine.owner}.part")
-        part.write_text(json.dumps(asdict(self._mine)), encoding="utf-8")
-        part.replace(self._path)
+        write_whole(self._path, json.dumps(asdict(self._mine)))
 
 
 def _age(path: Path) -> float:

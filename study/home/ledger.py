@@ -94,8 +94,8 @@ class Ledger:
             TakenOver: another driver has the study now; nothing is written.
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
         """
-        given = {key: value for key, value in fields.items() if value is not None}
-        entry: Event = {"event": event, "time": round(time.time(), 3), **given}
+        known = {key: value for key, value in fields.items() if value is not None}
+        entry: Event = {"event": event, "time": round(time.time(), 3), **known}
         line = json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         self.check()
         try:
@@ -160,10 +160,11 @@ def lease_file(path: Path) -> Path:
 
 def _held(path: Path) -> str:
     name, who = path.parent.name, lease.holder(lease_file(path))
-    told = f"{name}: another process is running this study{f', {who}' if who else ''}; its state: study status {name}"
+    by = f", {who}" if who else ""
+    message = f"{name}: another process is running this study{by}; its state: study status {name}"
     if who is None or who.machine == lease.machine():
-        return told
-    return f"{told}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
+        return message
+    return f"{message}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
 
 
 def _lock(file: IO[bytes], patience: float = 0.0) -> bool:

@@ -38,8 +38,8 @@ def version_line() -> str:
 
 def owner() -> str:
     """Whose study one that begins now is: `STUDY_OWNER`, else the login name, else the user's number."""
-    if given := os.environ.get("STUDY_OWNER", "").strip():
-        return given
+    if name := os.environ.get("STUDY_OWNER", "").strip():
+        return name
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a container's user without a name: one or the other, by Python's version

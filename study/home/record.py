@@ -39,8 +39,8 @@ EVENTS = frozenset(
 """Events that a record is folded from: all that this version writes."""
 
 
-class Newer(UserError):
-    """A ledger has an event that this version does not know."""
+class Foreign(UserError):
+    """A ledger has an event that this version does not know, or not so."""
 
 
 @dataclass
@@ -54,8 +54,9 @@ class TrialRecord:
         params: searched keys and their values.
         seed: `train.seed` of this trial.
         repeats: number of the trial whose configuration a replicate or confirm trial repeats.
-        state: `pruned` means stopped early; `interrupted` trials run again when the study is resumed.
-        reason: who stopped a pruned trial, or why it failed.
+        state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when the
+            study is resumed.
+        reason: which rule pruned the trial, or why it failed.
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
         attempt: how often it was lost before its end and had to run again.
@@ -91,7 +92,7 @@ class TrialRecord:
 
     @property
     def why(self) -> str | None:
-        """Who stopped a pruned trial; how and why a failed one failed."""
+        """Which rule pruned a trial; how and why a failed one failed."""
         return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
     def last(self, metric: str) -> float | None:
@@ -117,7 +118,7 @@ class StudyRecord:
         enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
         busy: seconds that trials ran, all together.
-        known: what was computed of it, while it does not change; None: nothing is kept (`study.ranking.unchanging`).
+        known: what was computed of it, while it does not change; None: nothing is kept (`study.ranking.ranked_once`).
     """
 
     id: str = ""
@@ -144,12 +145,12 @@ class StudyRecord:
         A study whose driver died without a word reads as interrupted, and so do its running trials.
 
         Raises:
-            UserError: it is damaged, or a newer version of this package wrote it.
+            UserError: it is damaged, or another version of this package wrote it.
         """
         try:
             with _uncollected():
                 record = cls.fold(ledger.Tail(path).new())
-        except Newer as error:
+        except Foreign as error:
             raise UserError(f"{path}: {error}") from None
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
@@ -166,11 +167,11 @@ class StudyRecord:
         """Take one event in.
 
         Raises:
-            Newer: it is none that this version knows.
+            Foreign: another version of this package wrote it.
         """
         if event["event"] not in EVENTS:
             wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
-            raise Newer(
+            raise Foreign(
                 f"has an event {event['event']!r}, which study {__version__} does not know. Use what wrote it: {wrote}"
             )
         if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
@@ -180,8 +181,8 @@ class StudyRecord:
 
     @property
     def owner(self) -> str | None:
-        """Whose study it is, of whoever goes on with it; None where no driver said so, as before there were owners."""
-        return next((session["owner"] for session in self.sessions if "owner" in session), None)
+        """Whose study it is, whoever goes on with it; None before its first driver."""
+        return self.sessions[0]["owner"] if self.sessions else None
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
@@ -189,7 +190,7 @@ class StudyRecord:
 
     def repeats_of(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
         """The trials of a stage that repeat a trial's configuration."""
-        return [one for repeat in self._repeats.get(number, []) if (one := self.trials[repeat]).stage == stage]
+        return [trial for repeat in self._repeats.get(number, []) if (trial := self.trials[repeat]).stage == stage]
 
     def limit(self, planned: int) -> int:
         """How many configurations the search may try, of `planned` ones by its file."""
@@ -213,6 +214,11 @@ class StudyRecord:
         self.id = event["id"]
 
     def _opened(self, event: ledger.Event) -> None:
+        if "owner" not in event:
+            raise Foreign(
+                f"a driver that names no owner took the study up: a version from before the first release wrote it, "
+                f"which study {__version__} does not read. Run the study anew in another home: STUDY_HOME=..."
+            )
         self.sessions.append(event)
         self.state, self._last = "running", event["time"]
 

@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from study.losses.catalogue import loss
-from study.losses.ranges import Guard, Temperature
+from study.losses.ranges import BaseTemperature, Guard, Temperature
 from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
 
 
@@ -16,7 +16,7 @@ def bias_con(
     bias: Tensor,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.07,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     guard: Guard = 0.0,
 ) -> Tensor:
     """BiasCon (FairKL paper Eq. 13): SupCon whose positives are of the same class and another bias.
@@ -28,9 +28,6 @@ def bias_con(
         views: unit embeddings, shape (V, B, D).
         target, bias: classes and bias classes, shape (B,).
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        guard: added to the denominator, as a share of the row's largest exponential.
 
     Returns:
         The loss, a scalar.
@@ -46,18 +43,16 @@ def soft_con(
     *,
     target: Tensor,
     bias_features: Tensor,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.07,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     guard: Guard = 0.0,
 ) -> Tensor:
     """SoftCon: SupCon whose positives weigh 1 - cosine of the bias features, for a bias without labels.
 
     Args:
-        views, target, similarity, temperature, base_temperature, guard: as for `bias_con`.
+        views, target, similarity: as for `bias_con`.
         bias_features: a bias-capturing model's features, shape (B, K).
-        bias: not used.
 
     Returns:
         The loss, a scalar. A row whose positives weigh nothing counts 0.

@@ -2,15 +2,16 @@
 
 Three kinds, told apart by what their first argument is and by the decorator:
 
-* `@loss`: `loss(views, *, target=None, bias=None, ...)`, `views` unit embeddings of shape (V, B, D); `@pair_loss` for
-  one that needs two views of each sample;
-* `@regulariser`: the same signature, added to a loss with the weight `method.lambda`, and always given `bias`;
-* `@classification_loss`: `loss(logits, *, target, bias=None, ...)`, `logits` of shape (B, C).
+* `@loss`: `loss(views, *, ...)`, `views` unit embeddings of shape (V, B, D); `@pair_loss` for one that needs two views
+  of each sample;
+* `@regulariser`: the same, added to a loss with the weight `method.lambda`, on data whose bias is known;
+* `@classification_loss`: `loss(logits, *, ...)`, `logits` of shape (B, C).
 
-In all of them keyword-only parameters typed `Tensor` are inputs of the maths: `target` and `bias` of the batch, and
-named ones that a caller must supply where they have no default (`bias_features`, `biased_views`, ...). All others are
-hyperparameters (`study.knobs`). `similarity` is optional: the cosine matrix of the rows, `gram(views)` of
-`study.losses.similarity`, given when several functions work on the same views: it is computed and differentiated once.
+In all of them keyword-only parameters typed `Tensor` are inputs of the maths (`target`, `bias`, `condition`, ...): a
+function declares those that it uses and is given no others, and one without a default is always given. All other
+keyword-only parameters are hyperparameters (`study.knobs`). `similarity` is optional: the cosine matrix of the rows,
+`gram(views)` of `study.losses.similarity`, given when several functions work on the same views: it is computed and
+differentiated once.
 
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """

@@ -5,16 +5,29 @@ from typing import Annotated, Literal, get_args
 
 import torch
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.kernels import KernelName, conditional_weights, kernel_matrix
-from study.losses.ranges import Positive, Temperature, Width
+from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
 from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
 
-Form = Literal["released", "paper"]
-Kernel = Annotated[KernelName, Searched(choices=get_args(KernelName))]  # all are in CCL-K Table 5
-Degree = Annotated[int, Range(low=1)]
+Kernel = Annotated[
+    KernelName,
+    Searched(choices=get_args(KernelName)),  # all are in CCL-K Table 5
+    Doc("how alike two samples' conditions c and c' are, see `kernel_matrix`"),
+]
+Degree = Annotated[int, Range(low=1), Doc("exponent of the polynomial kernel")]
+Ridge = Annotated[Positive, Doc("CCL-K's own lambda, relative to the kernel's diagonal of 1")]
+Form = Annotated[
+    Literal["released", "paper"],
+    Doc(
+        "released: both views are anchors and candidates, the weights constants without diagonal; "
+        "paper: the equation as printed, the first view the anchor, the second the candidates"
+    ),
+]
+KernelGradient = Annotated[bool, Doc("let the gradient through the weights into the condition")]
 
 # As in the released code: weights below it are 0, and so much is the least conditional similarity of a weak positive.
 SMALLEST_WEIGHT = 1e-6
@@ -25,18 +38,17 @@ SMALLEST_POSITIVE = 1e-7
 def weakly_supervised_cclk(
     views: Tensor,
     *,
-    target: Tensor | None = None,
     bias: Tensor | None = None,
     condition: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     kernel: Kernel = "rbf",
     sigma2: Width = 1.0,
     degree: Degree = 3,
-    ridge: Positive = 0.1,
+    ridge: Ridge = 0.1,
     form: Form = "released",
-    kernel_gradient: bool = False,
+    kernel_gradient: KernelGradient = False,
 ) -> Tensor:
     """WeaklySup-CCLK (Eq. 7): positives are rows of similar condition, weighted by W = (K + ridge I)^-1 K.
 
@@ -46,16 +58,9 @@ def weakly_supervised_cclk(
 
     Args:
         views: unit embeddings, shape (2, B, D).
-        target: not used.
         bias: the condition: classes (B,) or continuous values (B, K), scaled to similar sizes (colours to 0..1).
         condition: the same for each view, shape (2, B, K), or (B,) or (B, K) for both; before `bias`.
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        kernel, sigma2, degree: see `kernel_matrix`.
-        ridge: CCL-K's own lambda, relative to the kernel's diagonal of 1.
-        form: see above.
-        kernel_gradient: let the gradient through W into the condition.
 
     Returns:
         The loss, a scalar.
@@ -79,18 +84,17 @@ def weakly_supervised_cclk(
 def fair_cclk(
     views: Tensor,
     *,
-    target: Tensor | None = None,
     bias: Tensor | None = None,
     condition: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     kernel: Kernel = "rbf",
     sigma2: Width = 1.0,
     degree: Degree = 3,
-    ridge: Positive = 0.1,
+    ridge: Ridge = 0.1,
     form: Form = "released",
-    kernel_gradient: bool = False,
+    kernel_gradient: KernelGradient = False,
 ) -> Tensor:
     """Fair-CCLK (Eq. 8): the negatives are rows of similar condition, so that it cannot help to tell them apart.
 
@@ -111,22 +115,20 @@ def fair_cclk(
 def hard_negative_cclk(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     condition: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     kernel: Kernel = "rbf",
     sigma2: Width = 1.0,
     degree: Degree = 3,
-    ridge: Positive = 0.1,
+    ridge: Ridge = 0.1,
     form: Form = "released",
-    kernel_gradient: bool = False,
+    kernel_gradient: KernelGradient = False,
 ) -> Tensor:
     """HardNeg-CCLK (Eq. 9): `fair_cclk` conditioned on the embeddings themselves, each view's on its own.
 
-    Arguments, forms, result and errors as for `weakly_supervised_cclk`, except that `bias` is not used and `condition`
+    Arguments, forms, result and errors as for `weakly_supervised_cclk`, except that there is no `bias` and `condition`
     is `views` if not given.
     """
     loss: Tensor = fair_cclk(
@@ -174,7 +176,7 @@ def _weights(
     if condition is None:
         raise ValueError("CCL-K needs a condition: bias, classes (B,) or values (B, K), or condition")
     each = condition if condition.ndim == 3 else condition[None]
-    kernels = [kernel_matrix(one if gradient else one.detach(), kernel, sigma2, degree) for one in each]
+    kernels = [kernel_matrix(values if gradient else values.detach(), kernel, sigma2, degree) for values in each]
     weights = [conditional_weights(k, ridge) if form == "paper" else _released(k, ridge) for k in kernels]
     return [weight.to(views.dtype) for weight in weights]
 

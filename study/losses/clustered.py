@@ -4,7 +4,7 @@ from torch import Tensor
 
 from study.losses.catalogue import loss, pair_loss
 from study.losses.fair_sup_con import fair_sup_con
-from study.losses.ranges import Temperature
+from study.losses.ranges import BaseTemperature, Temperature
 from study.losses.sup_con import sup_con
 
 
@@ -13,10 +13,9 @@ def weakly_supervised_info_nce(
     views: Tensor,
     *,
     bias: Tensor,
-    target: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
 ) -> Tensor:
     """WeaklySup-InfoNCE (CCL-K paper Eq. 3): positives from the anchor's cluster, negatives from the whole batch.
 
@@ -25,10 +24,7 @@ def weakly_supervised_info_nce(
     Args:
         views: unit embeddings, shape (V, B, D).
         bias: the cluster of each sample's condition, shape (B,).
-        target: not used.
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
 
     Returns:
         The loss, a scalar.
@@ -44,10 +40,9 @@ def fair_info_nce(
     views: Tensor,
     *,
     bias: Tensor,
-    target: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
 ) -> Tensor:
     """Fair-InfoNCE (CCL-K paper Eq. 4): the positive is the other view, the negatives come from the anchor's cluster.
 

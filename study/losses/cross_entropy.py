@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from typing_extensions import Doc
 
 from study.knobs import Range, Searched
 from study.losses.catalogue import classification_loss
@@ -17,7 +18,9 @@ def bias_balanced_cross_entropy(
     target: Tensor,
     bias: Tensor,
     confusion: Tensor,
-    min_prob: Annotated[float, Range(above=0.0, below=1.0)] = 1e-9,
+    min_prob: Annotated[
+        float, Range(above=0.0, below=1.0), Doc("keeps the logarithm finite for a class that a bias never occurs with")
+    ] = 1e-9,
 ) -> Tensor:
     """BiasBal: cross entropy of the logits shifted by log(confusion[bias] + min_prob), mean over samples.
 
@@ -25,7 +28,6 @@ def bias_balanced_cross_entropy(
         logits: shape (B, C).
         target, bias: classes and bias classes, shape (B,).
         confusion: the share of class c among the training samples with bias b, shape (number of biases, C).
-        min_prob: keeps the logarithm finite for a class that a bias never occurs with.
 
     Returns:
         The loss, a scalar.
@@ -38,18 +40,25 @@ def generalized_cross_entropy(
     logits: Tensor,
     *,
     target: Tensor,
-    bias: Tensor | None = None,
-    q: Annotated[float, Range(above=0.0, high=1.0), Searched(0.1, 1.0)] = 0.7,
-    form: Literal["paper", "released"] = "paper",
+    q: Annotated[
+        float,
+        Range(above=0.0, high=1.0),
+        Searched(0.1, 1.0),
+        Doc("exponent: towards 0 it is the cross entropy, at 1 it is 1 - p"),
+    ] = 0.7,
+    form: Annotated[
+        Literal["paper", "released"],
+        Doc(
+            "paper: mean of (1 - p^q) / q; released: mean of q * p^q (a constant) * cross entropy, whose "
+            "gradient is q times that of the paper's"
+        ),
+    ] = "paper",
 ) -> Tensor:
     """Generalised cross entropy, mean of (1 - p^q)/q with p the probability of the right class: drawn to easy samples.
 
     Args:
         logits: shape (B, C).
         target: classes, shape (B,).
-        bias: not used.
-        q: towards 0 it is the cross entropy, at 1 it is 1 - p.
-        form: "released": mean of q * p^q (a constant) * cross entropy, whose gradient is q times that of the other.
 
     Returns:
         The loss, a scalar.

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import torch
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
-from study.losses.ranges import DebiasedTemperature, Prior, Temperature
+from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
 from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
 
 
@@ -16,13 +17,11 @@ from study.losses.similarity import between_views, cosines, log_sum_exp, rescale
 def debiased_info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     extra_positives: Tensor | None = None,
     negatives: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     tau_plus: Prior = 0.1,
 ) -> Tensor:
     """DCL: the negatives' sum less the share tau_plus of it that is expected to come from the anchor's own class.
@@ -33,14 +32,10 @@ def debiased_info_nce(
 
     Args:
         views: unit embeddings, shape (2, B, D).
-        target, bias: not used.
         similarity: `gram(views)`, if the caller has it.
         extra_positives: unit embeddings of M more views, shape (M, B, D); the v, for both views of a sample.
         negatives: unit embeddings of each sample's own N negatives, shape (N, B, D), instead of the batch's; the
             first view alone is then the anchor.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        tau_plus: probability that two samples share their class.
 
     Returns:
         The loss, a scalar.
@@ -56,19 +51,21 @@ def debiased_info_nce(
 def hard_negative_info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     tau_plus: Prior = 0.1,
-    beta: Annotated[float, Range(low=0.0), Searched(0.0, 2.0, paper=(1.0,))] = 1.0,
+    beta: Annotated[
+        float,
+        Range(low=0.0),
+        Searched(0.0, 2.0, paper=(1.0,)),
+        Doc("concentration on hard negatives; 0 is DCL, 1 the WCL paper's (6.1)"),
+    ] = 1.0,
 ) -> Tensor:
     """HCL: DCL with negatives weighted by e^(beta s) / mean of it (WCL paper 4.2.2), the gradient through the weights.
 
     Args:
-        views, target, bias, similarity, temperature, base_temperature, tau_plus: as for `debiased_info_nce`.
-        beta: concentration on hard negatives; 0 is DCL, 1 the WCL paper's (6.1).
+        views, similarity: as for `debiased_info_nce`.
 
     Returns:
         The loss, a scalar.

@@ -1,15 +1,24 @@
 """WCL's two losses (WCL paper: Jang and Wang, "Difficulty-based sampling for debiased contrastive ... learning")."""
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.losses.catalogue import pair_loss
 from study.losses.debiased import log_unbiased
-from study.losses.ranges import DebiasedTemperature, Prior, Temperature
+from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
 from study.losses.similarity import between_views, cosines, gram, log_sum_exp, rescaled, softplus
+
+Form = Annotated[
+    Literal["sum", "per_negative"],
+    Doc(
+        "sum: DCL's form, one sum over the negatives, as in the paper's experiments; "
+        "per_negative: the equation as printed, one term for each negative, averaged"
+    ),
+]
 
 
 @pair_loss
@@ -17,15 +26,13 @@ def difficulty_weighted_info_nce(
     views: Tensor,
     *,
     biased_views: Tensor,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: DebiasedTemperature = 0.5,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     tau_plus: Prior = 0.1,
-    form: Literal["sum", "per_negative"] = "sum",
-    floor: bool = True,
-    weight_gradient: bool = False,
+    form: Form = "sum",
+    floor: Annotated[bool, Doc("keep g at least at e^(-1/temperature) per negative, as DCL does")] = True,
+    weight_gradient: Annotated[bool, Doc("let the gradient through the weights w, into both encoders")] = False,
 ) -> Tensor:
     """WCL's loss for the debiased encoder (section 5.2): DCL whose negatives weigh w = 1 + Dd / (Dd + Db).
 
@@ -37,14 +44,7 @@ def difficulty_weighted_info_nce(
     Args:
         views: unit embeddings of the debiased encoder, shape (2, B, D).
         biased_views: the same samples' unit embeddings by the biased encoder, shape (2, B, D').
-        target, bias: not used.
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        tau_plus: probability that two samples share their class.
-        form: see above.
-        floor: keep g at least at e^(-1/temperature) per negative, as DCL does.
-        weight_gradient: let the gradient through w, into both encoders.
 
     Returns:
         The loss, a scalar.
@@ -71,9 +71,7 @@ def difficulty_weighted_info_nce(
 def biased_triplet(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
-    tau_plus: Prior = 0.0,
+    tau_plus: Annotated[Prior, Doc("probability that two samples share their class; 0 is Eq. 5 itself")] = 0.0,
 ) -> Tensor:
     """WCL's loss for the biased encoder: squared distance to the other view less the mean one to negatives (Eq. 5).
 
@@ -81,8 +79,6 @@ def biased_triplet(
 
     Args:
         views: unit embeddings of the biased encoder, shape (2, B, D).
-        target, bias: not used.
-        tau_plus: probability that two samples share their class; 0 is Eq. 5 itself.
 
     Returns:
         The loss, a scalar.

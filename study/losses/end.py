@@ -1,7 +1,10 @@
 """EnD (Tartaglione et al., "EnD: entangling and disentangling deep representations for bias correction")."""
 
+from typing import Annotated
+
 import torch
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.losses.catalogue import regulariser
 from study.losses.groups import group, same
@@ -16,9 +19,15 @@ def end(
     target: Tensor,
     bias: Tensor,
     similarity: Tensor | None = None,
-    disentangling: Weight = 1.0,
-    entangling: Weight = 1.0,
-    all_pairs: bool = True,
+    disentangling: Annotated[Weight, Doc("weight of the disentangling term (alpha of the EnD paper)")] = 1.0,
+    entangling: Annotated[Weight, Doc("weight of the entangling term (beta of the EnD paper)")] = 1.0,
+    all_pairs: Annotated[
+        bool,
+        Doc(
+            "false: as released, only pairs whose later row has the smaller bias value take part in "
+            "entangling; the value then depends on the order of the samples"
+        ),
+    ] = True,
 ) -> Tensor:
     """EnD as the BiasCon authors run it as a baseline, over unordered pairs of rows (cf. FairKL paper Eq. 29).
 
@@ -30,9 +39,6 @@ def end(
         views: unit embeddings, shape (V, B, D).
         target, bias: classes and bias classes, shape (B,).
         similarity: `gram(views)`, if the caller has it.
-        disentangling, entangling: weights of the two terms (alpha and beta of the EnD paper).
-        all_pairs: False: as released, only pairs whose later row has the smaller bias value take part in entangling;
-            the value then depends on the order of the samples.
 
     Returns:
         The regulariser, a scalar.

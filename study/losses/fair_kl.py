@@ -1,9 +1,10 @@
 """FairKL, the debiasing regulariser (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor
 from torch.nn.functional import normalize
+from typing_extensions import Doc
 
 from study.losses.catalogue import regulariser
 from study.losses.divergence import divergence
@@ -21,15 +22,27 @@ def fair_kl(
     bias: Tensor | None = None,
     bias_features: Tensor | None = None,
     similarity: Tensor | None = None,
-    variant: Literal[
-        "reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"
+    variant: Annotated[
+        Literal["reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"],
+        Doc(
+            "reference: the released function, of the published figures; kl: Eq. 10; kl_reverse: its two "
+            "sides exchanged; jeffreys: the sum of both; kl_lognormal: Eq. 10 on logarithms of distances; "
+            "moments: means and deviations; mean, mean_similarity: Eq. 9"
+        ),
     ] = "reference",
-    pooled: bool = True,
-    positive_weight: Weight = 1.0,
-    negative_weight: Weight = 1.0,
-    kld: Weight = 1.0,
-    min_count: Count = 2,
-    variance_floor: Positive = 1e-3,
+    pooled: Annotated[
+        bool,
+        Doc("one comparison over all pairs of the batch; false: one per anchor, averaged; not for variant reference"),
+    ] = True,
+    positive_weight: Annotated[Weight, Doc("weight of the term for pairs of one class (footnote 2, Eq. 28)")] = 1.0,
+    negative_weight: Annotated[Weight, Doc("weight of the term for pairs of two classes (footnote 2, Eq. 28)")] = 1.0,
+    kld: Annotated[Weight, Doc("weight of the deviations in variant reference")] = 1.0,
+    min_count: Annotated[
+        Count, Doc("a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference")
+    ] = 2,
+    variance_floor: Annotated[
+        Positive, Doc("smallest variance (or squared distance under the logarithm) in the divergences")
+    ] = 1e-3,
 ) -> Tensor:
     """How much the similarity of pairs depends on whether they share the bias, for pairs of one class and of two.
 
@@ -53,12 +66,6 @@ def fair_kl(
         bias: bias classes, shape (B,).
         bias_features: a bias-capturing model's features, shape (B, K); instead of `bias`.
         similarity: `gram(views)`, if the caller has it.
-        variant: see above.
-        pooled: one comparison over all pairs of the batch, or one per anchor, averaged; not for "reference".
-        positive_weight, negative_weight: of the terms for pairs of one class and of two (footnote 2, Eq. 28).
-        kld: weight of the deviations in "reference".
-        min_count: a comparison with fewer aligned or fewer conflicting pairs is left out; not for "reference".
-        variance_floor: smallest variance (or squared distance under the logarithm) in the divergences.
 
     Returns:
         The regulariser, a scalar.

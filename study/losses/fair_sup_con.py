@@ -1,13 +1,14 @@
 """Fair supervised contrastive losses (FSCL paper: Park et al., "Fair contrastive learning for facial attributes")."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, group_sum, same, sample_labels
-from study.losses.ranges import SupervisedTemperature, Temperature
+from study.losses.ranges import BaseTemperature, SupervisedTemperature
 from study.losses.similarity import cosines, log_sum_exp, rescaled
 
 
@@ -19,11 +20,25 @@ def fair_sup_con(
     target: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
-    base_temperature: Temperature | None = None,
-    group_norm: bool = False,
-    group_form: Literal["mean", "sum", "released"] = "mean",
-    anchor_in_denominator: bool = False,
-    denominator: Literal["same_bias", "all"] = "same_bias",
+    base_temperature: BaseTemperature = None,
+    group_norm: Annotated[bool, Doc("FSCL+: each (class, sensitive value) group weighs the same")] = False,
+    group_form: Annotated[
+        Literal["mean", "sum", "released"],
+        Doc(
+            "with `group_norm`: mean: Eq. 5 divided by the number of groups in the batch; sum: Eq. 5 as "
+            "printed; released: the released code's group sizes, times an eighth of the rows"
+        ),
+    ] = "mean",
+    anchor_in_denominator: Annotated[
+        bool, Doc("FSCL-dagger with the set of Eq. 26 read literally, the anchor itself in it")
+    ] = False,
+    denominator: Annotated[
+        Literal["same_bias", "all"],
+        Doc(
+            "same_bias: rows of the same sensitive value; all: every other row, as in SupCon, so that "
+            "`group_norm` alone is what differs from it"
+        ),
+    ] = "same_bias",
 ) -> Tensor:
     """FSCL (Eq. 4), FSCL+ (Eq. 5, `group_norm=True`) and, without a target, FSCL-dagger (Eq. 26).
 
@@ -42,12 +57,6 @@ def fair_sup_con(
         bias: sensitive values, shape (B,).
         target: classes, shape (B,); None: FSCL-dagger.
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        group_norm: FSCL+.
-        group_form: see above; with `group_norm` only.
-        anchor_in_denominator: FSCL-dagger with the set of Eq. 26 read literally, the anchor itself in it.
-        denominator: "all": every other row, as in SupCon, so that `group_norm` alone is what differs from it.
 
     Returns:
         The loss, a scalar.

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from study.losses.catalogue import pair_loss
-from study.losses.ranges import Margin, Temperature
+from study.losses.ranges import BaseTemperature, Margin, Temperature
 from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 
 
@@ -12,11 +12,9 @@ from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 def eps_info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     epsilon: Margin = 0.0,
 ) -> Tensor:
     """eps-InfoNCE (FairKL paper Eq. 2): positives are a sample's other views, negatives the other samples' rows.
@@ -25,11 +23,7 @@ def eps_info_nce(
 
     Args:
         views: unit embeddings, shape (V, B, D), V >= 2.
-        target, bias: not used.
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        epsilon: margin, in units of similarity / temperature.
 
     Returns:
         The loss, a scalar.
@@ -51,11 +45,9 @@ def eps_info_nce(
 def info_nce(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
 ) -> Tensor:
     """InfoNCE, SimCLR's loss: `eps_info_nce` with margin 0. Arguments, result and errors as there."""
     return eps_info_nce(

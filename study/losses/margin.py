@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
+from typing_extensions import Doc
 
 from study.knobs import Searched
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, same, sample_labels, without_self
 from study.losses.margin_rows import margin_rows
 from study.losses.pair_sum import pair_softplus
-from study.losses.ranges import Guard, Margin, SupervisedTemperature, Temperature
+from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
 from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 
 
@@ -20,14 +21,20 @@ def eps_sup_info_nce(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     epsilon: Annotated[Margin, Searched(0.0, 0.5, paper=(0.5, 0.25))] = 0.0,
-    form: Literal["a", "b", "c", "d"] = "c",
-    reduction: Literal["mean", "sum"] = "mean",
-    guard: Guard = 0.0,
+    form: Annotated[
+        Literal["a", "b", "c", "d"], Doc("which of Eq. 17's extensions to several positives; c is the paper's loss")
+    ] = "c",
+    reduction: Annotated[
+        Literal["mean", "sum"],
+        Doc("over the positives, in form c alone: mean as in the released code, or sum as Eq. 4 is printed"),
+    ] = "mean",
+    guard: Annotated[
+        Guard, Doc("added to the denominator, as a share of the row's largest exponential; form c only")
+    ] = 0.0,
 ) -> Tensor:
     """eps-SupInfoNCE (FairKL paper Eq. 4 and, for the other forms, Eq. 17), mean over rows.
 
@@ -41,14 +48,7 @@ def eps_sup_info_nce(
     Args:
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
-        bias: not used.
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        epsilon: margin, in units of similarity / temperature.
-        form: which of Eq. 17's extensions to several positives.
-        reduction: over the positives in form "c"; the others have none.
-        guard: added to the denominator, as a share of the row's largest exponential; form "c" only.
 
     Returns:
         The loss, a scalar.

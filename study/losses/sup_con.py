@@ -4,12 +4,18 @@ from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
+from typing_extensions import Doc
 
 from study.knobs import Searched
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self
-from study.losses.ranges import Guard, Margin, SupervisedTemperature, Temperature
+from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
 from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
+
+Anchors = Annotated[
+    Literal["all", "first"],
+    Doc('rows that are anchors: all, or first: those of the first view (SupCon code\'s contrast_mode "one")'),
+]
 
 
 @loss
@@ -17,13 +23,12 @@ def eps_sup_con(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
-    base_temperature: Temperature | None = None,
+    base_temperature: BaseTemperature = None,
     epsilon: Annotated[Margin, Searched(0.0, 0.5, paper=(0.25,))] = 0.0,
     guard: Guard = 0.0,
-    anchors: Literal["all", "first"] = "all",
+    anchors: Anchors = "all",
 ) -> Tensor:
     """eps-SupCon (FairKL paper Eq. 5): SupCon with a margin, its non-contrastive term included; mean over positives.
 
@@ -33,13 +38,7 @@ def eps_sup_con(
     Args:
         views: unit embeddings, shape (V, B, D).
         target: classes, shape (B,); None: a sample's positives are its other views.
-        bias: not used.
         similarity: `gram(views)`, if the caller has it.
-        temperature: divides the cosine similarities.
-        base_temperature: the loss is multiplied by temperature / base_temperature; None: no factor.
-        epsilon: margin, in units of similarity / temperature.
-        guard: added to the denominator, as a share of the row's largest exponential.
-        anchors: "first": the first view's rows only (SupCon code's contrast_mode "one").
 
     Returns:
         The loss, a scalar.
@@ -60,11 +59,10 @@ def sup_con(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
-    base_temperature: Temperature | None = None,
-    anchors: Literal["all", "first"] = "all",
+    base_temperature: BaseTemperature = None,
+    anchors: Anchors = "all",
 ) -> Tensor:
     """SupCon, the form with the sum outside the logarithm (L_out): `eps_sup_con` with margin 0, arguments as there."""
     return eps_sup_con(
@@ -82,21 +80,23 @@ def sup_con_in(
     views: Tensor,
     *,
     target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
-    base_temperature: Temperature | None = None,
-    epsilon: Margin = 0.0,
-    mean_positives: bool = False,
+    base_temperature: BaseTemperature = None,
+    epsilon: Annotated[
+        Margin,
+        Doc("margin on the positives of the denominator, in units of similarity / temperature; the print has none"),
+    ] = 0.0,
+    mean_positives: Annotated[
+        bool, Doc("the positives enter the denominator by their mean (the released code), not by their sum")
+    ] = False,
 ) -> Tensor:
     """SupCon with the sum inside the logarithm (L_in, FairKL paper Eq. 7), mean over rows.
 
     A row without positives counts 0 (the released code gives infinity).
 
     Args:
-        views, target, bias, similarity, temperature, base_temperature: as for `eps_sup_con`.
-        epsilon: margin on the positives of the denominator; the print has none.
-        mean_positives: the positives enter the denominator by their mean (the released code), not by their sum.
+        views, target, similarity: as for `eps_sup_con`.
 
     Returns:
         The loss, a scalar.

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from typing_extensions import Doc
 
 from study.knobs import Knob, Range, Searched, knobs, options
 from study.methods.batch import UNKNOWN
@@ -14,41 +15,62 @@ from study.methods.batch import UNKNOWN
 
 @dataclass(frozen=True)
 class Beside:
-    """adversary: `none`, or `representation`: beside the method's own loss."""
+    """The key about an adversary of a method that has no stage for one."""
 
-    adversary: Literal["none", "representation"] = "none"
+    adversary: Annotated[
+        Literal["none", "representation"],
+        Doc(
+            "classifier of the bias that the encoder is trained against: `none`; `representation`: beside "
+            "the method's own loss"
+        ),
+    ] = "none"
 
 
 @dataclass(frozen=True)
 class Where:
-    """adversary: `none`; `representation`: beside the method's own loss; `classifier`: see `Stage`."""
+    """The key about an adversary of a method that can have a stage for one, see `Stage`."""
 
-    adversary: Literal["none", "representation", "classifier"] = "none"
+    adversary: Annotated[
+        Literal["none", "representation", "classifier"],
+        Doc(
+            "classifier of the bias that the encoder is trained against: `none`; `representation`: beside "
+            "the method's own loss; `classifier`: in a stage of its own, the last `classifier_epochs`"
+        ),
+    ] = "none"
 
 
 @dataclass(frozen=True)
 class AdversaryOptions:
-    """adversary_weight: of the reversed gradient, 0.01 to 0.1 in the FSCL paper; adversary_hidden: of its one layer."""
+    """Keys of an adversary."""
 
-    adversary_weight: Annotated[float, Range(low=0.0), Searched(0.01, 0.1, log=True)] = 0.1
-    adversary_hidden: Annotated[int, Range(low=1)] = 128
+    adversary_weight: Annotated[
+        float,
+        Range(low=0.0),
+        Searched(0.01, 0.1, log=True),
+        Doc("weight of the reversed gradient, 0.01 to 0.1 in the FSCL paper"),
+    ] = 0.1
+    adversary_hidden: Annotated[int, Range(low=1), Doc("units of the adversary's one hidden layer")] = 128
 
 
 @dataclass(frozen=True)
 class Stage:
-    """classifier_epochs: the last epochs train the encoder on with cross entropy and the adversary (FSCL Table 6)."""
+    """The key of a stage in which a classifier and an adversary train the encoder on."""
 
-    classifier_epochs: Annotated[int, Range(low=1)] = 10
+    classifier_epochs: Annotated[
+        int,
+        Range(low=1),
+        Doc("so many last epochs train the encoder on with cross entropy and the adversary (FSCL Table 6)"),
+    ] = 10
 
 
 def adversary_knobs(method: Mapping[str, Any], has_stage: bool) -> list[Knob]:
     """The keys about an adversary of a `method` section; `has_stage`: it can have one in a stage of its own."""
-    found = list(knobs(Where if has_stage else Beside))
+    keys = list(knobs(Where if has_stage else Beside))
     if method.get("adversary", "none") != "none":
-        found += knobs(AdversaryOptions)
+        keys += knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":
-        found += knobs(Stage)
-    return found
+        keys += knobs(Stage)
+    return keys
 
 
 class Adversary(nn.Module):
@@ -59,9 +81,9 @@ class Adversary(nn.Module):
         bias_classes: how many.
     """
 
-    def __init__(self, features: int, bias_classes: int, given: AdversaryOptions) -> None:
+    def __init__(self, features: int, bias_classes: int, settings: AdversaryOptions) -> None:
         super().__init__()
-        self.weight, hidden = given.adversary_weight, given.adversary_hidden
+        self.weight, hidden = settings.adversary_weight, settings.adversary_hidden
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from typing_extensions import Doc
+
 from study.knobs import Knob, Range, knobs
 
 LABELS, SOME_LABELS, MODEL = "labels", "some_labels", "model"
@@ -11,49 +13,62 @@ LABELS, SOME_LABELS, MODEL = "labels", "some_labels", "model"
 
 @dataclass(frozen=True)
 class LabelSource:
-    """bias_source: `labels`, or `some_labels`: the bias of a part of the samples only."""
+    """The key of a method that takes labels alone."""
 
-    bias_source: Literal["labels", "some_labels"] = "labels"
+    bias_source: Annotated[
+        Literal["labels", "some_labels"],
+        Doc("where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only"),
+    ] = "labels"
 
 
 @dataclass(frozen=True)
 class AnySource:
-    """bias_source: also `model`: features of a bias-capturing model instead of labels (FairKL paper B.2.4)."""
+    """The key of a method that also takes features instead of labels."""
 
-    bias_source: Literal["labels", "some_labels", "model"] = "labels"
+    bias_source: Annotated[
+        Literal["labels", "some_labels", "model"],
+        Doc(
+            "where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only; "
+            "`model`: features of a bias-capturing model instead of labels (FairKL paper B.2.4)"
+        ),
+    ] = "labels"
 
 
 @dataclass(frozen=True)
 class SomeLabels:
-    """Keys of `bias_source: some_labels` (FSCL paper Table 5).
+    """Keys of `bias_source: some_labels` (FSCL paper Table 5)."""
 
-    Attributes:
-        known_bias: share of the training samples whose bias the method is told, drawn by the trial's seed.
-        unknown_bias: the others get `pseudo_labels` of a classifier trained on the known ones, or a loss without
-            bias, `sup_con`.
-    """
-
-    known_bias: Annotated[float, Range(above=0.0, high=1.0)] = 0.1
-    unknown_bias: Literal["pseudo_labels", "sup_con"] = "pseudo_labels"
+    known_bias: Annotated[
+        float,
+        Range(above=0.0, high=1.0),
+        Doc("share of the training samples whose bias the method knows, drawn by the trial's seed"),
+    ] = 0.1
+    unknown_bias: Annotated[
+        Literal["pseudo_labels", "sup_con"],
+        Doc(
+            "what the other samples get: `pseudo_labels` of a classifier trained on the known ones, or a "
+            "loss without bias, `sup_con`"
+        ),
+    ] = "pseudo_labels"
 
 
 @dataclass(frozen=True)
 class BiasModel:
-    """Keys of `bias_source: model`: a BagNet trained first, once for a study, on the targets alone.
+    """Keys of `bias_source: model`: a BagNet trained first, once for a study, on the targets alone."""
 
-    Attributes:
-        bias_field: its receptive field, pixels.
-    """
-
-    bias_field: Literal[9, 17, 33] = 9
+    bias_field: Annotated[Literal[9, 17, 33], Doc("receptive field of the bias-capturing model, in pixels")] = 9
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """bias_epochs, bias_learning_rate: of the network that stands in for labels, by Adam, in batches of 256."""
+    """Keys of the network that stands in for labels."""
 
-    bias_epochs: Annotated[int, Range(low=1)] = 10
-    bias_learning_rate: Annotated[float, Range(above=0.0)] = 0.001
+    bias_epochs: Annotated[
+        int, Range(low=1), Doc("epochs that the network trains that stands in for labels, by Adam in batches of 256")
+    ] = 10
+    bias_learning_rate: Annotated[
+        float, Range(above=0.0), Doc("learning rate of the network that stands in for labels")
+    ] = 0.001
 
 
 def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:

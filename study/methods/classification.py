@@ -16,8 +16,8 @@ from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.bias_source import patch, source_knobs
 from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
-from study.methods.objective import Weights
 from study.methods.regularised import NO_REGULARISER, regulariser, regulariser_knobs
+from study.methods.regularised_loss import Weights
 from study.models import Network
 
 PLAIN = "cross_entropy"
@@ -39,8 +39,8 @@ class Classifier(nn.Module):
         self.linear = nn.Linear(features, facts.classes)
         self.balanced = loss == BALANCED
         if loss != PLAIN:
-            function, given = classification_losses()[loss], method or {}
-            options = {knob.key: given[knob.key] for knob in knobs(function) if knob.key in given}
+            function, section = classification_losses()[loss], method or {}
+            options = {knob.key: section[knob.key] for knob in knobs(function) if knob.key in section}
             self.loss = partial(function, **options)
         self.plain = loss == PLAIN
         self.confusion: Tensor

@@ -14,18 +14,26 @@ from study.losses.sup_con import sup_con
 from study.methods.adversary import maybe_adversary, stage_epochs
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.classification import BALANCED, PLAIN, Classifier
-from study.methods.contrastive_keys import GIVEN, HALF_A_METHOD, CrossEntropyWeight, keys, needs, required, view_count
+from study.methods.contrastive_keys import (
+    HALF_A_METHOD,
+    OF_A_BATCH,
+    CrossEntropyWeight,
+    keys,
+    needs,
+    required,
+    view_count,
+)
 from study.methods.diagnoses import DIAGNOSES
 from study.methods.inputs import Inputs
 from study.methods.method import Method, NewNetwork
-from study.methods.objective import Objective, Term, Weights
 from study.methods.regularised import regulariser
+from study.methods.regularised_loss import RegularisedLoss, Term, Weights
 from study.models import Network
 
 __all__ = ["NAMES", "Contrastive", "build", "keys", "needs"]
 
 OWN = (name for name, function in losses().items() if function.__module__.startswith("study.losses."))
-NAMES = [name for name in OWN if required(name) <= GIVEN and name not in HALF_A_METHOD]
+NAMES = [name for name in OWN if required(name) <= OF_A_BATCH and name not in HALF_A_METHOD]
 """A loss of another distribution is named by its own module, which may take `keys`, `needs` and `build` from here."""
 
 
@@ -39,7 +47,7 @@ class Contrastive(Method):
     def __init__(self, method: Mapping[str, Any], facts: Facts, network: Network) -> None:
         super().__init__()
         self.network, self.name = network, method["name"]
-        self.objective = Objective(Term.of(losses()[method["name"]], method), regulariser(method), Weights.of(method))
+        self.loss = RegularisedLoss(Term.of(losses()[method["name"]], method), regulariser(method), Weights.of(method))
         self.inputs = Inputs(method, facts.bias_classes)
         positives = int(method.get("positives", 1))
         self.pair_views = view_count(method)
@@ -80,8 +88,8 @@ class Contrastive(Method):
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         if self.in_stage or self.name not in DIAGNOSES:
             return {}
-        pair, inputs = self._given(*self._embed(batch.views), batch)
-        return DIAGNOSES[self.name](pair, inputs, self.objective.loss.options)
+        pair, inputs = self._arguments(*self._embed(batch.views), batch)
+        return DIAGNOSES[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
         """The stage: weights that are loaded are evaluated as they were when they were saved."""
@@ -101,15 +109,15 @@ class Contrastive(Method):
         return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
     def _contrast(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
-        pair, inputs = self._given(features, embeddings, batch)
-        one = len(features) == 1 and not self.network.has_head
-        first = pair if one else functional.normalize(features[:1], dim=2)
+        pair, inputs = self._arguments(features, embeddings, batch)
+        one_tensor = len(features) == 1 and not self.network.has_head
+        first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:
-            return self.objective(pair, first, inputs, batch.labels.named())
+            return self.loss(pair, first, inputs, batch.labels.named())
         return self._by_knowledge(pair, first, batch.labels, bias != UNKNOWN)
 
-    def _given(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
+    def _arguments(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
         """The loss's views and named tensors."""
         inputs = self.inputs(batch, features[: self.pair_views])
         if self.views > self.pair_views:
@@ -117,16 +125,16 @@ class Contrastive(Method):
         return embeddings[: self.pair_views], inputs
 
     def _by_knowledge(self, pair: Tensor, first: Tensor, labels: Labels, known: Tensor) -> Tensor:
-        """The objective on the samples whose bias is known, SupCon on the others (FSCL paper 4.6)."""
+        """The loss on the samples whose bias is known, SupCon on the others (FSCL paper 4.6)."""
         value, count = pair.new_zeros(()), int(known.sum())
         if count > 1:
-            told = labels.at(known).named()
-            seen = told if self.inputs.use_target else told | {"target": None}
-            value = value + count * self.objective(pair[:, known], first[:, known], seen, told)
+            labels_of_known = labels.at(known).named()
+            loss_inputs = labels_of_known if self.inputs.use_target else labels_of_known | {"target": None}
+            value = value + count * self.loss(pair[:, known], first[:, known], loss_inputs, labels_of_known)
         if self.elsewhere is not None and len(known) - count > 1:
             target = labels.target[~known] if self.inputs.use_target else None
             rest = self.elsewhere(pair[:, ~known], {"target": target})
-            value = value + (len(known) - count) * self.objective.weights.contrast * rest
+            value = value + (len(known) - count) * self.loss.weights.contrast * rest
         return value / len(known)
 
     def _with_adversary(self, value: Tensor, features: Tensor, labels: Labels) -> Tensor:

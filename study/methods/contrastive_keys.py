@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal
 
+from typing_extensions import Doc
+
 from study.knobs import Knob, Range, Searched, knobs
 from study.losses.catalogue import losses, needs_two_views
 from study.methods.adversary import adversary_knobs, stage_epochs
@@ -13,7 +15,7 @@ from study.methods.bias_source import patch, source_knobs
 from study.methods.needs import Needs
 from study.methods.regularised import NO_REGULARISER, regulariser_knobs
 
-GIVEN = {"target", "bias", "condition", "bias_features"}
+OF_A_BATCH = {"target", "bias", "condition", "bias_features"}
 """The tensors that a batch can give to a loss."""
 
 CLUSTERED = frozenset({"weakly_supervised_info_nce", "fair_info_nce"})
@@ -30,44 +32,56 @@ Count = Annotated[int, Range(low=1, high=16)]
 
 @dataclass(frozen=True)
 class Views:
-    """views: of each sample in a batch."""
+    """The key of a loss that takes any number of views."""
 
-    views: Count = 1
+    views: Annotated[Count, Doc("views of each sample in a batch")] = 1
 
 
 @dataclass(frozen=True)
 class MorePositives:
-    """positives: M of DCL: further views of each sample for its positive term; 1: the pair itself."""
+    """The key of a loss that takes further positives."""
 
-    positives: Count = 1
+    positives: Annotated[
+        Count, Doc("M of DCL: further views of each sample for its positive term; 1: the other view alone")
+    ] = 1
 
 
 @dataclass(frozen=True)
 class OptionalTarget:
-    """use_target: false: the loss without labels, on two views (FSCL-dagger, FSCL paper Eq. 26)."""
+    """The key of a loss that can do without classes."""
 
-    use_target: bool = True
+    use_target: Annotated[
+        bool, Doc("false: the loss without labels, on two views (FSCL-dagger, FSCL paper Eq. 26)")
+    ] = True
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """clusters: of k-means on the continuous attribute, where a loss needs classes (3 to 20 in CCL-K Table 8)."""
+    """The key of a loss in `CLUSTERED`."""
 
-    clusters: Annotated[int, Range(low=2), Searched(3, 20, paper=(10,))] = 10
+    clusters: Annotated[
+        int,
+        Range(low=2),
+        Searched(3, 20, paper=(10,)),
+        Doc("clusters of k-means on the continuous attribute, where a loss needs classes (3 to 20 in CCL-K Table 8)"),
+    ] = 10
 
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """cross_entropy: one that is added, on a linear classifier of the features (BiasCon + CE, BiasCon + BiasBal)."""
+    """The key that adds a cross entropy."""
 
-    cross_entropy: Literal["none", "plain", "bias_balanced"] = "none"
+    cross_entropy: Annotated[
+        Literal["none", "plain", "bias_balanced"],
+        Doc("cross entropy that is added, on a linear classifier of the features (BiasCon + CE, BiasCon + BiasBal)"),
+    ] = "none"
 
 
 @dataclass(frozen=True)
 class CrossEntropyWeight:
-    """ce_weight: of the added cross entropy."""
+    """The key of a method with an added cross entropy."""
 
-    ce_weight: Annotated[float, Range(low=0.0)] = 1.0
+    ce_weight: Annotated[float, Range(low=0.0), Doc("weight of the added cross entropy")] = 1.0
 
 
 @cache
@@ -80,7 +94,7 @@ def parameters(name: str) -> frozenset[str]:
 def required(name: str) -> frozenset[str]:
     """The tensors that a loss cannot do without, its first argument aside."""
     _, *others = inspect.signature(losses()[name]).parameters.values()
-    return frozenset(one.name for one in others if one.default is one.empty)
+    return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
@@ -91,7 +105,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
         yield from knobs(MorePositives)
     if not needs_two_views(name):
         yield from knobs(Views)
-        if name not in CLUSTERED and "target" not in required(name):
+        if "target" in parameters(name) - required(name):
             yield from knobs(OptionalTarget)
     if name in CLUSTERED:
         yield from knobs(Clusters)
@@ -135,7 +149,7 @@ def view_count(method: Mapping[str, Any]) -> int:
 
 def _asks_for_labels(method: Mapping[str, Any]) -> str | None:
     """The key that makes the method look at classes."""
-    by_loss = not needs_two_views(method["name"]) and method["name"] not in CLUSTERED
+    by_loss = "target" in parameters(method["name"])
     added = [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     added += ["adversary"] if method.get("adversary") == "classifier" else []
     return "name" if by_loss and method.get("use_target", True) else next(iter(added), None)

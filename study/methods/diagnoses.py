@@ -12,8 +12,8 @@ Inputs = Mapping[str, Tensor | None]
 
 
 def _floored(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
-    given = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
-    return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **given)}
+    hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
+    return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
 
 
 def _weightless(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -21,8 +21,8 @@ def _weightless(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> di
     if condition is None:
         return {}
     first = condition[0] if condition.ndim == 3 else condition
-    given = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
-    return {"weightless_share": weightless_share(first, **given)}
+    hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
+    return {"weightless_share": weightless_share(first, **hyperparameters)}
 
 
 DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Mapping[str, Any]], dict[str, Tensor]]] = {

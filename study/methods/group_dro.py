@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, knobs, options
@@ -21,15 +22,12 @@ NAMES = ["group_dro"]
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the method. The strong L2 penalty that goes with it is `train.weight_decay` (FSCL Table 10: search both).
+    """Keys of the method. Its strong L2 penalty is `train.weight_decay` (FSCL Table 10: search both)."""
 
-    Attributes:
-        group_step: step size of the groups' weights.
-        group_adjustment: C; C / sqrt(n) is added to the loss of a group of n training samples.
-    """
-
-    group_step: Annotated[float, Range(low=0.0)] = 0.01
-    group_adjustment: Annotated[float, Range(low=0.0)] = 0.0
+    group_step: Annotated[float, Range(low=0.0), Doc("step size of the groups' weights")] = 0.01
+    group_adjustment: Annotated[
+        float, Range(low=0.0), Doc("C; C / sqrt(n) is added to the loss of a group of n training samples")
+    ] = 0.0
 
 
 class GroupDro(Method):
@@ -43,9 +41,9 @@ class GroupDro(Method):
     group_weights: Tensor
     adjustment: Tensor
 
-    def __init__(self, given: Options, facts: Facts, network: Network) -> None:
+    def __init__(self, settings: Options, facts: Facts, network: Network) -> None:
         super().__init__()
-        self.options, self.network = given, network
+        self.options, self.network = settings, network
         self.bias_classes = facts.bias_classes or 1
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         groups = facts.classes * self.bias_classes

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.errors import UserError
@@ -22,16 +23,18 @@ NAMES = ["just_train_twice"]
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the method.
+    """Keys of the method."""
 
-    Attributes:
-        identification: share of the epochs that train the first network, rounded, at least one; the others train the
-            second. A share, so that a study of fewer epochs has both stages.
-        upweight: what a sample that the first network got wrong counts for in the second training, lambda_up.
-    """
-
-    identification: Annotated[float, Range(above=0.0, below=1.0)] = 0.2
-    upweight: Annotated[float, Range(low=1.0)] = 20.0
+    identification: Annotated[
+        float,
+        Range(above=0.0, below=1.0),
+        Doc("share of the epochs that train the first network, rounded, at least one; the others train the second"),
+    ] = 0.2
+    upweight: Annotated[
+        float,
+        Range(low=1.0),
+        Doc("lambda_up: weight in the second training of a sample that the first network got wrong"),
+    ] = 20.0
 
 
 class JustTrainTwice(Method):
@@ -44,9 +47,9 @@ class JustTrainTwice(Method):
     alone that is not being trained.
     """
 
-    def __init__(self, given: Options, facts: Facts, network: Network, first: Network) -> None:
+    def __init__(self, settings: Options, facts: Facts, network: Network, first: Network) -> None:
         super().__init__()
-        self.options = given
+        self.options = settings
         self.network, self.first = network, first
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         self.first_classifier = nn.Linear(first.encoder.features, facts.classes)

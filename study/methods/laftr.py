@@ -29,10 +29,10 @@ class GroupAdversary(nn.Module):
         features: their width.
     """
 
-    def __init__(self, given: AdversaryOptions, features: int, facts: Facts) -> None:
+    def __init__(self, settings: AdversaryOptions, features: int, facts: Facts) -> None:
         super().__init__()
-        self.weight, self.classes, self.bias_classes = given.adversary_weight, facts.classes, facts.bias_classes or 1
-        hidden = given.adversary_hidden
+        self.weight, self.classes, self.bias_classes = settings.adversary_weight, facts.classes, facts.bias_classes or 1
+        hidden = settings.adversary_hidden
         self.layers = nn.Sequential(
             nn.Linear(features + facts.classes, hidden), nn.ReLU(), nn.Linear(hidden, self.bias_classes)
         )
@@ -74,11 +74,11 @@ class Laftr(Method):
     optimizer trains all three at once.
     """
 
-    def __init__(self, given: AdversaryOptions, facts: Facts, network: Network) -> None:
+    def __init__(self, settings: AdversaryOptions, facts: Facts, network: Network) -> None:
         super().__init__()
         self.network = network
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
-        self.adversary = GroupAdversary(given, network.encoder.features, facts)
+        self.adversary = GroupAdversary(settings, network.encoder.features, facts)
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])

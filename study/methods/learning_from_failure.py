@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs, options
@@ -29,16 +30,23 @@ TINY = 1e-8
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the method.
+    """Keys of the method."""
 
-    Attributes:
-        q: of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy. To be searched
-            (WCL paper 6.2): where classes are noisy, as in COMPAS, a large one makes the noise weigh most.
-        memory: share of a sample's running loss that a new loss leaves of it, 0.7 in the released code.
-    """
-
-    q: Annotated[float, Range(low=0.0, high=1.0), Searched(0.0, 1.0)] = 0.7
-    memory: Annotated[float, Range(low=0.0, below=1.0)] = 0.7
+    q: Annotated[
+        float,
+        Range(low=0.0, high=1.0),
+        Searched(0.0, 1.0),
+        Doc(
+            "q of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy. "
+            "To be searched (WCL paper 6.2): where classes are noisy, as in COMPAS, a large one makes the "
+            "noise weigh most"
+        ),
+    ] = 0.7
+    memory: Annotated[
+        float,
+        Range(low=0.0, below=1.0),
+        Doc("share of a sample's running loss that a new loss leaves of it, 0.7 in the released code"),
+    ] = 0.7
 
 
 class RunningLoss(PerSample):
@@ -71,13 +79,13 @@ class LearningFromFailure(Method):
     over the largest of their class, as in the authors' code (the equation has the plain losses).
     """
 
-    def __init__(self, given: Options, facts: Facts, network: Network, biased: Network) -> None:
+    def __init__(self, settings: Options, facts: Facts, network: Network, biased: Network) -> None:
         super().__init__()
-        self.q, self.classes = given.q, facts.classes
+        self.q, self.classes = settings.q, facts.classes
         self.network, self.biased = network, biased
         self.classifier = nn.Linear(network.encoder.features, facts.classes)
         self.biased_classifier = nn.Linear(biased.encoder.features, facts.classes)
-        self.running, self.biased_running = RunningLoss(given.memory), RunningLoss(given.memory)
+        self.running, self.biased_running = RunningLoss(settings.memory), RunningLoss(settings.memory)
         self.target: Tensor
         self.register_buffer("target", torch.zeros(0, dtype=torch.long), persistent=False)
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from study.knobs import Knob, knobs
 from study.losses.catalogue import regularisers
-from study.methods.objective import Term, Weights
+from study.methods.regularised_loss import Term, Weights
 
 NO_REGULARISER = "none"
 
@@ -17,7 +17,8 @@ def regulariser_names() -> list[str]:
 
 def regulariser_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
     """`regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
-    yield Knob("regulariser", Literal[tuple(regulariser_names())], NO_REGULARISER, False)
+    about = "debiasing term that is added to the loss, weighted by `lambda`"
+    yield Knob("regulariser", Literal[tuple(regulariser_names())], NO_REGULARISER, False, about)
     function = regularisers().get(method.get("regulariser", NO_REGULARISER))
     yield from (knob for knob in knobs(Weights) if function or knob.key == "alpha")
     if function:

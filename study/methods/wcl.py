@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from torch import Tensor
 from torch.nn import functional
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs, options
-from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
+from study.losses.difficulty import Form, biased_triplet, difficulty_weighted_info_nce
 from study.losses.ranges import DebiasedTemperature, Prior
 from study.methods.batch import Batch
 from study.methods.method import Method, NewNetwork
@@ -21,11 +22,13 @@ NAMES = ["wcl"]
 
 @dataclass(frozen=True)
 class Options:
-    """temperature, form: see `difficulty_weighted_info_nce`; tau_plus: of both losses, 0 in the triplet's is Eq. 5."""
+    """Keys of the method."""
 
     temperature: DebiasedTemperature = 0.5
-    tau_plus: Prior = 0.1
-    form: Literal["sum", "per_negative"] = "sum"
+    tau_plus: Annotated[
+        Prior, Doc("probability that two samples share their class, in both losses; 0 in the triplet's is Eq. 5")
+    ] = 0.1
+    form: Form = "sum"
 
 
 class Wcl(Method):
@@ -38,9 +41,9 @@ class Wcl(Method):
 
     views = 2
 
-    def __init__(self, given: Options, network: Network, biased: Network) -> None:
+    def __init__(self, settings: Options, network: Network, biased: Network) -> None:
         super().__init__()
-        self.options, self.network, self.biased = given, network, biased
+        self.options, self.network, self.biased = settings, network, biased
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, views = _embed(self.network, batch.views)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from torch import Tensor, nn
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
@@ -18,17 +19,15 @@ WIDE_STAGES = {9: 2, 17: 3, 33: 4}  # stages that begin with a 3 x 3 convolution
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `model` section.
+    """Keys of the `model` section."""
 
-    Attributes:
-        receptive_field: side of the patches, in pixels.
-        stride: distance of neighbouring patches, in pixels: 8 as published, 4 for images of a few patches.
-        width: channels of the first stage, doubled in each of the three further ones.
-    """
-
-    receptive_field: Literal[9, 17, 33] = 17
-    stride: Literal[4, 8] = 8
-    width: Annotated[int, Range(low=1)] = 64
+    receptive_field: Annotated[Literal[9, 17, 33], Doc("side of the patches, in pixels")] = 17
+    stride: Annotated[
+        Literal[4, 8], Doc("distance of neighbouring patches, in pixels: 8 as published, 4 for images of a few patches")
+    ] = 8
+    width: Annotated[
+        int, Range(low=1), Doc("channels of the first stage, doubled in each of the three further ones")
+    ] = 64
 
 
 class Block(nn.Module):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from torch import Tensor, nn
+from typing_extensions import Doc
 
 from study.knobs import Range
 from study.models.encoder import Encoder
@@ -13,19 +14,24 @@ Width = Annotated[int, Range(low=1)]
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """Keys of the `model` section that every network has.
+    """Keys of the `model` section that every network has."""
 
-    Attributes:
-        head: `none`: the loss sees the features themselves; `linear`; `mlp`: one hidden layer of `head_hidden` units.
-        head_features: width of the embeddings.
-        head_norm: batch normalisation: `none`, `hidden` (of the hidden layer; the layer before has no bias), or `both`
-            (of the embeddings, too, there without scale and shift).
-    """
-
-    head: Literal["none", "linear", "mlp"] = "none"
-    head_hidden: Width = 128
-    head_features: Width = 128
-    head_norm: Literal["none", "hidden", "both"] = "none"
+    head: Annotated[
+        Literal["none", "linear", "mlp"],
+        Doc(
+            "projection head: `none`: the loss sees the features themselves; `linear`; `mlp`: one hidden "
+            "layer of `head_hidden` units"
+        ),
+    ] = "none"
+    head_hidden: Annotated[Width, Doc("units of the hidden layer of an `mlp` head")] = 128
+    head_features: Annotated[Width, Doc("width of the embeddings")] = 128
+    head_norm: Annotated[
+        Literal["none", "hidden", "both"],
+        Doc(
+            "batch normalisation in the head: `none`; `hidden`: of the hidden layer (the layer before has no "
+            "bias); `both`: also of the embeddings, there without scale and shift"
+        ),
+    ] = "none"
 
 
 def build(options: HeadOptions, features: int) -> nn.Module:

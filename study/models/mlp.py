@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Annotated
 
 from torch import Tensor, nn
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
@@ -16,17 +17,11 @@ Width = Annotated[int, Range(low=1)]
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `model` section.
+    """Keys of the `model` section."""
 
-    Attributes:
-        depth: number of layers.
-        width: units of each layer but the last.
-        features: units of the last layer.
-    """
-
-    depth: Annotated[int, Range(low=1)] = 2
-    width: Width = 128
-    features: Width = 128
+    depth: Annotated[int, Range(low=1), Doc("number of layers")] = 2
+    width: Annotated[Width, Doc("units of each layer but the last")] = 128
+    features: Annotated[Width, Doc("units of the last layer")] = 128
 
 
 class MLP(Encoder):

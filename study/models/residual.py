@@ -1,9 +1,10 @@
 """torchvision's ResNets as encoders, with the stem that small images need."""
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 from torch import Tensor, nn
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.models.encoder import Encoder, kaiming
@@ -11,9 +12,12 @@ from study.models.encoder import Encoder, kaiming
 
 @dataclass(frozen=True)
 class ResNetOptions:
-    """stem: `imagenet` shrinks an image fourfold before the blocks, `cifar` (3 x 3, stride 1, no pooling) does not."""
+    """Keys of the `model` section."""
 
-    stem: Literal["cifar", "imagenet"] = "cifar"
+    stem: Annotated[
+        Literal["cifar", "imagenet"],
+        Doc("`imagenet` shrinks an image fourfold before the blocks, `cifar` (3 x 3, stride 1, no pooling) does not"),
+    ] = "cifar"
 
 
 class ResNet(Encoder):

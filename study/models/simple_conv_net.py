@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor, nn
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.models.encoder import Encoder, kaiming
@@ -16,9 +17,12 @@ ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 @dataclass(frozen=True)
 class Options:
-    """activation: after the last convolution; the protocol has tanh without a projection head and relu with one."""
+    """Keys of the `model` section."""
 
-    activation: Literal["tanh", "relu"] = "tanh"
+    activation: Annotated[
+        Literal["tanh", "relu"],
+        Doc("activation after the last convolution; the protocol has tanh without a projection head and relu with one"),
+    ] = "tanh"
 
 
 class SimpleConvNet(Encoder):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
@@ -15,9 +16,9 @@ from study.models.inputs import not_images
 
 @dataclass(frozen=True)
 class Options:
-    """width: channels of the first convolution, doubled at each further one."""
+    """Keys of the `model` section."""
 
-    width: Annotated[int, Range(low=1)] = 16
+    width: Annotated[int, Range(low=1), Doc("channels of the first convolution, doubled at each further one")] = 16
 
 
 class SmallConvNet(Encoder):

@@ -1,4 +1,4 @@
-"""What the papers print, as data: one file `NAME.yaml` per table in this folder, transcribed as printed.
+"""The papers' tables as data: one file `NAME.yaml` per table in this folder, transcribed as printed.
 
 `names()` lists the tables, `load(name)` gives one. `study/published/table.py` says what a file holds.
 """
@@ -8,15 +8,15 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from study.errors import UserError, nearest
-from study.published.table import Cell, Claim, Line, Paper, PublishedTable
+from study.published.table import Claim, Line, Paper, PrintedCell, PublishedTable
 
-__all__ = ["Cell", "Claim", "Line", "Paper", "PublishedTable", "load", "names"]
+__all__ = ["Claim", "Line", "Paper", "PrintedCell", "PublishedTable", "load", "names"]
 
 FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """Every table there is, as `fairkl-table12`."""
+    """The names of all tables, as `fairkl-table12`."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -24,10 +24,10 @@ def load(name: str) -> PublishedTable:
     """The table of this name.
 
     Raises:
-        UserError: there is none; says which there are.
+        UserError: there is no such table; says which there are.
     """
-    known = names()
-    if name not in known:
-        raise UserError(f"{name!r} is no published table. {nearest(name, known)}There are: {', '.join(known)}")
+    tables = names()
+    if name not in tables:
+        raise UserError(f"{name!r} is not a published table. {nearest(name, tables)}There are: {', '.join(tables)}")
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     return PublishedTable.model_validate(YAML(typ="safe", pure=True).load(text))

@@ -1,4 +1,4 @@
-"""A table of a paper: what its file holds, its cells as numbers, what its rows and columns are in our terms."""
+"""A table of a paper: the form of its file, its cells as numbers, and the study-file keys of its rows and columns."""
 
 import re
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 CHECKED = ConfigDict(extra="forbid", frozen=True)
 PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 NOTHING = "-"
-"""What a cell without a printed number holds."""
+"""The content of a cell without a printed number."""
 
 PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
-"""By unit, what a printed number is divided by: 65025 for the error of a colour that is printed as 0 to 255."""
+"""What a printed number is divided by, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
 
 Unit = Literal["percent", "fraction", "number", "squared_255"]
 Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
@@ -23,13 +23,13 @@ Labels = Annotated[list[str], Field(min_length=2)]
 
 
 @dataclass(frozen=True)
-class Cell:
+class PrintedCell:
     """A printed cell.
 
     Attributes:
-        printed: as it stands in the table, in its unit.
-        value: the number in the unit of our metric (a fraction where percent is printed), None where none is printed.
-        spread: what stands behind ±, in the unit of `value`; None where nothing does.
+        printed: as in the table, in its unit.
+        value: the number in the unit of our metric (a fraction for percent), None where none is printed.
+        spread: the number after ±, in the unit of `value`; None without one.
     """
 
     printed: str
@@ -38,7 +38,7 @@ class Cell:
 
 
 class Paper(BaseModel):
-    """title, authors, year: of the publication; key: its short name here, with which the tables' names begin."""
+    """A publication; `key` is its short name here, with which its tables' names begin."""
 
     model_config = CHECKED
     title: str
@@ -52,12 +52,11 @@ class Line(BaseModel):
 
     Attributes:
         label: as printed, symbols spelled out.
-        set: the study-file keys and values that a trial of this line has.
-        published_only: there are no trials of it: a method that this project does not have, or a setting that no trial
-            of the table's study has.
-        metric, unit: of the line's cells, where they are not the table's.
-        prefix: what stands before the metric's name, as `lbfgs` for `test/lbfgs_accuracy`: of a further classifier or
-            encoder of the trial.
+        set: the study-file keys and values of this line's trials.
+        published_only: the line has no trials: this project lacks the method, or the table's study has no such setting.
+        metric, unit: of the line's cells, where they differ from the table's.
+        prefix: put before the metric's name for a further classifier or encoder of the trial, as `lbfgs` for
+            `test/lbfgs_accuracy`.
     """
 
     model_config = CHECKED
@@ -69,7 +68,7 @@ class Line(BaseModel):
     prefix: str | None = None
 
 
-class Along(BaseModel):
+class CellSequence(BaseModel):
     """Cells of one row over some columns, or of one column over some rows, in their order."""
 
     model_config = CHECKED
@@ -80,9 +79,9 @@ class Along(BaseModel):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        given = [key for key in ("row", "columns", "column", "rows") if getattr(self, key) is not None]
-        if given not in (["row", "columns"], ["column", "rows"]):
-            raise ValueError(f"{', '.join(given) or 'nothing'} given: give row and columns, or column and rows")
+        keys = [key for key in ("row", "columns", "column", "rows") if getattr(self, key) is not None]
+        if keys not in (["row", "columns"], ["column", "rows"]):
+            raise ValueError(f"{', '.join(keys) or 'nothing'} given: give row and columns, or column and rows")
         return self
 
     def cells(self) -> list[tuple[str, str]]:
@@ -93,7 +92,7 @@ class Along(BaseModel):
 
 
 class Best(BaseModel):
-    """row, column: of the cell that is best. among: `column`: of those above and below it; `row`: beside it."""
+    """The cell that is best `among` its `column` (those above and below it) or its `row` (those beside it)."""
 
     model_config = CHECKED
     row: str
@@ -102,29 +101,29 @@ class Best(BaseModel):
 
 
 class Claim(BaseModel):
-    """What a reader takes from the table; exactly one of the forms.
+    """What a reader concludes from the table, in exactly one of the forms `better`, `increasing`, `decreasing`, `best`.
 
     Attributes:
-        text: in a sentence.
-        better: (row, column) of two cells, the first of which is better: higher, or lower where less is better.
+        text: the claim in a sentence.
+        better: (row, column) of two cells; the first is better: higher, or lower where less is better.
         increasing, decreasing: cells whose numbers become larger (smaller) in this order.
         best: a cell that is the best one of its column or row.
-        not_as_printed: why the paper's own numbers do not show it, though its text says it; None: they do.
+        not_as_printed: why the paper's own numbers do not show it although its text says so; None: they do.
     """
 
     model_config = CHECKED
     text: str
     better: tuple[tuple[str, str], tuple[str, str]] | None = None
-    increasing: Along | None = None
-    decreasing: Along | None = None
+    increasing: CellSequence | None = None
+    decreasing: CellSequence | None = None
     best: Best | None = None
     not_as_printed: str | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        given = [key for key in ("better", "increasing", "decreasing", "best") if getattr(self, key) is not None]
-        if len(given) != 1:
-            raise ValueError(f"{', '.join(given) or 'nothing'} given: give one of better, increasing, decreasing, best")
+        forms = [key for key in ("better", "increasing", "decreasing", "best") if getattr(self, key) is not None]
+        if len(forms) != 1:
+            raise ValueError(f"{', '.join(forms) or 'nothing'} given: give one of better, increasing, decreasing, best")
         return self
 
     def cells(self) -> list[tuple[str, str]]:
@@ -140,13 +139,13 @@ class PublishedTable(BaseModel):
 
     Attributes:
         name: of the table here, and of the study file that runs it.
-        source: where it stands: table, section; for a figure that it prints no numbers.
-        metric, unit: our metric that is nearest to what is printed, and what the cells are printed in.
+        source: where it is in the paper: table and section; for a figure, that it prints no numbers.
+        metric, unit: our metric closest to the printed one, and the unit of the cells.
         trials: how many are behind a cell; None: the paper does not say.
-        spread: what ± is, or that none is printed, and what the paper does not say about it.
-        rows_title, columns_title: of the rows' labels and the columns'.
-        needs: which data the user must bring; None: `study data prepare` has all.
-        notes: what was found when it was transcribed: inconsistencies of the print, settings of single cells.
+        spread: what ± is, or that none is printed, and what the paper leaves open about it.
+        rows_title, columns_title: titles of the row labels and of the column labels.
+        needs: which data the user must bring; None: `study data prepare` gets all.
+        notes: remarks of the transcription: inconsistencies in the paper, settings of single cells.
         cells: a list per row with a string per column: `90.51 ± 1.55`, `11.8`, or `-` where no number is printed.
     """
 
@@ -173,7 +172,7 @@ class PublishedTable(BaseModel):
         rows, columns = _labels(self.rows, "row"), _labels(self.columns, "column")
         widths = [len(row) for row in self.cells]
         if widths != [len(columns)] * len(rows):
-            raise ValueError(f"rows of {widths} cells given, needed are {len(rows)} of {len(columns)}")
+            raise ValueError(f"rows of {widths} cells given, {len(rows)} rows of {len(columns)} cells are needed")
         for row in self.cells:
             for printed in row:
                 _numbers(printed)
@@ -183,7 +182,7 @@ class PublishedTable(BaseModel):
         return self
 
     def at(self, row: str, column: str) -> tuple[Line, Line, str]:
-        """The row and the column of these labels, and what is printed where they meet.
+        """The row and the column of these labels, and the printed text of their cell.
 
         Raises:
             ValueError: there is no such row or column; says which there are.
@@ -192,16 +191,16 @@ class PublishedTable(BaseModel):
         return self.rows[across], self.columns[down], self.cells[across][down]
 
     def unit_of(self, row: str, column: str) -> Unit:
-        """What a cell is printed in."""
+        """The unit in which a cell is printed."""
         of_row, of_column, _ = self.at(row, column)
         return of_column.unit or of_row.unit or self.unit
 
-    def cell(self, row: str, column: str) -> Cell:
-        """The printed cell of a row's and a column's label; ValueError where there is none."""
+    def cell(self, row: str, column: str) -> PrintedCell:
+        """The printed cell of a row's and a column's label; raises ValueError as `at` does."""
         *_, printed = self.at(row, column)
         per_unit = PER_UNIT[self.unit_of(row, column)]
         value, spread = (None if number is None else number / per_unit for number in _numbers(printed))
-        return Cell(printed, value, spread)
+        return PrintedCell(printed, value, spread)
 
     def metric_of(self, row: str, column: str) -> str:
         """Our metric of a cell, as `test/accuracy`."""
@@ -213,7 +212,7 @@ class PublishedTable(BaseModel):
     def where(self, row: str, column: str) -> dict[str, Any] | None:
         """The study-file keys and values of a cell's trials.
 
-        None: there are none, since the project has no such method, or row and column ask for different values of a key.
+        None: it has no trials, as this project lacks the method, or its row and column have different values of a key.
         """
         of_row, of_column, _ = self.at(row, column)
         apart = any(of_row.set[key] != of_column.set[key] for key in of_row.set.keys() & of_column.set.keys())
@@ -233,15 +232,15 @@ def _labels(lines: Sequence[Line], kind: str) -> list[str]:
 def _index(lines: Sequence[Line], label: str, kind: str) -> int:
     labels = [line.label for line in lines]
     if label not in labels:
-        raise ValueError(f"{label!r} is no {kind}, there are: {', '.join(labels)}")
+        raise ValueError(f"{label!r} is not a {kind}. There are: {', '.join(labels)}")
     return labels.index(label)
 
 
 def _numbers(printed: str) -> tuple[float | None, float | None]:
-    """The number of a cell and that behind ±."""
+    """The number of a cell and the number after ±."""
     if printed == NOTHING:
         return None, None
-    found = PRINTED.fullmatch(printed)
-    if found is None:
-        raise ValueError(f"{printed!r} is no cell: '90.51 ± 1.55', '11.8' or '{NOTHING}' is")
-    return float(found[1]), None if found[2] is None else float(found[2])
+    match = PRINTED.fullmatch(printed)
+    if match is None:
+        raise ValueError(f"{printed!r} is not a cell: allowed are forms as '90.51 ± 1.55', '11.8' or '{NOTHING}'")
+    return float(match[1]), None if match[2] is None else float(match[2])

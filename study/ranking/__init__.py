@@ -12,11 +12,11 @@ from study.ranking.order import (
     is_confirmed,
     mean_score,
     ranked,
+    ranked_once,
     searched,
     spread,
     spreads,
     to_confirm,
-    unchanging,
 )
 
 __all__ = [
@@ -31,9 +31,9 @@ __all__ = [
     "is_confirmed",
     "mean_score",
     "ranked",
+    "ranked_once",
     "searched",
     "spread",
     "spreads",
     "to_confirm",
-    "unchanging",
 ]

@@ -1,10 +1,9 @@
 """Which configuration of a study is best: one rule, used by driver, export, summary and report alike.
 
 A configuration's value is the study's metric at the last epoch, the mean over its replicates where it has some. Only
-complete trials count, never a part of one. Where the best configurations were all confirmed on fresh seeds, the mean
-over these decides, so that a lucky seed does not win; else the value of the search does. Several metrics and
-constraints are ordered as `study.spec.objective.order` does, ties go to the earlier trial. Only validation metrics are
-looked at.
+complete trials count. Once the best configurations are all confirmed on fresh seeds, the mean over these seeds decides,
+so that a lucky seed does not win; before that, the value in the search. Several metrics and constraints are ordered as
+in `study.spec.objective.order`; ties go to the earlier trial. Only validation metrics are used.
 """
 
 import statistics
@@ -35,7 +34,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A configuration that ran at full budget.
+    """A configuration with complete trials.
 
     Attributes:
         trial: the baseline, search or final trial.
@@ -43,8 +42,8 @@ class Candidate:
         score: all its metrics, and by how much it misses the constraints.
         replicates: the trial itself and those on further seeds that the search saw.
         repeats: its complete confirm trials.
-        confirmed: the metric over these, None if there are none.
-        confirmed_score: the score of their means.
+        confirmed: the metric over the repeats, None without any.
+        confirmed_score: the score of the repeats' means.
     """
 
     trial: TrialRecord
@@ -60,26 +59,26 @@ Rank = Callable[[StudyRecord, StudySpec], list[Candidate]]
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Mean and sample standard deviation of the values that there are."""
-    found = [value for value in values if value is not None]
-    if not found:
+    """Mean, sample standard deviation and count of the values that are not None; None without any."""
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return None
-    return Spread(statistics.fmean(found), statistics.stdev(found) if len(found) > 1 else None, len(found))
+    return Spread(statistics.fmean(numbers), statistics.stdev(numbers) if len(numbers) > 1 else None, len(numbers))
 
 
 def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
     """Every validation metric at the last epoch, and every test metric that was read, over trials of several seeds."""
-    found = {}
+    by_name = {}
     for name in sorted({name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}):
-        found[name] = spread(trial.last(name) for trial in trials)
+        by_name[name] = spread(trial.last(name) for trial in trials)
     for name in sorted({name for trial in trials for name in trial.tested}):
-        found[name] = spread(trial.tested.get(name) for trial in trials)
-    return {name: value for name, value in found.items() if value}
+        by_name[name] = spread(trial.tested.get(name) for trial in trials)
+    return {name: value for name, value in by_name.items() if value}
 
 
 @contextmanager
-def unchanging(record: StudyRecord) -> Iterator[None]:
-    """For as long as a record does not change, it is ranked once: a report asks for the ranking dozens of times."""
+def ranked_once(record: StudyRecord) -> Iterator[None]:
+    """Within this block the record must not change and is ranked only once: a report asks for it dozens of times."""
     record.known = {}
     try:
         yield
@@ -87,11 +86,11 @@ def unchanging(record: StudyRecord) -> Iterator[None]:
         record.known = None
 
 
-def _once(rank: Rank) -> Rank:
-    """A ranking that is computed once within `unchanging`."""
+def _cached_in_record(rank: Rank) -> Rank:
+    """A ranking that is computed once within `ranked_once`."""
 
     @wraps(rank)
-    def found(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    def cached(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
         if record.known is None:
             return rank(record, spec)
         key = rank.__name__, id(spec)
@@ -99,38 +98,38 @@ def _once(rank: Rank) -> Rank:
             record.known[key] = spec, rank(record, spec)  # with the study, so that its id is not another's
         return list(record.known[key][1])  # the caller's own, to order in place
 
-    return found
+    return cached
 
 
-@_once
+@_cached_in_record
 def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """The search's complete trials, the best first: by confirmed mean where there is one, the others behind."""
-    return [one for one in ranked(record, spec) if one.trial.stage == "search"]
+    """The search's complete trials, the best first: the confirmed ones by their means, then the others."""
+    return [candidate for candidate in ranked(record, spec) if candidate.trial.stage == "search"]
 
 
-@_once
+@_cached_in_record
 def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials by the value of the search alone, the best first."""
-    trials = [one for trial in record.by_stage("search") if (one := _candidate(trial, record, spec))]
-    return _sorted(trials, [one.score for one in trials])
+    found = [candidate for trial in record.by_stage("search") if (candidate := _candidate(trial, record, spec))]
+    return _sorted(found, [candidate.score for candidate in found])
 
 
-@_once
+@_cached_in_record
 def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """Candidates and baseline, the best first: a search that gained nothing has its baseline at the top."""
+    """Candidates and baseline, the best first: the baseline leads if the search gained nothing."""
     reference, confirmed = baseline(record, spec), is_confirmed(record, spec)
-    everyone = ([reference] if reference else []) + searched(record, spec)
-    everyone.sort(key=lambda one: one.trial.number)
-    first = [one for one in everyone if confirmed and one.confirmed_score]
-    others = [one for one in everyone if one not in first]
-    means = [one.confirmed_score for one in first if one.confirmed_score]
-    return _sorted(first, means) + _sorted(others, [one.score for one in others])
+    all_candidates = ([reference] if reference else []) + searched(record, spec)
+    all_candidates.sort(key=lambda candidate: candidate.trial.number)
+    first = [candidate for candidate in all_candidates if confirmed and candidate.confirmed_score]
+    others = [candidate for candidate in all_candidates if candidate not in first]
+    means = [candidate.confirmed_score for candidate in first if candidate.confirmed_score]
+    return _sorted(first, means) + _sorted(others, [candidate.score for candidate in others])
 
 
 def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """The configurations, the baseline among them, that no other is better than in every metric; the best first."""
-    everyone = ranked(record, spec)
-    return [everyone[place] for place in objective.front([one.score for one in everyone])]
+    """The configurations, with the baseline, that are not dominated in the study's metrics; the best first."""
+    all_candidates = ranked(record, spec)
+    return [all_candidates[place] for place in objective.front([candidate.score for candidate in all_candidates])]
 
 
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
@@ -157,7 +156,7 @@ def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
 
 
 def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
-    """What the study file says of confirm trials, or what was asked for later."""
+    """The study file's `search.confirm`, or what was asked for later."""
     if record.confirming is None:
         return spec.search.confirm
     top, seeds = record.confirming
@@ -165,41 +164,41 @@ def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
 
 
 def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
-    """Training seeds of the confirm trials: none that the search saw."""
-    wanted, first = confirm(record, spec), max(spec.seeds) + 1
-    return range(first, first + (wanted.seeds if wanted.top else 0))
+    """Training seeds of the confirm trials, none of which the search saw."""
+    plan, first = confirm(record, spec), max(spec.seeds) + 1
+    return range(first, first + (plan.seeds if plan.top else 0))
 
 
 def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
     """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best."""
-    wanted = confirm(record, spec).top
-    if wanted == 0:
+    top_count = confirm(record, spec).top
+    if top_count == 0:
         return []
     reference = baseline(record, spec)
-    best = searched(record, spec)[:wanted] if top else []
-    return [one.trial for one in ([reference] if reference else []) + best]
+    best = searched(record, spec)[:top_count] if top else []
+    return [candidate.trial for candidate in ([reference] if reference else []) + best]
 
 
 def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
-    """Whether every configuration to confirm has run on all its seeds: before that, their means do not compare."""
-    chosen = to_confirm(record, spec)
+    """Whether every configuration to confirm has run on all its seeds: before that, their means are not comparable."""
+    trials = to_confirm(record, spec)
     ended = [trial.repeats for trial in record.by_stage("confirm") if trial.state in ENDED]
     seeds = confirm(record, spec).seeds
-    return bool(chosen) and all(ended.count(trial.number) >= seeds for trial in chosen)
+    return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
 
 
 def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
     if trial.state != "complete":
         return None
     seeds = [trial, *record.repeats_of(trial.number, "replicate")]
-    wanted = 1 if trial.stage == "final" else len(spec.seeds)
+    needed = 1 if trial.stage == "final" else len(spec.seeds)
     score = mean_score(spec.objective, seeds)
-    if score is None or len(seeds) < wanted or any(one.state != "complete" for one in seeds):
+    if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
         return None
-    repeats = [one for one in record.repeats_of(trial.number) if one.state == "complete"]
-    confirmed = spread(one.last(spec.metric) for one in repeats)
+    repeats = [each for each in record.repeats_of(trial.number) if each.state == "complete"]
+    confirmed = spread(each.last(spec.metric) for each in repeats)
     return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec.objective, repeats))
 
 
-def _sorted(found: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
-    return [found[place] for place in objective.order(scores)]
+def _sorted(candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
+    return [candidates[place] for place in objective.order(scores)]

@@ -1,4 +1,4 @@
-"""A study's result in a few lines and as one JSON document."""
+"""A study's results as one JSON document and in a few lines."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from study.spec import StudySpec
 
 
 def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
-    """State, trials by state, baseline and best with what is known of them; plain values for JSON."""
+    """State, trials by state, baseline and best with their metrics, as plain values for JSON."""
     best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
     several = len(spec.objective.metrics) > 1
     document: dict[str, Any] = {
@@ -29,12 +29,12 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     if spec.final_seeds is not None:
         return document | {"final": _final(spec, record)}
     return document | {
-        "shown": _shown(spec),
+        "shown": _study_metrics(spec),
         "baseline": _candidate(spec, reference) if reference else None,
         "best": _candidate(spec, best) if best else None,
         "search_ended_by": record.enough,
         "learned_from": _learned(record),
-        **({"front": [_front(spec, one) for one in ranking.front(record, spec)]} if several else {}),
+        **({"front": [_front(spec, candidate) for candidate in ranking.front(record, spec)]} if several else {}),
     }
 
 
@@ -44,24 +44,26 @@ def _learned(record: StudyRecord) -> dict[str, Any] | None:
     return dict(zip(("study", "configurations", "left_out"), record.learned_from, strict=True))
 
 
-def _front(spec: StudySpec, one: Candidate) -> dict[str, Any]:
+def _front(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
     return {
-        "trial": one.trial.number,
-        "params": one.trial.params,
-        "values": dict(zip(spec.objective.metrics, one.score.values, strict=True)),
-        "violation": one.score.violation,
+        "trial": candidate.trial.number,
+        "params": candidate.trial.params,
+        "values": dict(zip(spec.objective.metrics, candidate.score.values, strict=True)),
+        "violation": candidate.score.violation,
     }
 
 
 def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
-    """Mean, sample standard deviation and count over seeds: WHO/SPLIT/NAME, and the same with `_sd` and `_n`.
+    """Mean, sample standard deviation and count over seeds, as WHO/SPLIT/NAME and the same with `_sd` and `_n`.
 
-    Of a final training every metric; of a study its own, on both splits, for the baseline and the best.
+    For a final training every metric; for a study its own on both splits, of the baseline and the best.
     """
     document = summary(spec, record)
-    found = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
-    shown = {who: one if who == "final" else _own(spec, one) for who, one in found.items()}
-    values = {f"{who}/{name}": value for who, one in shown.items() for name, value in one.items()}
+    by_side = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
+    of_side = {
+        who: metrics if who == "final" else _only_study_metrics(spec, metrics) for who, metrics in by_side.items()
+    }
+    values = {f"{who}/{name}": value for who, metrics in of_side.items() for name, value in metrics.items()}
     numbers = {f"{name}{suffix}": value[key] for name, value in values.items() for key, suffix in PARTS.items()}
     return {name: float(number) for name, number in numbers.items() if number is not None}
 
@@ -69,11 +71,11 @@ def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
 PARTS = {"mean": "", "sd": "_sd", "n": "_n"}
 
 
-def _own(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, Any]:
-    return {name: metrics[name] for name in _shown(spec) if name in metrics}
+def _only_study_metrics(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, Any]:
+    return {name: metrics[name] for name in _study_metrics(spec) if name in metrics}
 
 
-def _shown(spec: StudySpec) -> list[str]:
+def _study_metrics(spec: StudySpec) -> list[str]:
     """The metrics that the study is about, on the validation and the test split."""
     return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
 
@@ -82,47 +84,47 @@ def lines(document: dict[str, Any]) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
     counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
     whose = f", of {document['owner']}" if document["owner"] else ""
-    found = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
+    texts = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
     if "final" in document:
-        return found + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
+        return texts + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
-        return found
-    found += _rows(rows, document["shown"])
+        return texts
+    texts += _rows(rows, document["shown"])
     if learned := document["learned_from"]:
-        known = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
-        found.append(f"{known}; {learned['left_out']} were left out")
+        start = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
+        texts.append(f"{start}; {learned['left_out']} were left out")
     best, limits = document["best"], document["constraints"]
     if missed := limits and best["violation"]:
-        found.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")
+        texts.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")
     if len(document.get("front", ())) > 1:
-        found.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
+        texts.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
     params = ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items())
-    found.append(f"best: trial {best['trial']}{f', {params}' if params else ''}")
-    found += [f"test split not read for trial {number}: {why}" for number, why in document["untested"].items()]
+    texts.append(f"best: trial {best['trial']}{f', {params}' if params else ''}")
+    texts += [f"test split not read for trial {number}: {why}" for number, why in document["untested"].items()]
     if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
-        found.append("The search gained nothing over the baseline.")
-    return found
+        texts.append("The search gained nothing over the baseline.")
+    return texts
 
 
 def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[str]:
     lines = []
-    for who, one in rows:
+    for who, side in rows:
         for metric in metrics:
-            if value := one["metrics"].get(metric):
+            if value := side["metrics"].get(metric):
                 spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
                 seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
                 lines.append(f"{who:<9} {metric:<26} {value['mean']:.4f}{spread} ({seeds})")
     return lines
 
 
-def _candidate(spec: StudySpec, one: Candidate) -> dict[str, Any]:
-    trials = one.repeats or one.replicates
+def _candidate(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
+    trials = candidate.repeats or candidate.replicates
     return {
-        "trial": one.trial.number,
-        "params": one.trial.params,
-        "search_value": one.value,
-        "violation": (one.confirmed_score or one.score).violation,
+        "trial": candidate.trial.number,
+        "params": candidate.trial.params,
+        "search_value": candidate.value,
+        "violation": (candidate.confirmed_score or candidate.score).violation,
         "seeds": [trial.seed for trial in trials],
         "metrics": _metrics(trials),
     }

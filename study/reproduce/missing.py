@@ -6,7 +6,7 @@ from typing import Any
 from study import data
 from study.analysis.statistics.cells import Cell
 from study.published import PublishedTable
-from study.reproduce.plan import Labels, belongs, places, planned
+from study.reproduce.cell_matching import Labels, belongs, places, planned
 from study.spec import StudySpec
 
 PUBLISHED_ONLY = "published only"
@@ -14,16 +14,16 @@ NOT_RUN = "not run"
 TO_BRING = "data to bring"
 NOT_YET = "not yet"
 FAILED = "failed"
-STOPPED = "stopped early"
+PRUNED = "pruned"
 UNREAD = "without this metric"
 
 MEANING = {
-    PUBLISHED_ONLY: "the project does not have the method",
+    PUBLISHED_ONLY: "this project does not have the method",
     NOT_RUN: "not part of this study: see --profile",
-    TO_BRING: "not part of this study, which needs data that the user must bring",
-    NOT_YET: "no trial has run to its end yet: study reproduce goes on with it",
+    TO_BRING: "not part of this study; its data must be brought by the user",
+    NOT_YET: "no trial is complete yet: study reproduce goes on with it",
     FAILED: "every trial failed",
-    STOPPED: "every trial was stopped early",
+    PRUNED: "every trial was pruned",
     UNREAD: "the trials do not report the metric",
 }
 
@@ -34,43 +34,47 @@ def missing(table: PublishedTable, spec: StudySpec, full: StudySpec, ours: Mappi
     Args:
         spec: the study that was run.
         full: the table's study file without a profile.
-        ours: our cells, without those that can have no trials.
+        ours: our cells, without those that cannot have trials.
     """
-    here = [(params, spec.trial_document(params)) for params in planned(spec)]
-    full_study = [(params, full.trial_document(params)) for params in planned(full)]
-    found = {}
+    planned_here = [(params, spec.trial_document(params)) for params in planned(spec)]
+    planned_in_full = [(params, full.trial_document(params)) for params in planned(full)]
+    reasons = {}
     for place in places(table):
-        where = table.where(*place)
-        if where is None:
-            found[place] = PUBLISHED_ONLY
+        values = table.where(*place)
+        if values is None:
+            reasons[place] = PUBLISHED_ONLY
         elif not ours[place].values:
-            in_study = any(belongs(where, *one) for one in here)
-            documents = (document for params, document in full_study if belongs(where, params, document))
-            section = next((document["data"] for document in documents), None)
-            found[place] = _of_trials(ours[place], in_study) or (TO_BRING if _must_bring(section) else NOT_RUN)
-    return found
+            in_study = any(belongs(values, *configuration) for configuration in planned_here)
+            sections = (document for params, document in planned_in_full if belongs(values, params, document))
+            section = next((document["data"] for document in sections), None)
+            reasons[place] = _trials_reason(ours[place], in_study) or (TO_BRING if _must_bring(section) else NOT_RUN)
+    return reasons
 
 
-def listed(cells: Mapping[Labels, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Per reason the cells that it holds for, whole rows by the row's label alone."""
+def reasons_text(cells: Mapping[Labels, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """Each reason with its cells as text; a whole row is named by the row's label alone."""
     across, lines = list(columns), []
     for reason, meaning in MEANING.items():
         of_row = {row: [column for column in across if cells.get((row, column)) == reason] for row in rows}
-        of_row = {row: found for row, found in of_row.items() if found}
+        of_row = {row: missing_columns for row, missing_columns in of_row.items() if missing_columns}
         if of_row:
-            named = [row if found == across else f"{row}: {' | '.join(found)}" for row, found in of_row.items()]
-            lines.append(f"{reason} ({meaning}): {'; '.join(named)}")
+            texts = [
+                row if missing_columns == across else f"{row}: {' | '.join(missing_columns)}"
+                for row, missing_columns in of_row.items()
+            ]
+            lines.append(f"{reason} ({meaning}): {'; '.join(texts)}")
     return lines
 
 
-def _of_trials(cell: Cell, in_study: bool) -> str | None:
+def _trials_reason(cell: Cell, is_planned: bool) -> str | None:
     if cell.unread:
         return UNREAD
-    if cell.open or not (cell.failed or cell.stopped):
-        return NOT_YET if in_study or cell.open else None
-    return FAILED if cell.failed else STOPPED
+    if cell.open or not (cell.failed or cell.pruned):
+        return NOT_YET if is_planned or cell.open else None
+    return FAILED if cell.failed else PRUNED
 
 
 def _must_bring(section: Mapping[str, Any] | None) -> bool:
-    """Whether a data set's files are not there, and only the user can get them."""
-    return section is not None and any(one.url is None and one.there() is None for one in data.sources(section))
+    """Whether files of a data set are missing that only the user can get."""
+    sources = () if section is None else data.sources(section)
+    return any(source.url is None and source.existing_path() is None for source in sources)

@@ -9,19 +9,20 @@ from study.analysis import to_csv, to_latex, to_markdown
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Grid
-from study.analysis.tables.markdown import escape
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.reproduce.plan import places
-from study.reproduce.sheet import Sheet, sheet
+from study.reproduce.cell_matching import places
+from study.reproduce.reproduction import Reproduction, build_reproduction
 from study.spec import load_study
+from study.text.markdown import escape
 
 NAME = "reproduction"
 
 
-def tabulate(folder: StudyFolder, table: str) -> Sheet:
-    """The table of a study in any state; also written beside its report, as Markdown, LaTeX and CSV.
+def tabulate(folder: StudyFolder, table: str) -> Reproduction:
+    """The reproduction of a study in any state; also written beside its report, as Markdown, LaTeX and CSV.
 
     Args:
         table: the published table's name.
@@ -29,61 +30,71 @@ def tabulate(folder: StudyFolder, table: str) -> Sheet:
     Raises:
         UserError: there is no such table, or the folder cannot be written.
     """
-    found = sheet(published.load(table), folder.spec(), StudyRecord.load(folder.ledger_file), load_study(table))
-    write(found, folder.report)
-    return found
+    reproduction = build_reproduction(
+        published.load(table), folder.spec(), StudyRecord.load(folder.ledger_file), load_study(table)
+    )
+    write(reproduction, folder.report)
+    return reproduction
 
 
-def write(found: Sheet, out: Path) -> None:
+def write(reproduction: Reproduction, out: Path) -> None:
     """`reproduction.md`, `.tex` and `.csv`, each replaced in one step."""
-    tables = [found.last_grid] + ([found.best_grid] if found.best_grid else [])
-    caption = f"{_title(found)}. {found.table.caption}"
+    tables = [reproduction.last_grid] + ([reproduction.best_grid] if reproduction.best_grid else [])
+    caption = f"{_title(reproduction)}. {reproduction.table.caption}"
     content = {
-        "md": markdown(found),
-        "tex": "\n\n".join(to_latex(one, found.best_along, caption=caption) for one in tables) + "\n",
-        "csv": to_csv(found.last_grid),
+        "md": markdown(reproduction),
+        "tex": "\n\n".join(to_latex(grid, reproduction.best_along, caption=caption) for grid in tables) + "\n",
+        "csv": to_csv(reproduction.last_grid),
     }
     try:
         out.mkdir(parents=True, exist_ok=True)
         for ending, text in content.items():
-            part = out / f".{NAME}.{ending}.part"
-            part.write_text(text, encoding="utf-8")
-            part.replace(out / f"{NAME}.{ending}")
+            write_whole(out / f"{NAME}.{ending}", text)
     except OSError as error:
         raise UserError(f"{out}: the table cannot be written: {error.strerror}") from None
 
 
-def markdown(found: Sheet) -> str:
-    """The table, what to know about it, and what became of the paper's claims."""
-    parts = [f"# {_title(found)}", found.table.caption, _grid(found, found.last_grid)]
-    if len(found.claims):
-        parts += ["## Claims", markdown_table(found.claims), RULE]
-    if found.best_grid is not None:
-        parts += ["## At the best epoch on the test split", _grid(found, found.best_grid)]
+def markdown(reproduction: Reproduction) -> str:
+    """The table, its notes, and whether the paper's claims hold."""
+    parts = [f"# {_title(reproduction)}", reproduction.table.caption, _grid(reproduction, reproduction.last_grid)]
+    if len(reproduction.claims):
+        parts += ["## Claims", markdown_table(reproduction.claims), RULE]
+    if reproduction.best_grid is not None:
+        parts += ["## At the best epoch on the test split", _grid(reproduction, reproduction.best_grid)]
     return "\n\n".join(parts) + "\n"
 
 
-def _grid(found: Sheet, grid: Grid) -> str:
+def _grid(reproduction: Reproduction, grid: Grid) -> str:
     """A table with its notes in a list."""
     notes = "\n".join(f"- {escape(note)}" for note in grid.notes)
-    return f"{to_markdown(replace(grid, notes=()), found.best_along)}\n\n{notes}"
+    return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
 
 
-def document(found: Sheet) -> dict[str, Any]:
-    """The same as plain values for JSON; numbers in the printed unit, but fractions where percent is printed."""
+def document(reproduction: Reproduction) -> dict[str, Any]:
+    """The same as plain values for JSON; numbers in the printed unit, but fractions for percent."""
     cells = []
-    for place in places(found.table):
-        printed = found.table.cell(*place)
-        spoken = {"last_epoch": found.last.get(place), "best_epoch_on_test": found.best.get(place)}
+    for place in places(reproduction.table):
+        printed = reproduction.table.cell(*place)
+        ours = {"last_epoch": reproduction.last.get(place), "best_epoch_on_test": reproduction.best.get(place)}
         cells.append(
-            {"row": place[0], "column": place[1], "metric": found.table.metric_of(*place), "printed": printed.printed}
-            | {name: one.spread.to_document() if one and one.spread else None for name, one in spoken.items()}
-            | {"missing": found.missing.get(place)}
+            {
+                "row": place[0],
+                "column": place[1],
+                "metric": reproduction.table.metric_of(*place),
+                "printed": printed.printed,
+            }
+            | {name: cell.spread.to_document() if cell and cell.spread else None for name, cell in ours.items()}
+            | {"missing": reproduction.missing.get(place)}
         )
-    claims = found.claims.to_dict("records")
-    return {"name": found.table.name, "cells": cells, "claims": claims, "notes": list(found.last_grid.notes)}
+    claims = reproduction.claims.to_dict("records")
+    return {
+        "name": reproduction.table.name,
+        "cells": cells,
+        "claims": claims,
+        "notes": list(reproduction.last_grid.notes),
+    }
 
 
-def _title(found: Sheet) -> str:
-    paper = found.table.paper
-    return f"{found.table.name}: {found.table.source} of {paper.authors} ({paper.year}), {paper.title}"
+def _title(reproduction: Reproduction) -> str:
+    paper = reproduction.table.paper
+    return f"{reproduction.table.name}: {reproduction.table.source} of {paper.authors} ({paper.year}), {paper.title}"

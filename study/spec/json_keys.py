@@ -1,6 +1,5 @@
 """The keys of a study file's sections as JSON Schema: made from what declares them, with types, ranges and words."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -11,9 +10,6 @@ from study.spec.forms import CATALOGUES
 from study.spec.sections import section_knobs
 
 Schema = dict[str, Any]
-
-ELSEWHERE = re.compile(r"(see|as for) ")
-"""How a docstring begins that says nothing itself."""
 
 
 class Keys:
@@ -29,7 +25,6 @@ class Keys:
         self.section = section
         self.names = [name for name in catalogue.names() if catalogue.problem(name) is None] if catalogue else []
         knobs = {name: list(_all_knobs(section, {"name": name} if name else {})) for name in self.names or [""]}
-        self._words = _words(knob for several in knobs.values() for knob in several)
         self.required = {name: sorted({one.key for one in several if one.required}) for name, several in knobs.items()}
         self.of = {name: self._schemas(several) for name, several in knobs.items()}
 
@@ -53,9 +48,7 @@ class Keys:
         return {key: either(schemas) for key, schemas in found.items()}
 
     def _schema(self, knob: Knob) -> Schema:
-        about = "" if ELSEWHERE.match(knob.about) else knob.about
-        words = about or self._words.get(knob.key)
-        return ({"description": words} if words else {}) | _values(knob)
+        return ({"description": knob.about} if knob.about else {}) | _values(knob)
 
 
 def either(schemas: list[Schema]) -> Schema:
@@ -101,12 +94,3 @@ def _values(knob: Knob) -> Schema:
     """The schema of a knob's values, as pydantic has it from what also checks them."""
     whole = section_model("section", [knob]).model_json_schema()
     return {key: value for key, value in whole["properties"][knob.key].items() if key != "title"}
-
-
-def _words(knobs: Iterable[Knob]) -> dict[str, str]:
-    """What is said of a key where it is said, for those who have it without words."""
-    found: dict[str, str] = {}
-    for knob in knobs:
-        if knob.about and not ELSEWHERE.match(knob.about):
-            found.setdefault(knob.key, knob.about)
-    return found

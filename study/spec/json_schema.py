@@ -43,6 +43,8 @@ def schema() -> Schema:
     for section in keys.values():
         definitions |= _section(section)
         definitions |= {_any(f"{section.section}.{key}"): one for key, one in section.everything().items()}
+    for threads in (definitions["train"]["properties"]["threads"], definitions[_any("train.threads")]):
+        threads.pop("default", None)  # it follows another key
     definitions |= _search_definitions(keys)
     properties = {key: one for key, one in whole["properties"].items() if key not in SECTIONS}
     properties["name"] |= {"pattern": f"^{NAME_RULE.pattern}$"}

@@ -25,7 +25,7 @@ from study.spec.sections import Sections
 from study.spec.space import space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_checks import check_trials, faults
-from study.training.config import SECTIONS, TrainOptions
+from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 MOST_TRIALS = 100
 """Of a search that names no number."""
@@ -117,6 +117,7 @@ def _layout(values: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     assert layout is not None
     if not NAME_RULE.fullmatch(layout["name"]):
         problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
+    layout["train"] = {"threads": _threads(layout["resources"]["cpu"]), **layout["train"]}
     return layout
 
 
@@ -124,6 +125,11 @@ def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, 
     seeds = layout["final_seeds"]
     resources = Layout.model_validate(values).resources
     return StudySpec(layout["name"], base, search, resources, None if seeds is None else tuple(seeds), layout["origin"])
+
+
+def _threads(cpu: float) -> int:
+    """`train.threads` of a file that does not say it: what a trial takes it also uses."""
+    return min(max(int(cpu), 1), MOST_THREADS)
 
 
 def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:

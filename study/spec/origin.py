@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from study.errors import UserError
-from study.spec import digest
+from study.files import digest
 from study.spec.document import Document
 from study.training.config import SECTIONS
 
 FORMAT = 2
-"""Version of an exported file. Version 1 had no digest: it is read as one that nobody checks."""
+"""Version of an exported file."""
 
 
 def check_origin(document: Document, changes: Iterable[str]) -> None:
@@ -17,18 +17,19 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
     figures of the original for theirs.
 
     Raises:
-        UserError: it is of a newer version, or was changed by hand.
+        UserError: it is of another version, or was changed by hand.
     """
     origin = document.values.get("origin")
     if not isinstance(origin, dict):
         return
-    version = origin.get("format", FORMAT)
-    if not isinstance(version, int) or not 1 <= version <= FORMAT:
-        place = document.place(("origin", "format"))
+    version = origin.get("format")
+    if version != FORMAT:
         raise UserError(
-            f"{place}: origin.format: {version!r} given, this version of study reads 1 to {FORMAT}. Update it"
+            f"{document.place(('origin', 'format'))}: origin.format: {version!r} given, this version of study reads "
+            f"{FORMAT}. Export the configuration again with it, or read this file with the version that wrote it"
         )
-    if "digest" in origin and origin["digest"] != configuration_digest(document.values):
+    is_changed = "changed" in origin and "digest" not in origin
+    if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(
             f"{document.place(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
             "changed by hand, or cut short. Changes: --set KEY=VALUE. As a study file of your own: take `origin` out"

@@ -153,7 +153,10 @@ class StudySpec:
 
     @cached_property
     def hash(self) -> str:
-        """The same for two studies that run the same trials, whatever they are called and on whatever resources."""
+        """The same for two studies that run the same trials, whatever they are called and on whatever resources.
+
+        Trials that compute in another number of threads are others: `train.threads` follows `resources.cpu`.
+        """
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 

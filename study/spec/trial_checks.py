@@ -9,7 +9,7 @@ from study.spec.document import Key
 from study.spec.schema import Domain
 from study.spec.sections import Params, Sections
 from study.spec.space import Space
-from study.training import checks
+from study.training import compatibility
 
 Describe = Callable[[Mapping[str, Any]], Facts]
 
@@ -21,7 +21,7 @@ def faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tup
         limit = 2.0 / method["temperature"]
         why = f"{method['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"
         yield ("method", "epsilon"), why
-    yield from checks.problems(trial, facts)
+    yield from compatibility.problems(trial, facts)
 
 
 def check_trials(

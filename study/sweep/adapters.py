@@ -19,6 +19,7 @@ from study.home.record import ENDED
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch
+from study.upstream.ray_internals import actor, actor_id, error_files, has_free_process, waits_for_room
 
 LOOK = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, of a thousand trials perhaps."""
@@ -100,28 +101,26 @@ class ReportingScheduler(FIFOScheduler):
                 self._begin(trial)
         if time.monotonic() - self._looked >= LOOK:
             self._end_what_hangs(live)
-        if not tune_controller._actor_cache.num_cached_objects:
+        if not has_free_process(tune_controller):
             return None
-        actors, has_room = tune_controller._trial_to_actor, tune_controller._actor_manager.is_actor_started
         pending = (trial for trial in live if trial.status == TuneTrial.PENDING)
-        waiting = [trial for trial in pending if trial in actors and not has_room(actors[trial])]
+        waiting = [trial for trial in pending if waits_for_room(tune_controller, trial)]
         return min(waiting, key=lambda trial: trial.config["job"]["trial"], default=None)
 
     def _end_what_hangs(self, live: Iterable[TuneTrial]) -> None:
         running = {trial.trial_id: trial for trial in live if trial.status == TuneTrial.RUNNING}
         for name in self._watch.hanging(running):
             self._hung.add(name)
-            actor: Any = running[name].temporary_state.ray_actor
-            ray.kill(actor)  # Tune hears of it as of any process that dies
+            ray.kill(actor(running[name]))  # Tune hears of it as of any process that dies
         self._looked = time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
         job, agenda = trial.config["job"], self._agenda
         number, record = job["trial"], agenda.record.trials[job["trial"]]
-        self._actors[trial.trial_id] = _actor(trial)
+        self._actors[trial.trial_id] = actor_id(trial)
         if "node" in result:
-            self._nodes[_actor(trial)] = result["node"]
-            self._machines[_actor(trial)] = result["machine"]
+            self._nodes[actor_id(trial)] = result["node"]
+            self._machines[actor_id(trial)] = result["machine"]
             self._begun.add(trial.trial_id)
         self._watch.heard(trial.trial_id, result.get("epoch"), result.get("metrics/time/epoch"))
         if agenda.stopping or job["attempt"] != record.attempt:
@@ -142,8 +141,8 @@ class ReportingScheduler(FIFOScheduler):
 
     def _begin(self, trial: TuneTrial) -> None:
         """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
-        self._actors[trial.trial_id] = _actor(trial)
-        job, node = trial.config["job"], self._nodes.get(_actor(trial))
+        self._actors[trial.trial_id] = actor_id(trial)
+        job, node = trial.config["job"], self._nodes.get(actor_id(trial))
         current = job["attempt"] == self._agenda.record.trials[job["trial"]].attempt and not self._agenda.stopping
         if job["kind"] == "train" and not job["heard"] and node and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
@@ -173,13 +172,13 @@ class ReportingScheduler(FIFOScheduler):
             self._folder.write_error(number, str(error))
         except OSError as problem:
             raise CannotGoOn(problem, self._folder.path) from problem
-        found = HUNG if trial.trial_id in self._hung else failure(error)
-        if found in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
-            found = NODE_LOST
+        cause = HUNG if trial.trial_id in self._hung else failure(error)
+        if cause in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
+            cause = NODE_LOST
         if job["kind"] == "train":
-            self._agenda.failed(number, found)
+            self._agenda.failed(number, cause)
         else:
-            self._agenda.untested(number, found)
+            self._agenda.untested(number, cause)
         self._tidy(number)
 
     def _lost_its_node(self, trial: TuneTrial) -> bool:
@@ -224,20 +223,14 @@ class AgendaStopper(Stopper):
         return NoopStopper, ()  # see JobSearcher.save
 
 
-def _actor(trial: TuneTrial) -> str:
-    """The process that a trial runs in."""
-    actor: Any = trial.temporary_state.ray_actor
-    return str(actor._actor_id.hex())
-
-
 def _error_of(trial: TuneTrial) -> BaseException:
     """What ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
-    pickled, text = trial.pickled_error_file, trial.error_file
+    pickled, text = error_files(trial)
     try:
         if pickled is not None:
-            found = cloudpickle.loads(Path(pickled).read_bytes())
-            if isinstance(found, BaseException):
-                return found
+            error = cloudpickle.loads(Path(pickled).read_bytes())
+            if isinstance(error, BaseException):
+                return error
     except Exception:  # an exception's class may do anything when it is made anew
         pass
     return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")

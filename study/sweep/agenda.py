@@ -18,7 +18,7 @@ from study.home.record import ENDED, Kind, Stage, State, StudyRecord, TrialRecor
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import Failure
-from study.sweep.search import Decision, Search
+from study.sweep.search_stage import Decision, SearchStage
 
 HOPELESS = 3
 """A study stops when its first so many trials have all failed, and in the same way."""
@@ -34,10 +34,10 @@ class CannotGoOn(BaseException):
     """
 
     def __init__(self, problem: OSError | TakenOver, place: Path) -> None:
-        told = str(problem)
+        text = str(problem)
         if isinstance(problem, OSError):
-            told = f"{problem.filename or place}: {problem.strerror}"
-        super().__init__(told)
+            text = f"{problem.filename or place}: {problem.strerror}"
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Agenda:
     def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self._ledger = spec, record, ledger
         self.stopping: str | None = None
-        self._search = Search(spec, record, rule)
+        self._search = SearchStage(spec, record, rule)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
         self._test_losses: Counter[int] = Counter()
@@ -139,7 +139,7 @@ class Agenda:
         self._write("report", trial=number, epoch=epoch, metrics=_finite(metrics))
         if epoch == self.spec.epochs:
             self._complete(trial)
-        elif self._search.stops(trial, epoch):
+        elif self._search.prunes(trial, epoch):
             self._end(trial, "pruned", self._search.rule.name)
         return trial.state == "running"
 
@@ -152,15 +152,15 @@ class Agenda:
         if trial.state in ENDED:
             return
         if failure.may_run_again(trial, self.spec, before=trial.losses):
-            told = {"kind": failure.kind, "reason": failure.reason, "alone": failure.alone or None}
-            told["node_died"] = failure.node_died or None
-            self._write("lost", trial=number, attempt=trial.attempt + 1, **told)
+            cause = {"kind": failure.kind, "reason": failure.reason, "alone": failure.alone or None}
+            cause["node_died"] = failure.node_died or None
+            self._write("lost", trial=number, attempt=trial.attempt + 1, **cause)
             self._unfinished.append(trial)
             return
         self._end(trial, "failed", failure.reason, failure.kind)
         trials = self.record.by_stage("baseline", "search", "confirm", "final")
-        ended = [one for one in trials if one.state in ENDED]
-        if len(ended) >= HOPELESS and all(one.state == "failed" and one.kind == failure.kind for one in ended):
+        ended = [other for other in trials if other.state in ENDED]
+        if len(ended) >= HOPELESS and all(other.state == "failed" and other.kind == failure.kind for other in ended):
             self.stopping = "failed"
 
     def tested(self, number: int, metrics: Mapping[str, float]) -> None:
@@ -186,7 +186,7 @@ class Agenda:
                 self._end_replicates(trial)
             elif trial.epochs == self.spec.epochs:
                 self._complete(trial)
-            elif self._search.stopped.get(trial.number):  # by its last epoch: behind a rung it was let through
+            elif self._search.pruned_last.get(trial.number):  # by its last epoch: behind a rung it was let through
                 self._end(trial, "pruned", self._search.rule.name)
 
     def _complete(self, trial: TrialRecord) -> None:
@@ -240,8 +240,8 @@ class Agenda:
         have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("confirm")}
         seeds = ranking.confirm_seeds(self.record, self.spec)
         wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
-        found = next(wanted, None)
-        return Decision("confirm", found[0].params, found[1], repeats=found[0].number) if found else None
+        repeat = next(wanted, None)
+        return Decision("confirm", repeat[0].params, repeat[1], repeats=repeat[0].number) if repeat else None
 
     def _next_final(self) -> Decision | None:
         have = {trial.seed for trial in self.record.by_stage("final")}
@@ -253,7 +253,7 @@ class Agenda:
         chosen = [ranking.baseline(self.record, self.spec)]
         if not self._any_running("baseline", "search", "replicate", "confirm"):
             chosen.append(ranking.best(self.record, self.spec))
-        repeats = [trial for one in chosen if one for trial in one.repeats]
+        repeats = [trial for choice in chosen if choice for trial in choice.repeats]
         return repeats + [trial for trial in self.record.by_stage("final") if trial.state == "complete"]
 
     def _any_running(self, *stages: Stage) -> bool:

@@ -9,6 +9,7 @@ from types import FrameType
 from study import data
 from study.data import Dataset
 from study.errors import Stopped, UserError
+from study.files.whole import parts
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
@@ -16,7 +17,9 @@ from study.home.record import ENDED, StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
-from study.sweep.ray_session import Slots, ray_session
+from study.sweep.processes import Processes
+from study.sweep.ray_session import Slots, fitting, ray_session
+from study.upstream.ray_internals import let_trials_inherit_environment
 
 
 def drive(
@@ -53,8 +56,12 @@ def drive(
     _tidy(folder, record)
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
-        with ray_session(address, folder.path), _stopped_by_signals(agenda):  # so, as Ray sets a handler for SIGTERM
-            _tune(agenda, folder, datasets, grows=address is not None)
+        with (
+            _processes(spec) as processes,
+            ray_session(address, folder.path, processes),
+            _stopped_by_signals(agenda),  # inside, as Ray sets a handler for SIGTERM
+        ):
+            _tune(agenda, folder, datasets, processes if address is None else None)
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, record)
     except CannotGoOn as trouble:
@@ -65,13 +72,21 @@ def drive(
 
 
 def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
-    """Remove checkpoints that no trial will go on from; drivers and trials that were killed leave some."""
+    """Remove checkpoints that no trial will go on from, and parts of weights; what was killed leaves some."""
     needed = {folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED}
-    for path in set(folder.checkpoints.glob("*")) - needed:
+    for path in set(folder.checkpoints.glob("*")) - needed | set(parts(folder.models)):
         path.unlink()
 
 
-def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], grows: bool) -> None:
+def _processes(spec: StudySpec) -> Processes:
+    """One for each trial that this machine would run at the beginning."""
+    trials = len(spec.final_seeds) if spec.final_seeds is not None else spec.trials
+    count = min(trials, fitting(spec.resources, spec.search.concurrency))
+    return Processes(count, threads=max(1, int(spec.resources.cpu)))
+
+
+def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], processes: Processes | None) -> None:
+    """Have Ray Tune do what the agenda says; `processes`: of a Ray of its own, None on a cluster."""
     import ray
     from ray import tune
 
@@ -82,7 +97,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
     work = tune.with_parameters(run_job, datasets=shared)
-    slots = Slots(ray.cluster_resources, spec.resources, spec.search.concurrency, grows=grows)
+    slots = Slots(ray.cluster_resources, spec.resources, spec.search.concurrency, grows=processes is None)
     bundles = {alone: _bundle(spec, alone) for alone in (False, True)}
     tuner = tune.Tuner(
         tune.with_resources(work, lambda config: tune.PlacementGroupFactory([bundles[config["job"]["alone"]]])),
@@ -102,6 +117,9 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
         ),
     )
     memory.survive()
+    if processes is not None:
+        let_trials_inherit_environment()
+        processes.wait(lambda: agenda.stopping is not None)
     with suppress(StudyOver):
         tuner.fit()
 

@@ -18,12 +18,12 @@ from study.sweep.peers import ByDominance, ByValue, Peers, Standing
 
 
 class EarlyStopping(Protocol):
-    """Hears the score of each searched trial's epochs and says which trial stops."""
+    """Hears the score of each searched trial's epochs and says which trial is pruned."""
 
     name: str
 
-    def stops(self, trial: int, epoch: int, score: Score) -> bool:
-        """Whether the trial stops after this epoch; never told of the last epoch of a full run.
+    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
+        """Whether the trial ends after this epoch; never told of the last epoch of a full run.
 
         Hearing an epoch of a trial again changes nothing, and does not stop it.
         """
@@ -34,7 +34,7 @@ class NoEarlyStopping:
 
     name = "none"
 
-    def stops(self, trial: int, epoch: int, score: Score) -> bool:
+    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
         return False
 
 
@@ -58,7 +58,7 @@ class Asha:
         self._peers: dict[tuple[int, int], Peers] = defaultdict(new_peers)
         self._heard: set[tuple[int, int]] = set()
 
-    def stops(self, trial: int, epoch: int, score: Score) -> bool:
+    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
         bracket = bracket_of(trial, self._brackets)
         rung = bisect_right(self._brackets[bracket].rungs, epoch)
         if rung == 0 or (trial, rung) in self._heard:
@@ -89,8 +89,9 @@ class _Course:
 class Median:
     """The median stopping rule (Golovin et al. 2017, Google Vizier, section 3.2.1), as Ray Tune implements it.
 
-    After each epoch from `grace` on a trial stops if its best so far is worse than the median of the others' means over
-    the epochs from `grace` to this one, where at least `ENOUGH` others have come so far, whether they still run or not.
+    After each epoch from `grace` on a trial is pruned if its best so far is worse than the median of the others' means
+    over the epochs from `grace` to this one. At least `ENOUGH` others have to have come so far, whether they still run
+    or not.
     For several metrics or constraints best and mean are taken of each gain and of the violation, and the trial goes on
     if its best stand in the better half of the others' means.
 
@@ -108,7 +109,7 @@ class Median:
         self._reached: dict[int, int] = defaultdict(int)
         self._courses: dict[int, _Course] = {}
 
-    def stops(self, trial: int, epoch: int, score: Score) -> bool:
+    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
         shown = [*score.gains, -score.violation]
         course = self._courses.setdefault(trial, _Course(0, shown, [0.0] * len(shown)))
         if epoch <= course.epoch:

@@ -96,7 +96,7 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
         machine: Ray's id of the node; None: it is not known, which says nothing.
         nodes: all, as `ray.nodes` tells of them.
     """
-    node = next((one for one in nodes if one["NodeID"] == machine), None)
+    node = next((node for node in nodes if node["NodeID"] == machine), None)
     if node is None or not node["Alive"]:
         return node is not None
     try:

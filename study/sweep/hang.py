@@ -49,9 +49,9 @@ class Watch:
         self._advance()
         self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
         patience = {slow: self._patience(slow) for slow in (False, True)}
-        found = [name for name, (at, slow) in self._heard.items() if self._now - at > patience[slow]]
-        self._heard |= {name: (float("inf"), True) for name in found}
-        return found
+        hanging = [name for name, (at, slow) in self._heard.items() if self._now - at > patience[slow]]
+        self._heard |= {name: (float("inf"), True) for name in hanging}
+        return hanging
 
     def _advance(self) -> None:
         now = time.monotonic()

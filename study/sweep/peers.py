@@ -25,10 +25,10 @@ class Standing(NamedTuple):
 class Peers(Protocol):
     """The trials of one rung."""
 
-    def admit(self, one: Standing) -> bool:
+    def admit(self, standing: Standing) -> bool:
         """Whether a trial that is not among them is good enough to go on; always, where there are none."""
 
-    def add(self, one: Standing) -> None:
+    def add(self, standing: Standing) -> None:
         """Take a trial in."""
 
 
@@ -43,11 +43,11 @@ class ByValue:
         self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, to the bit as Ray has it
         self._gains: list[float] = []
 
-    def admit(self, one: Standing) -> bool:
-        return not self._gains or one.gains[0] >= self._cut()
+    def admit(self, standing: Standing) -> bool:
+        return not self._gains or standing.gains[0] >= self._cut()
 
-    def add(self, one: Standing) -> None:
-        insort(self._gains, one.gains[0])
+    def add(self, standing: Standing) -> None:
+        insort(self._gains, standing.gains[0])
 
     def _cut(self) -> float:
         place = (len(self._gains) - 1) * self._place
@@ -91,38 +91,38 @@ class ByDominance:
         self._gains, self._violation = np.empty((metrics, 64)), np.empty(64)
         self._lot, self._rank = np.empty(64), np.empty(64, dtype=np.int64)
 
-    def admit(self, one: Standing) -> bool:
-        return self._ahead(one) - 0.5 <= (self._count - 1) / self._reduction
+    def admit(self, standing: Standing) -> bool:
+        return self._ahead(standing) - 0.5 <= (self._count - 1) / self._reduction
 
-    def add(self, one: Standing) -> None:
-        better, worse = self._better_and_worse(one)
+    def add(self, standing: Standing) -> None:
+        better, worse = self._better_and_worse(standing)
         if self._count == len(self._lot):
             self._grow()
         at, self._count = self._count, self._count + 1
         self._rank[:at][worse] += 1
-        self._gains[:, at], self._violation[at], self._lot[at] = one.gains, one.violation, one.lot
+        self._gains[:, at], self._violation[at], self._lot[at] = standing.gains, standing.violation, standing.lot
         self._rank[at] = better.sum()
 
-    def _ahead(self, one: Standing) -> int:
-        better, worse = self._better_and_worse(one)
+    def _ahead(self, standing: Standing) -> int:
+        better, worse = self._better_and_worse(standing)
         ranks, rank = self._rank[: self._count] + worse, better.sum()
         rivals = self._gains[:, : self._count][:, ranks == rank]
-        crowding = crowding_distance(np.column_stack([rivals, one.gains]))
+        crowding = crowding_distance(np.column_stack([rivals, standing.gains]))
         return int((ranks < rank).sum() + (crowding > crowding[-1]).sum())
 
-    def _better_and_worse(self, one: Standing) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _better_and_worse(self, standing: Standing) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which peers dominate a trial, and which it dominates."""
         gains, violation, lot = self._gains[:, : self._count], self._violation[: self._count], self._lot[: self._count]
-        own, alike = np.array(one.gains)[:, None], violation == one.violation
+        own, alike = np.array(standing.gains)[:, None], violation == standing.violation
         no_worse, no_better = (gains >= own).all(0), (gains <= own).all(0)
-        better = (violation < one.violation) | (alike & no_worse & (~no_better | (lot < one.lot)))
-        worse = (violation > one.violation) | (alike & no_better & (~no_worse | (lot > one.lot)))
+        better = (violation < standing.violation) | (alike & no_worse & (~no_better | (lot < standing.lot)))
+        worse = (violation > standing.violation) | (alike & no_better & (~no_worse | (lot > standing.lot)))
         return better, worse
 
     def _grow(self) -> None:
         self._gains, self._violation, self._lot, self._rank = (
-            np.concatenate([one, np.empty_like(one)], axis=-1)
-            for one in (self._gains, self._violation, self._lot, self._rank)
+            np.concatenate([column, np.empty_like(column)], axis=-1)
+            for column in (self._gains, self._violation, self._lot, self._rank)
         )
 
 

@@ -10,27 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token, stay_on_loopback
+from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
-
-ENVIRONMENT = {
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else the workers of `uv run` build an environment of their own first
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # a trial without GPU must see none
-    "RAY_AIR_NEW_OUTPUT": "0",  # its banner is printed whatever the verbosity
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the ledger is the log
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # stopping is the agenda's
-    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # a failed trial's traceback goes into the study's folder
-    "TUNE_GLOBAL_CHECKPOINT_S": "3600",  # nobody reads Tune's snapshots
-    "TUNE_MAX_PENDING_TRIALS_PG": "10000",  # how many trials there are at once is the searcher's to say
-}
-
-OWN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Of a Ray of this process's own. Whatever its name says: each of Ray's processes then keeps to 127.0.0.1."""
+from study.sweep.processes import PRELOAD, Processes
+from study.upstream.environment import Part, set_here
+from study.upstream.ray_internals import listening_at, preloading, stay_on_loopback, without_spare_parts
 
 NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
@@ -45,7 +31,7 @@ def check_machine(resources: Resources) -> None:
     Raises:
         UserError: says what a trial takes and what there is.
     """
-    there = _machine()
+    there = _machine(resources)
     for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
         if amount > there[name]:
             key = f"resources.{name.lower()}"
@@ -54,35 +40,41 @@ def check_machine(resources: Resources) -> None:
 
 def fitting(resources: Resources, concurrency: int | None) -> int:
     """How many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
-    there = _machine()
+    there = _machine(resources)
     if resources.cpu > there["CPU"] or resources.gpu > there["GPU"]:
         return 0
     return Slots(lambda: there, resources, concurrency, grows=False)()
 
 
-def _machine() -> dict[str, float]:
-    return {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
+def _machine(resources: Resources) -> dict[str, float]:
+    """What there is of each resource that a trial takes; without GPU PyTorch is not asked, which takes seconds."""
+    there = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
+    if resources.gpu:
+        import torch
+
+        there["GPU"] = float(torch.cuda.device_count())
+    return there
 
 
 @contextmanager
-def ray_session(address: str | None, home: Path | None) -> Iterator[None]:
+def ray_session(address: str | None, home: Path | None, processes: Processes | None = None) -> Iterator[None]:
     """Ray, until the block is left: that of the cluster at an address, else one of its own.
 
     Args:
         address: `auto` or HOST:PORT, for a driver within the cluster's network.
         home: the folder that every node of a cluster must see; None: there is none.
+        processes: that a Ray of its own starts at once; None: each when it is needed.
 
     Raises:
         UserError: it cannot start, or be reached; or a node of it does not see the home.
     """
-    settings = ENVIRONMENT | (OWN if address is None else {})
-    os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
+    set_here(Part.DRIVER, *([Part.OWN_RAY] if address is None else []))
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
     try:
         if address is None:
-            _start()
+            _start(processes)
         else:
             _join(address)
             if home is not None:
@@ -207,7 +199,7 @@ class Slots:
         return max(1, min(self._fits, self._concurrency or self._fits))
 
 
-def _start() -> None:
+def _start(processes: Processes | None) -> None:
     """A Ray of this process's own, on loopback alone, whose workers inherit its environment.
 
     Raises:
@@ -217,16 +209,19 @@ def _start() -> None:
 
     stay_on_loopback()
     make_token()
+    count = processes.count if processes else 0
+    variables = preloading(PRELOAD) | processes.variables if processes else {}
     for left in reversed(range(TRIES)):
         try:
-            ray.init(
-                address="local",
-                _node_ip_address=LOOPBACK,
-                include_dashboard=False,
-                log_to_driver=is_verbose(),
-                configure_logging=False,
-                namespace="study",
-            )
+            with without_spare_parts(count, variables, logs=is_verbose()):
+                ray.init(
+                    address="local",
+                    include_dashboard=False,
+                    log_to_driver=is_verbose(),
+                    configure_logging=False,
+                    namespace="study",
+                    **listening_at(LOOPBACK),
+                )
             break
         except Exception as error:  # Ray raises what it likes, bare Exception too
             _leave()

@@ -12,7 +12,7 @@ from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrate
 from study.sweep.samplers.cma_es import CMAStrategy
 from study.sweep.samplers.exhaustive import GridStrategy, SobolStrategy
 from study.sweep.samplers.genetic import GeneticStrategy
-from study.sweep.samplers.history import History, Told
+from study.sweep.samplers.history import History, TrialEnd
 from study.sweep.samplers.strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
@@ -32,7 +32,7 @@ class Sampler:
 
     Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
     before it in their order, where an `adopt` stands for the `ask` that gave these parameters. So a resumed study goes
-    on as an uninterrupted one would. A stopped trial is told as pruned with its intermediate values, a failed one as
+    on as an uninterrupted one would. A pruned trial is told as pruned with its intermediate values, a failed one as
     failed: neither is ever a complete trial with a low-budget value.
     """
 
@@ -59,14 +59,14 @@ class Sampler:
             self._history.adopt(number, params)
             self._strategy.adopted(number, params)
 
-    def tell(self, told: Told) -> None:
+    def tell(self, end: TrialEnd) -> None:
         """Tell how an ended configuration did; nothing of one that was never adopted."""
-        if self._history.tell(told):
-            self._strategy.told(told)
+        if self._history.tell(end):
+            self._strategy.ended(end)
 
     def history(self) -> list[FrozenTrial]:
         """What Optuna believes, with the ledger's numbers."""
         return list(self._history.trials.values())
 
 
-__all__ = ["Sampler", "Told"]
+__all__ = ["Sampler", "TrialEnd"]

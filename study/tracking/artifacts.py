@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import connect, told
-from study.tracking.progress import STUDY, Progress
+from study.tracking.connection import connect, error_line
+from study.tracking.tracked import STUDY, Tracked
 
 TIMEOUT = 5
 """Seconds that a request may take here, where someone waits."""
@@ -20,7 +20,7 @@ def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
-    progress = Progress.load(folder.tracking_file, home.tracking_uri)
+    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
     if STUDY not in progress.runs:
         return None
     try:
@@ -28,5 +28,5 @@ def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -
         for path, artifact_folder in files.items():
             client.log_artifact(progress.runs[STUDY], str(path), artifact_folder)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        return told(error, home.tracking_uri)
+        return error_line(error, home.tracking_uri)
     return None

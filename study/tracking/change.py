@@ -25,7 +25,7 @@ class Change:
     Applying it twice is the same as once.
 
     Attributes:
-        key: of the run; see `Progress.runs`.
+        key: of the run; see `Tracked.runs`.
         parent: key of the run that it is nested under, None for the study's.
         name: of the run, if it does not exist yet.
         start: when it began, in milliseconds since the epoch, if it does not exist yet.

@@ -1,22 +1,17 @@
 """How MLflow is spoken to: quietly, and with nothing tried again behind the caller's back."""
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from study.address import is_loopback
 from study.errors import UserError
 from study.logging import hush
+from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-
-ENVIRONMENT = {
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-}
-
 
 LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
 """Characters of a password, as MLflow wants them; and the one that it has where nobody sets one."""
@@ -37,10 +32,10 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not say it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `told`.
+        Exception: whatever MLflow, its database or the network raise; see `error_line`.
     """
-    settings = ENVIRONMENT | {"MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout)}
-    os.environ.update({name: value for name, value in settings.items() if name not in os.environ})
+    set_here(Part.MLFLOW_CLIENT)
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
 
@@ -66,12 +61,28 @@ def check_server(uri: str) -> None:
     password = parts.password or read_mlflow_creds().password or ""
     if len(password) >= LEAST_PASSWORD and password != DEFAULT_PASSWORD:
         return
-    given = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
+    weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {public(uri)}: {given if password else 'no password'} is given, and whoever reaches a "
+        f"MLFLOW_TRACKING_URI: {public(uri)}: {weak if password else 'no password'} is given, and whoever reaches a "
         f"server without one changes its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
+
+
+def server_version(uri: str, client: "MlflowClient", timeout: int) -> str | None:
+    """The version of MLflow's server; None where a client is of a database, or the server does not say.
+
+    Args:
+        timeout: seconds that the request may take.
+    """
+    if not uri.startswith(("http://", "https://")):
+        return None
+    from mlflow.utils.rest_utils import http_request
+
+    with suppress(Exception):  # it answers; what it says of itself is not needed
+        answer = http_request(client._tracking_client.store.get_host_creds(), "/version", "GET", timeout=timeout)
+        return str(answer.text).strip() if answer.ok else None
+    return None
 
 
 def public(uri: str) -> str:
@@ -80,7 +91,7 @@ def public(uri: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def told(error: Exception, uri: str) -> str:
+def error_line(error: Exception, uri: str) -> str:
     """An error of MLflow in one line."""
     text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, public(uri))
     asks = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"

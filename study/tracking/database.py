@@ -1,12 +1,15 @@
-"""Runs in the SQLite database of a home of its own.
+"""Runs in the SQLite database of a home of its own. The only module that touches MLflow's tables.
 
 MLflow's client takes a transaction and dozens of objects for each thing it writes, tens of milliseconds per trial, all
 of it in the driver's process. Here everything that is new goes into MLflow's tables in one transaction: a fiftieth.
+Nor can the client delete anything for good.
+
+`tests/tracking/test_mlflow_internals.py` says what MLflow must keep for this, and tries it.
 """
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mlflow import MlflowClient
@@ -42,14 +45,14 @@ class Database(Store):
 
     def __init__(self, client: MlflowClient, uri: str, artifacts: str) -> None:
         super().__init__(client)
-        self._engine = SqlAlchemyStore(uri, artifacts).engine
+        self._tables = SqlAlchemyStore(uri, artifacts)
         self._locations: dict[str, str] = {}
 
     def write(self, experiment: str, changes: list[Change], runs: dict[str, str]) -> None:
         """Apply changes, all or none; see `Store.write`."""
         made = {change.key: uuid.uuid4().hex for change in changes if change.key not in runs}
         rows: Rows = defaultdict(list)
-        with self._engine.begin() as connection:
+        with self._tables.engine.begin() as connection:
             for change in changes:
                 if change.key in made:
                     rows[SqlRun].append(self._run(experiment, change, made[change.key]))
@@ -66,6 +69,21 @@ class Database(Store):
                 if rows[table]:
                     connection.execute(insert(table).prefix_with(how), rows[table])
         runs |= made
+
+    def purge(self, models: Iterable[str] = (), runs: Iterable[str] = (), experiment: str | None = None) -> None:
+        """Remove for good, with all rows that are theirs, what is marked as deleted; the files are the caller's.
+
+        Args:
+            models: ids of logged models.
+            runs: ids.
+            experiment: id of one in which there is no run any more.
+        """
+        for model_id in models:
+            self._tables._hard_delete_logged_model(model_id)
+        for run_id in runs:
+            self._tables._hard_delete_run(run_id)
+        if experiment is not None:
+            self._tables._hard_delete_experiment(experiment)
 
     def _run(self, experiment: str, change: Change, run_id: str) -> dict[str, Any]:
         if experiment not in self._locations:

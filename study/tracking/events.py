@@ -9,7 +9,7 @@ from study.home.record import ENDED, EVENTS, StudyRecord
 from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
 from study.tracking.change import Change, Point
-from study.tracking.progress import STUDY, Progress
+from study.tracking.tracked import STUDY, Tracked
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
@@ -28,7 +28,7 @@ class Events:
         record: what the ledger says up to there; kept up likewise.
     """
 
-    def __init__(self, spec: StudySpec, progress: Progress, record: StudyRecord) -> None:
+    def __init__(self, spec: StudySpec, progress: Tracked, record: StudyRecord) -> None:
         self._spec, self._progress, self._record = spec, progress, record
         self._changes: dict[str, Change] = {}
         self._unknown: set[str] = set()
@@ -77,8 +77,8 @@ class Events:
         self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds"})
 
     def _learned(self, event: Event) -> None:
-        told = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
-        self._tag(STUDY, {"study.learned_from": told})
+        lessons = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
+        self._tag(STUDY, {"study.learned_from": lessons})
 
     def _evaluated(self, event: Event) -> None:
         self._tag(STUDY, {"study.test_readings": self._record.test_readings})
@@ -142,8 +142,8 @@ class Events:
         if trial.stage == "replicate" and trial.repeats is not None:
             trial = self._record.trials[trial.repeats]
         seeds = [trial, *self._record.repeats_of(trial.number, "replicate")]
-        complete = [one for one in seeds if one.state == "complete"]
-        if len(seeds) < max(2, len(self._spec.seeds)) or any(one.state not in ENDED for one in seeds):
+        complete = [seed for seed in seeds if seed.state == "complete"]
+        if len(seeds) < max(2, len(self._spec.seeds)) or any(seed.state not in ENDED for seed in seeds):
             return
         spreads = ranking.spreads(complete).items() if complete else ()
         values = {
@@ -183,7 +183,7 @@ class Events:
         tags = {"study.id": self._record.id, "study.name": self._spec.name}
         tags |= {f"study.{key}": value for key, value in plain.items()}
         tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
-        tags |= {"mlflow.user": session["owner"]} if "owner" in session else {}  # the UI's column of who made a run
+        tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
         return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import connect, told
-from study.tracking.progress import STUDY, Progress
+from study.tracking.connection import connect, error_line
+from study.tracking.tracked import STUDY, Tracked
 from study.trained import Description
-from study.trained.write import Model
+from study.trained.model_files import Model
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -37,7 +37,7 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
-    progress = Progress.load(folder.tracking_file, home.tracking_uri)
+    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
     if STUDY not in progress.runs:
         return None
     try:
@@ -48,7 +48,7 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
     except UserError as error:
         return str(error)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        return told(error, home.tracking_uri)
+        return error_line(error, home.tracking_uri)
     return None
 
 
@@ -72,25 +72,25 @@ def download(home: Home, uri: str, folder: Path) -> Path:
         from mlflow.artifacts import download_artifacts
 
         name, alias, number = named.groups()
-        found = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
+        registered = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
         place = Path(
-            download_artifacts(artifact_uri=found.source, dst_path=str(folder), tracking_uri=home.tracking_uri)
+            download_artifacts(artifact_uri=registered.source, dst_path=str(folder), tracking_uri=home.tracking_uri)
         )
     except Exception as error:  # whatever MLflow, its database or the network raise
-        raise UserError(f"{uri}: {told(error, home.tracking_uri)}") from None
+        raise UserError(f"{uri}: {error_line(error, home.tracking_uri)}") from None
     descriptions = sorted((place / "artifacts").glob("*.json"))
     if len(descriptions) != 1:
-        raise UserError(f"{uri}: is no model that study train registered")
+        raise UserError(f"{uri}: is not a model that study train registered")
     return descriptions[0]
 
 
 def _is_registered(client: "MlflowClient", name: str, description: Description) -> bool:
     tag = {"study.model": description.weights_digest, "study.id": description.told["study_id"]}
-    found = client.search_model_versions(f"name = '{name}'")
-    return any(tag.items() <= one.tags.items() for one in found)
+    versions = client.search_model_versions(f"name = '{name}'")
+    return any(tag.items() <= version.tags.items() for version in versions)
 
 
-def _register(client: "MlflowClient", name: str, progress: Progress, model: Model, description: Description) -> None:
+def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model, description: Description) -> None:
     from mlflow.exceptions import MlflowException
 
     run_id = progress.runs[STUDY]
@@ -118,8 +118,8 @@ def _logged(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) ->
     """The model with these tags, where it was logged whole before its registration was cut off."""
     from mlflow.entities import LoggedModelStatus
 
-    found = [one for one in client.search_logged_models([experiment]) if tags.items() <= one.tags.items()]
-    return next((one for one in found if one.status == LoggedModelStatus.READY), None)
+    logged = [model for model in client.search_logged_models([experiment]) if tags.items() <= model.tags.items()]
+    return next((model for model in logged if model.status == LoggedModelStatus.READY), None)
 
 
 def _log(
@@ -157,8 +157,8 @@ def _save(path: Path, model: Model, description: Description, logged: "LoggedMod
 
     facts = description.facts
     example = np.zeros((1, *facts.shape), dtype=np.float32 if facts.is_table else np.uint8)
-    taken = TensorSpec(example.dtype, (-1, *facts.shape))
-    given = TensorSpec(np.dtype(np.float32), (-1, facts.classes))
+    inputs = TensorSpec(example.dtype, (-1, *facts.shape))
+    outputs = TensorSpec(np.dtype(np.float32), (-1, facts.classes))
     mlflow.pyfunc.save_model(
         path=str(path),
         mlflow_model=Form(
@@ -167,9 +167,9 @@ def _save(path: Path, model: Model, description: Description, logged: "LoggedMod
         python_model=str(Path(__file__).with_name("pyfunc_model.py")),
         artifacts={"description": str(model.description), "weights": str(model.weights)},
         code_paths=[str(Path(__file__).parents[1])],
-        signature=ModelSignature(Schema([taken]), Schema([given])),
+        signature=ModelSignature(Schema([inputs]), Schema([outputs])),
         input_example=example,
-        pip_requirements=[f"{one}=={version(one).partition('+')[0]}" for one in REQUIREMENTS],
+        pip_requirements=[f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS],
     )
     for cache in path.rglob("__pycache__"):
         shutil.rmtree(cache)

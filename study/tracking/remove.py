@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
-from study.tracking.connection import connect, told
+from study.tracking.connection import connect, error_line
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,7 +32,9 @@ def remove(home: Home, folder: StudyFolder) -> int:
     try:
         return _remove(home, folder.name, created["id"]) if created else 0
     except Exception as error:  # whatever MLflow, its database or the network raise
-        raise UserError(f"{folder.name}: its runs are still in MLflow: {told(error, home.tracking_uri)}") from None
+        raise UserError(
+            f"{folder.name}: its runs are still in MLflow: {error_line(error, home.tracking_uri)}"
+        ) from None
 
 
 def _remove(home: Home, name: str, study: str) -> int:
@@ -52,22 +54,22 @@ def _remove(home: Home, name: str, study: str) -> int:
 def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: set[str]) -> list[str]:
     """Take the versions of registered models back that are of these runs, the name with its last one; then delete the
     study's logged models. Gives the ids of these."""
-    for run_id in {one.source_run_id for one in _models(client, experiment_id, study)} & runs:
+    for run_id in {model.source_run_id for model in _models(client, experiment_id, study)} & runs:
         for version in client.search_model_versions(f"run_id = '{run_id}'"):
             client.delete_model_version(version.name, version.version)
             if not client.search_model_versions(f"name = '{version.name}'"):
                 client.delete_registered_model(version.name)
-    found = [one.model_id for one in _models(client, experiment_id, study)]
-    for model_id in found:
+    model_ids = [model.model_id for model in _models(client, experiment_id, study)]
+    for model_id in model_ids:
         client.delete_logged_model(model_id)
-    return found
+    return model_ids
 
 
 def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator["LoggedModel"]:
     token = None
     while token != "":
         page = client.search_logged_models([experiment_id], page_token=token)
-        yield from (one for one in page if one.tags.get("study.id") == study)
+        yield from (model for model in page if model.tags.get("study.id") == study)
         token = page.token or ""
 
 
@@ -84,17 +86,14 @@ def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterat
 
 def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str], experiment_id: str) -> None:
     """What `mlflow gc` does, for these runs and models alone."""
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from study.tracking.database import Database
 
-    store = SqlAlchemyStore(home.tracking_uri, home.artifacts.as_uri())
+    database = Database(client, home.tracking_uri, home.artifacts.as_uri())
     folder = home.artifacts / client.get_experiment(experiment_id).name
-    for model_id in models:
-        store._hard_delete_logged_model(model_id)
-        shutil.rmtree(folder / "models" / model_id, ignore_errors=True)
-    for run_id in runs:
-        store._hard_delete_run(run_id)
-        shutil.rmtree(folder / run_id, ignore_errors=True)
+    for path in (*(folder / "models" / model_id for model_id in models), *(folder / run_id for run_id in runs)):
+        shutil.rmtree(path, ignore_errors=True)
+    database.purge(models, runs)
     if next(_runs(client, experiment_id), None) is None:
         client.delete_experiment(experiment_id)
-        store._hard_delete_experiment(experiment_id)
+        database.purge(experiment=experiment_id)
         shutil.rmtree(folder, ignore_errors=True)

@@ -8,7 +8,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag, ViewType
 
 from study.tracking.change import Change
-from study.tracking.progress import STUDY
+from study.tracking.tracked import STUDY
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
@@ -18,7 +18,7 @@ AT_ONCE = 8
 
 
 class Store:
-    """Runs, each known by its key; see `Progress.runs`.
+    """Runs, each known by its key; see `Tracked.runs`.
 
     Args:
         at_once: requests at the same time.
@@ -33,8 +33,8 @@ class Store:
         Args:
             artifacts: where those of its runs lie, None: where MLflow puts them.
         """
-        found = self.client.get_experiment_by_name(name)
-        return found.experiment_id if found else self.client.create_experiment(name, artifacts, UI_TAGS)
+        experiment = self.client.get_experiment_by_name(name)
+        return experiment.experiment_id if experiment else self.client.create_experiment(name, artifacts, UI_TAGS)
 
     def find(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
         """Key and id of a study's runs, in the order of their making.

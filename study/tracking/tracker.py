@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study.home.folder import Home, StudyFolder
+from study.home.ledger import Tail
 from study.spec import StudySpec
-from study.tracking.connection import told
-from study.tracking.progress import STUDY, Progress
+from study.tracking.connection import error_line
+from study.tracking.tracked import STUDY, Tracked
 
 if TYPE_CHECKING:
     from study.tracking.writer import Writer
@@ -34,6 +35,10 @@ QUIET = 3.0
 RETRY = 3.0
 """Seconds to wait when MLflow does not answer."""
 
+HEAD_START = 30.0
+"""Seconds that a study which begins may take for its first report before MLflow is opened: to import it and to make its
+database takes seconds of the process that starts the trials."""
+
 
 def rest(spent: float) -> float:
     """Seconds until the next look at the ledger after so many of writing."""
@@ -51,6 +56,7 @@ class Tracker:
         self._trouble: str | None = None
         self._troubled = 0.0  # since when, on the monotonic clock
         self._since: int | None = None
+        self._begins_at, self._head_start = 0, 0.0
 
     @property
     def is_behind(self) -> bool:
@@ -58,8 +64,13 @@ class Tracker:
         progress = self._progress()
         return progress.offset < self._folder.ledger_file.stat().st_size or not progress.attached
 
-    def start(self) -> None:
-        """Begin to follow the ledger."""
+    def start(self, head_start: float = 0.0) -> None:
+        """Begin to follow the ledger.
+
+        Args:
+            head_start: seconds that MLflow waits for the study's next report, at most; see `HEAD_START`.
+        """
+        self._begins_at, self._head_start = self._folder.ledger_file.stat().st_size, head_start
         self._thread.start()
 
     def finish(self) -> str | None:
@@ -97,7 +108,7 @@ class Tracker:
         try:
             self._connected().attach(files)
         except Exception as error:  # as in _follow
-            return told(error, self._home.tracking_uri)
+            return error_line(error, self._home.tracking_uri)
         return None
 
     def _deadline(self, began: float) -> float:
@@ -105,10 +116,20 @@ class Tracker:
         answers = self._trouble is None or self._writer is not None
         return began + PATIENCE if answers else max(began, self._troubled) + IMPATIENCE
 
-    def _progress(self) -> Progress:
-        return Progress.load(self._folder.tracking_file, self._home.tracking_uri)
+    def _progress(self) -> Tracked:
+        return Tracked.load(self._folder.tracking_file, self._home.tracking_uri)
+
+    def _let_the_study_begin(self) -> None:
+        """Wait for the first report from now on, for what ends a study without one, or for long enough."""
+        tail = Tail(self._folder.ledger_file, self._begins_at)
+        deadline = time.monotonic() + self._head_start
+        while time.monotonic() < deadline and not self._finish.is_set() and not self._given_up.is_set():
+            if any(event["event"] == "report" for event in tail.new()):
+                return
+            self._finish.wait(WINDOW)
 
     def _follow(self) -> None:
+        self._let_the_study_begin()
         while not self._given_up.is_set():
             last, began = self._finish.is_set(), time.monotonic()
             try:
@@ -121,7 +142,7 @@ class Tracker:
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
                 if self._trouble is None:
                     self._troubled = time.monotonic()
-                self._trouble = told(error, self._home.tracking_uri)
+                self._trouble = error_line(error, self._home.tracking_uri)
                 self._writer = None
                 time.sleep(RETRY)
 

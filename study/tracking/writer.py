@@ -11,8 +11,8 @@ from study.spec import StudySpec
 from study.tracking.connection import connect
 from study.tracking.database import Database
 from study.tracking.events import Events, milliseconds
-from study.tracking.progress import STUDY, Progress
 from study.tracking.store import AT_ONCE, Store
+from study.tracking.tracked import STUDY, Tracked
 
 SHARE = 500
 """Events that are brought at once."""
@@ -38,7 +38,7 @@ class Writer:
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
         self._store = _store(home)
-        self._progress = Progress.load(folder.tracking_file, home.tracking_uri)
+        self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
         self._study, self._events = record.id, Events(spec, self._progress, record)
@@ -56,13 +56,13 @@ class Writer:
         if not progress.experiment:
             progress.experiment = self._store.experiment(self._spec.name, self._location())
         if not self._sure:
-            self._look(self.reached)
+            self._take_up_runs(self.reached)
         self._store.write(progress.experiment, self._events.changes(events), progress.runs)
         names = {event["event"] for event in events}
         if "opened" in names:
             self._store.attach(progress.runs[STUDY], self._folder.spec_file, None)
         if "closed" in names and self._since is not None:
-            self._look(self._since)  # a request that was given up may have been carried out late
+            self._take_up_runs(self._since)  # a request that was given up may have been carried out late
         self._sure, progress.offset = True, self._tail.offset
         progress.save(self._folder.tracking_file)
         return len(events)
@@ -74,7 +74,7 @@ class Writer:
         self._progress.attached = True
         self._progress.save(self._folder.tracking_file)
 
-    def _look(self, since: int) -> None:
+    def _take_up_runs(self, since: int) -> None:
         """Take up the runs that MLflow has; of two of one trial the first."""
         runs = self._progress.runs
         for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):

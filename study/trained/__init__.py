@@ -1,4 +1,4 @@
-"""Trained models as files: weights beside a description that rebuilds their networks, and what is said of them."""
+"""Trained models as files: weights, a description that rebuilds their networks, and a model card."""
 
 from study.trained.classifier import Classifier
 from study.trained.description import Description

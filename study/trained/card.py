@@ -1,4 +1,4 @@
-"""The card of a final model: what it is, what it was trained on, what it is worth for whom, and how it was chosen."""
+"""The card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +11,10 @@ from study.data import Dataset
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Spread
 from study.spec import StudySpec
+from study.text.markdown import escape, table
 
 Z = 1.959964
-"""Of a 95% interval."""
+"""The normal quantile of a 95% interval."""
 
 FAIRNESS = {
     "equalized_odds": "mean over pairs of bias classes and classes of the difference in the rate of each output",
@@ -21,107 +22,103 @@ FAIRNESS = {
     "demographic_parity": "largest difference between bias classes of the rate of an output",
     "accuracy_parity": "largest difference between bias classes of the accuracy",
 }
-"""What each gap is; 0 is fair, all are fractions."""
+"""The meaning of each gap; 0 is fair, all are fractions."""
 
 
-def card(spec: StudySpec, record: StudyRecord, chosen: TrialRecord, dataset: Dataset, about: str) -> str:
+def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset, description: str) -> str:
     """A model card in Markdown.
 
     Args:
-        chosen: the complete final trial whose weights it is about.
-        about: what the data set's module says of itself, its first line is used.
+        trial: the complete final trial whose weights it describes.
+        description: docstring of the data set's module; the first line is used.
     """
     trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
     seeds = ", ".join(str(trial.seed) for trial in trials)
     parts = [
         f"# {spec.name}",
         f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
-        f"{seeds}. The weights are those of seed {chosen.seed}, {_preferred(spec)}.",
+        f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec)}.",
         "## Data",
-        *_data(spec, dataset, about),
-        "## What it is worth",
-        "Mean ± sample standard deviation over the seeds, at the last epoch; beside it that of the weights.",
-        _table(["metric", f"over {len(trials)} seeds", f"seed {chosen.seed}"], _metrics(trials, chosen)),
-        "## For whom",
-        *_groups(trials, chosen, dataset),
+        *_data(spec, dataset, description),
+        "## Metrics",
+        "Mean ± sample standard deviation over the seeds at the last epoch, and the value of these weights.",
+        table(["metric", f"over {len(trials)} seeds", f"seed {trial.seed}"], _metrics(trials, trial)),
+        "## Groups",
+        *_groups(trials, trial, dataset),
         "## How it was chosen",
-        *_chosen(spec, record),
+        *_choice(spec, record),
         "## Limits",
         *_limits(spec, dataset),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _preferred(spec: StudySpec) -> str:
+def _preference(spec: StudySpec) -> str:
     if spec.base["train"]["with_val"]:
-        return "the first of them: the validation split was trained on, too, and could prefer none"
+        return "the first of them: the validation split was used for training and could not choose"
     return f"the best of them by {spec.metric}"
 
 
-def _data(spec: StudySpec, dataset: Dataset, about: str) -> Iterator[str]:
+def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
     section = ", ".join(f"{key} {value}" for key, value in spec.base["data"].items() if value not in (None, "", []))
     counts = ", ".join(f"{len(split)} in {name}" for name, split in dataset.splits.items())
-    yield about.splitlines()[0] if about else dataset.facts.title
-    yield f"{section}; fingerprint {dataset.fingerprint}. {counts}."
+    yield escape(description.splitlines()[0] if description else dataset.facts.title)
+    yield f"{escape(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
-        yield f"Classes: {', '.join(dataset.facts.class_names)}."
+        yield f"Classes: {', '.join(map(escape, dataset.facts.class_names))}."
     if dataset.facts.bias_names:
-        yield f"Bias (sensitive, spurious) classes: {', '.join(dataset.facts.bias_names)}."
+        yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape, dataset.facts.bias_names))}."
 
 
-def _metrics(trials: Sequence[TrialRecord], chosen: TrialRecord) -> Iterator[list[str]]:
+def _metrics(trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
     for name, spread in ranking.spreads(trials).items():
-        own = chosen.tested.get(name, chosen.last(name))
+        value = trial.tested.get(name, trial.last(name))
         if not name.split("/")[1].startswith("group_"):
-            yield [name, _spread(spread), "-" if own is None else f"{own:.4f}"]
+            yield [name, _spread(spread), "-" if value is None else f"{value:.4f}"]
 
 
-def _groups(trials: Sequence[TrialRecord], chosen: TrialRecord, dataset: Dataset) -> Iterator[str]:
-    """Accuracy of each (class, bias class) group that was read, with intervals; and the gaps between groups."""
-    split = "test" if chosen.tested else "val"
+def _groups(trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
+    """Accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
+    split = "test" if trial.tested else "val"
     facts = dataset.facts.on(split)
     if not facts.bias_classes:
-        yield "The data have no bias labels on this split: how the model treats groups is not known."
+        yield "The data have no bias labels on this split, so how the model treats groups is not known."
         return
-    rows = list(_group_rows(trials, chosen, dataset, split))
+    rows = list(_group_rows(trials, trial, dataset, split))
     if rows:
         yield (
-            f"Accuracy on the {split} split by class and bias class. The interval is Wilson's, 95%, for the samples of "
-            "the group; it holds for the seed whose weights these are."
+            f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
+            "samples of the group; it is for the seed of these weights."
         )
-        yield _table(
-            ["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {chosen.seed}", "95%"], rows
-        )
+        yield table(["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows)
     else:
-        yield f"{facts.classes} x {facts.bias_classes} groups: too many to list; the gaps are between these."
+        yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
     gaps = [
-        f"- {name} {chosen.tested[f'{split}/{name}']:.4f}: {what}"
+        f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {what}"
         for name, what in FAIRNESS.items()
-        if f"{split}/{name}" in chosen.tested
+        if f"{split}/{name}" in trial.tested
     ]
     if gaps:
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
 
 
-def _group_rows(
-    trials: Sequence[TrialRecord], chosen: TrialRecord, dataset: Dataset, split: str
-) -> Iterator[list[str]]:
-    held, facts = dataset.splits[split], dataset.facts
+def _group_rows(trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset, split: str) -> Iterator[list[str]]:
+    samples, facts = dataset.splits[split], dataset.facts
     values = ranking.spreads(trials)
     for target in range(facts.classes):
         for bias in range(facts.bias_classes or 0):
             name = f"{split}/group_{target}_{bias}_accuracy"
-            own = chosen.tested.get(name, chosen.last(name))
-            if own is None or held.bias is None:
+            accuracy = trial.tested.get(name, trial.last(name))
+            if accuracy is None or samples.bias is None:
                 continue
-            count = int(np.sum((held.target == target) & (held.bias == bias)))
-            low, high = wilson(own, count)
+            count = int(np.sum((samples.target == target) & (samples.bias == bias)))
+            low, high = wilson(accuracy, count)
             yield [
                 facts.class_names[target] if facts.class_names else str(target),
                 facts.bias_names[bias] if facts.bias_names else str(bias),
                 str(count),
                 _spread(values[name]),
-                f"{own:.4f}",
+                f"{accuracy:.4f}",
                 f"{low:.3f} to {high:.3f}",
             ]
 
@@ -136,32 +133,32 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def _chosen(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     origin: Mapping[str, Any] = spec.origin or {}
     if "study" in origin:
         yield (
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
-            f"configurations; chosen by {origin['chosen_by']}, on the validation split alone."
+            f"configurations; chosen by {escape(str(origin['chosen_by']))}, on the validation split alone."
         )
     else:
-        yield "Configuration: given in a study file; no search of this home chose it."
+        yield "Configuration: given in a study file, not chosen by a search of this home."
     if changed := origin.get("changed"):
-        yield f"Changed since: {', '.join(changed)}."
-    own, before = record.test_readings, origin.get("test_readings")
-    told = f"{before} by that study and " if before is not None else ""
+        yield f"Changed since: {', '.join(map(escape, changed))}."
+    readings, earlier_readings = record.test_readings, origin.get("test_readings")
+    by_study = f"{earlier_readings} by that study and " if earlier_readings is not None else ""
     yield (
-        f"Readings of the test split: {told}{own} by this training, each of one model. None chose anything; whoever "
-        "looks at them and goes on choosing wears the test split out."
+        f"Readings of the test split: {by_study}{readings} by this training, each of one "
+        "model. None chose anything. Choosing by them from now on would make the test split useless."
     )
 
 
 def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     limits = [
-        "It was measured on the splits named above and on no others: other cameras, places or people are not covered.",
-        "Probabilities are the softmax of scores that nothing calibrates.",
+        "It was measured on the splits named above only: other cameras, places or people are not covered.",
+        "Probabilities are the softmax of the scores and are not calibrated.",
     ]
     if dataset.facts.bias_classes:
-        limits.append("Groups are those that the data's labels know; others may fare differently.")
+        limits.append("Groups are those of the data's labels; for other groups the model may do better or worse.")
     if spec.base["train"]["data_share"] < 1:
         limits.append(f"Trained on {spec.base['train']['data_share']:g} of the training samples.")
     yield "\n".join(f"- {limit}" for limit in limits)
@@ -169,8 +166,3 @@ def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
 
 def _spread(spread: Spread) -> str:
     return f"{spread.mean:.4f}" + ("" if spread.deviation is None else f" ± {spread.deviation:.4f}")
-
-
-def _table(header: Sequence[str], rows: Iterator[list[str]] | Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(one)} |" for one in lines)

@@ -1,4 +1,4 @@
-"""A trained model, ready to classify: from its files, without the data that it was trained on."""
+"""A trained model that classifies: from its files alone, without its training data."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +11,8 @@ from torch import nn
 
 from study.data import Split
 from study.errors import UserError
+from study.files import digest
 from study.methods import Method
-from study.spec import digest
 from study.trained.description import Description
 from study.training.evaluation import Evaluation
 from study.training.networks import networks
@@ -25,10 +25,10 @@ class Classifier:
     Args:
         description: of the model.
         folder: where its weights are.
-        device: where it computes; the GPU if there is one.
+        device: where it computes; by default the GPU if there is one.
 
     Raises:
-        UserError: the weights are not there, were changed, or do not fit the description.
+        UserError: the weights are missing, were changed, or do not fit the description.
     """
 
     def __init__(self, description: Description, folder: Path, device: str | None = None) -> None:
@@ -39,8 +39,8 @@ class Classifier:
             modules = networks(description.trial_config, self.facts)
             modules.load_state_dict(dict(state))
         except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            told = (str(error) or type(error).__name__).splitlines()[0]
-            raise UserError(f"{folder / description.weights}: does not fit this version of study: {told}") from None
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise UserError(f"{folder / description.weights}: does not fit this version of study: {reason}") from None
         self._method = cast(Method, modules["method"].to(self.device).eval())
         self._probes = cast(nn.ModuleDict, modules["probes"].to(self.device))
 
@@ -49,7 +49,7 @@ class Classifier:
         """The model of a description's file.
 
         Raises:
-            UserError: it cannot be read, see `Description.read`, or see above.
+            UserError: as `Description.read` and the constructor.
         """
         return cls(Description.read(path), path.parent, device)
 
@@ -59,7 +59,7 @@ class Classifier:
         return self.description.classes
 
     def probabilities(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
-        """The probability of each class, as the softmax of the scores has it, which nothing calibrates.
+        """The probability of each class: the softmax of the scores, not calibrated.
 
         Args:
             inputs: samples as the data set holds them: images uint8 (N, C, H, W), rows of a table float32 (N, F).
@@ -68,25 +68,25 @@ class Classifier:
             float32 (N, classes).
 
         Raises:
-            UserError: they are not of the shape that the model takes, or it decides by more than its scores.
+            UserError: the inputs do not have the model's shape or type, or its method decides by more than its scores.
         """
         self._check(inputs)
-        nothing = np.zeros(len(inputs), dtype=np.int64)
-        given = {"given": Resident(Split(inputs, nothing), self.facts.on("train"), self.device)}
-        evaluation = Evaluation(self._method, self._probes, given, self.facts, self.description.trial_config.train)
+        no_labels = np.zeros(len(inputs), dtype=np.int64)
+        resident = {"given": Resident(Split(inputs, no_labels), self.facts.on("train"), self.device)}
+        evaluation = Evaluation(self._method, self._probes, resident, self.facts, self.description.trial_config.train)
         scores = evaluation.scores("encoder", evaluation.features("given"))
         return scores.softmax(1).float().cpu().numpy()
 
     def _check(self, inputs: NDArray[Any]) -> None:
         if self._method.equalizes_odds:
             raise UserError(
-                "the method decides by each sample's bias class and thresholds from the training data, which a model "
-                "alone does not have. On data with both: study evaluate"
+                "this method's decisions need each sample's bias class and thresholds from the training data, and a "
+                "model's files have neither. Use study evaluate on data with bias labels"
             )
-        wanted = np.dtype(np.float32 if self.facts.is_table else np.uint8)
-        if inputs.shape[1:] != self.facts.shape or inputs.dtype != wanted or not len(inputs):
+        expected = np.dtype(np.float32 if self.facts.is_table else np.uint8)
+        if inputs.shape[1:] != self.facts.shape or inputs.dtype != expected or not len(inputs):
             raise UserError(
-                f"{inputs.dtype} {inputs.shape} given, the model takes {wanted} (samples, "
+                f"{inputs.dtype} {inputs.shape} given, the model takes {expected} (samples, "
                 f"{', '.join(map(str, self.facts.shape))})"
             )
 
@@ -95,7 +95,7 @@ def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor
     """A model's weights by name, on the CPU.
 
     Raises:
-        UserError: they are not there, or not those that were written; then nothing of them is read.
+        UserError: they are missing, or were changed since they were written; then they are not read.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -103,9 +103,11 @@ def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor
     path = folder / Path(description.weights).name
     try:
         if digest.of_file(path) != description.weights_digest:
-            raise UserError(f"{path}: is not the file that study train wrote: changed, cut short or another model's")
+            raise UserError(
+                f"{path}: is not the file that study train wrote: it was changed, cut short, or is another model's"
+            )
         return cast(Mapping[str, torch.Tensor], load_file(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except SafetensorError as error:
-        raise UserError(f"{path}: is no safetensors file: {error}") from None
+        raise UserError(f"{path}: is not a safetensors file: {error}") from None

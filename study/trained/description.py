@@ -1,7 +1,7 @@
-"""What is written beside a model's weights: all that it takes to rebuild its networks, and where they come from.
+"""The description beside a model's weights: all that rebuilds its networks, and where they come from.
 
-JSON, no code and no pickle. Weights and description hold each other's hash, or their own: a file that was changed or
-cut short is refused.
+JSON, no code and no pickle. It holds the hash of the weights and its own: a file that was changed or cut short is
+refused.
 """
 
 import json
@@ -12,7 +12,8 @@ from typing import Any
 
 from study.data import Facts
 from study.errors import UserError
-from study.spec import digest
+from study.files import digest
+from study.files.whole import write_whole
 from study.training import TrialConfig
 
 FORMAT = 1
@@ -26,8 +27,9 @@ class Description:
     Attributes:
         config: complete `data`, `model`, `method` and `train` sections.
         facts: of its data.
-        weights: name of the file beside this one, and its SHA-256.
-        told: plain values for people: study, seed, metrics, code, data fingerprint, where the configuration comes from.
+        weights: name of the file beside this one.
+        weights_digest: its SHA-256.
+        told: plain values for people: study, seed, metrics, code, data fingerprint, origin of the configuration.
     """
 
     config: Mapping[str, Any]
@@ -38,7 +40,7 @@ class Description:
 
     @property
     def trial_config(self) -> TrialConfig:
-        """What was trained."""
+        """The configuration that was trained."""
         return TrialConfig.from_document(self.config)
 
     @property
@@ -49,30 +51,28 @@ class Description:
     def write(self, path: Path) -> None:
         """Write it in one step."""
         values = {"format": FORMAT, **asdict(self)}
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(json.dumps({**values, "digest": digest.of_values(_plain(values))}, indent=2), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, json.dumps({**values, "digest": digest.of_values(_plain(values))}, indent=2))
 
     @classmethod
     def read(cls, path: Path) -> "Description":
-        """Read one.
+        """Read a description.
 
         Raises:
-            UserError: it cannot be read, is of another version, damaged or changed.
+            UserError: the file cannot be read, or it is of another version, damaged or changed.
         """
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            given, version = values.pop("digest"), values.pop("format")
+            recorded_digest, version = values.pop("digest"), values.pop("format")
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise UserError(f"{path}: is no description of a model, or cut short") from None
+            raise UserError(f"{path}: is not a description of a model, or cut short") from None
         if version != FORMAT:
             raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
-        if given != digest.of_values({"format": version, **values}):
+        if recorded_digest != digest.of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
         facts: dict[str, Any] = {
-            key: tuple(one) if isinstance(one, list) else one for key, one in values.pop("facts").items()
+            key: tuple(value) if isinstance(value, list) else value for key, value in values.pop("facts").items()
         }
         return cls(facts=Facts(**facts), **values)
 

@@ -1,4 +1,4 @@
-"""What a trained model is worth on a split of its data set, or of another of the same kind."""
+"""The metrics of a trained model on a split of its data set, or of another of the same kind."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -16,20 +16,20 @@ from study.spec.document import Document, override
 from study.spec.load import resolve
 from study.trained import Description
 from study.trained.classifier import weights
-from study.trained.write import fingerprint_of_test
+from study.trained.model_files import fingerprint_of_test
 from study.training import Trial, TrialConfig
 
 
 def evaluate(
     home: Home, model: Path, split: str, study: str | None = None, assignments: Iterable[str] = ()
 ) -> dict[str, float]:
-    """Every metric of a trained model on a split, `SPLIT/NAME`; on its own data those that its training recorded.
+    """Every metric of a trained model on a split, as `SPLIT/NAME`; on its own data the values of its training.
 
-    A reading of the test split that is the model's own is noted in the ledger of its study, if that is in this home.
+    A reading of the model's own test split is noted in its study's ledger, if that study is in this home.
 
     Args:
         model: the description's file.
-        study: a study file whose data are taken, None: the model's own.
+        study: a study file whose data are used; None: the model's own.
         assignments: overrides of keys of the data, `data.rho=0.9`.
 
     Raises:
@@ -43,7 +43,7 @@ def evaluate(
     _check(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":
-            raise UserError("--split val: the model was trained on it, too")
+            raise UserError("--split val: the model was trained on this split")
         config = replace(config, train=replace(config.train, with_val=False))
     weights(description, model.parent)  # refuses what was not written by study
     counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
@@ -52,8 +52,8 @@ def evaluate(
         try:
             trial.load(model.parent / description.weights)
         except RuntimeError as error:
-            told = str(error).splitlines()[0]
-            raise UserError(f"{model}: does not fit these data or this version of study: {told}") from None
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{model}: does not fit these data or this version of study: {reason}") from None
         return trial.evaluate(split, final=True)
 
 
@@ -61,14 +61,18 @@ def _section(description: Description, study: str | None, assignments: list[str]
     """The complete `data` section: the model's own or a study file's, with overrides."""
     for assignment in assignments:
         if not assignment.startswith("data."):
-            raise UserError(f"--set {assignment}: a model is evaluated as it is, only keys of its data can be set")
+            raise UserError(f"--set {assignment}: only keys of the data can be set, the model is evaluated as it is")
     if study is not None:
         return dict(load_study(study, assignments).base["data"])
     if not assignments:
         return dict(description.config["data"])
     document = Document(
         "the model",
-        {"name": "evaluated", "search": {"trials": 1}, **{key: dict(one) for key, one in description.config.items()}},
+        {
+            "name": "evaluated",
+            "search": {"trials": 1},
+            **{key: dict(values) for key, values in description.config.items()},
+        },
     )
     override(document, assignments)
     return dict(resolve(document).base["data"])
@@ -86,9 +90,9 @@ def _check(model: Facts, facts: Facts, split: str) -> None:
 
 @contextmanager
 def _noted(home: Home, description: Description) -> Iterator[None]:
-    """Note a reading of the test split that succeeds, where the model's study is at hand."""
+    """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
-    folder = next((one for one in home.studies() if one.name == name), None)
+    folder = next((study for study in home.studies() if study.name == name), None)
     if folder is None or _id(folder) != description.told["study_id"]:
         yield
         return

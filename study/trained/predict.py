@@ -1,4 +1,4 @@
-"""What a trained model makes of a user's images."""
+"""A trained model's predictions for a user's images."""
 
 import csv
 import io
@@ -15,15 +15,15 @@ from study.errors import UserError
 from study.trained import Classifier
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-"""Of the files in a folder that are taken for images."""
+"""Endings of the files in a folder that count as images."""
 
 AT_ONCE = 1024
-"""Images in memory."""
+"""Images in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A file's class and the probability of each."""
+    """The predicted class of a file, and the probability of each class."""
 
     file: Path
     class_name: str
@@ -35,21 +35,24 @@ class Prediction:
 
 
 def predict(classifier: Classifier, images: Iterable[Path]) -> list[Prediction]:
-    """The class of each image, a folder's in the order of their names, those of its subfolders with them.
+    """The class of each image; a folder stands for all images in it and its subfolders, ordered by path.
 
     Raises:
-        UserError: the model takes no images, there are none, or some cannot be read.
+        UserError: the model does not take square colour images, there are none, or some cannot be read.
     """
     facts = classifier.facts
     if facts.is_table or facts.shape[0] != 3 or facts.shape[1] != facts.shape[2]:
-        raise UserError(f"the model takes {facts.shape}, no square colour images. On its kind of data: study evaluate")
+        raise UserError(
+            f"the model takes inputs of shape {facts.shape}, not square colour images. For its kind of data use study "
+            "evaluate"
+        )
     files = [file for path in images for file in _files(path)]
     frame = classifier.description.config["data"].get("frame", "crop")
-    found = []
+    predictions = []
     for start in range(0, len(files), AT_ONCE):
         part = files[start : start + AT_ONCE]
-        found += _named(classifier, part, classifier.probabilities(decode(part, facts.shape[1], frame)))
-    return found
+        predictions += _predictions(classifier, part, classifier.probabilities(decode(part, facts.shape[1], frame)))
+    return predictions
 
 
 def table(predictions: Iterable[Prediction]) -> str:
@@ -57,8 +60,10 @@ def table(predictions: Iterable[Prediction]) -> str:
     rows, stream = list(predictions), io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["file", "class", *(f"p({name})" for name in rows[0].probabilities)])
-    for one in rows:
-        writer.writerow([one.file, one.class_name, *(f"{value:.6f}" for value in one.probabilities.values())])
+    for prediction in rows:
+        writer.writerow(
+            [prediction.file, prediction.class_name, *(f"{value:.6f}" for value in prediction.probabilities.values())]
+        )
     return stream.getvalue()
 
 
@@ -79,15 +84,15 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    found = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-    if not found:
+    images = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    if not images:
         raise UserError(f"{path}: holds no images ({', '.join(SUFFIXES)})")
-    return found
+    return images
 
 
-def _named(classifier: Classifier, files: list[Path], found: NDArray[np.float32]) -> list[Prediction]:
+def _predictions(classifier: Classifier, files: list[Path], probabilities: NDArray[np.float32]) -> list[Prediction]:
     names = classifier.classes
     return [
         Prediction(file, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
-        for file, row in zip(files, found, strict=True)
+        for file, row in zip(files, probabilities, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What a method is told about the bias of the training samples: all of it, a part, or what a network makes of it.
+"""What a method knows of the bias of the training samples: all of it, a part, or what a network makes of it.
 
 A network that stands in for labels is trained once on a machine: what it says is kept beside the prepared data, under
 everything that it depends on. The other trials of a study wait for it and read it.
@@ -20,6 +20,7 @@ from study.knobs import options
 from study.methods import UNKNOWN, Labels
 from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
 from study.training.config import TrainOptions, TrialConfig
+from study.training.loop import Diverged, TrainingLoop
 from study.training.resident import Resident, tensor
 
 PLAIN = {"name": "cross_entropy"}
@@ -37,8 +38,7 @@ def known_labels(config: TrialConfig, dataset: Dataset, device: torch.device) ->
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
         Diverged: the loss of the network that stands in for labels is not finite.
     """
-    train = Resident(dataset.splits["train"], dataset.facts, device)
-    labels = Labels(train.target, train.bias, train.condition)
+    labels = Resident(dataset.splits["train"], dataset.facts, device).labels
     return _SOURCES[config.method.get("bias_source", LABELS)](labels, config, dataset)
 
 
@@ -48,23 +48,23 @@ def _all(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
 
 def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     """A share of the samples keeps its bias; the others have none, or one that is guessed (FSCL paper Table 5)."""
-    given, train, facts = options(SomeLabels, config.method), dataset.splits["train"], dataset.facts
+    source, train, facts = options(SomeLabels, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
-    known = _known(train.bias, given.known_bias, config.train.seed)
-    told = labels.bias.where(tensor(known, labels.bias.device), UNKNOWN)
-    if given.unknown_bias == "sup_con" or known.all():
-        return replace(labels, bias=told)
+    known = _known(train.bias, source.known_bias, config.train.seed)
+    some_bias = labels.bias.where(tensor(known, labels.bias.device), UNKNOWN)
+    if source.unknown_bias == "sup_con" or known.all():
+        return replace(labels, bias=some_bias)
     part = Split(train.inputs[known], train.bias[known])
     observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
     splits = {"train": part, "val": observed, "all": Split(train.inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
     training = _training(config, config.train.seed)
     own = TrialConfig({}, config.model, PLAIN, training)
-    made_from = f"{dataset.fingerprint}, bias of {given.known_bias}"
+    made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
     network = StandIn(own, Dataset(facts, splits), made_from, "all", keeps_features=False)
     guess = tensor(network.outputs(labels.bias.device).target, labels.bias.device)
-    return replace(labels, bias=told.where(told != UNKNOWN, guess))
+    return replace(labels, bias=some_bias.where(some_bias != UNKNOWN, guess))
 
 
 def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
@@ -99,9 +99,11 @@ def _known(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_
 
 
 def _training(config: TrialConfig, seed: int) -> TrainOptions:
-    given = options(Preparation, config.method)
-    rate, threads = given.bias_learning_rate, config.train.threads
-    return TrainOptions(epochs=given.bias_epochs, batch_size=BATCH, learning_rate=rate, seed=seed, threads=threads)
+    preparation = options(Preparation, config.method)
+    rate, threads = preparation.bias_learning_rate, config.train.threads
+    return TrainOptions(
+        epochs=preparation.bias_epochs, batch_size=BATCH, learning_rate=rate, seed=seed, threads=threads
+    )
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class StandIn:
     """A classifier that is trained to stand in for labels.
 
     Attributes:
-        config, dataset: of its own trial.
+        config, dataset: what it is trained by and on.
         made_from: what the data set is, for the name under which the result is kept.
         split: what it says of these samples is wanted.
         keeps_features: its features are wanted, else its logits.
@@ -134,15 +136,13 @@ class StandIn:
             return cached(name, key, facts, lambda: {"train": self._train(device)}).splits["train"]
 
     def _train(self, device: torch.device) -> Split:
-        from study.training.trial import Diverged, Trial  # a trial asks this module for its labels
-
-        trial = Trial(self.config, self.dataset, str(device))
+        loop = TrainingLoop(self.config, self.dataset, str(device))
         try:
-            for _ in trial.run():
+            for _ in loop.run():
                 pass
         except Diverged as problem:
             raise Diverged(f"the network that stands in for bias labels: {problem}") from None
-        features = trial.evaluate.features(self.split)
-        logits = trial.evaluate.scores("encoder", features)
+        features = loop.evaluate.features(self.split)
+        logits = loop.evaluate.scores("encoder", features)
         kept = features if self.keeps_features else logits
         return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())

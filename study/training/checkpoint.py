@@ -1,6 +1,5 @@
 """The state of a trial between two epochs, in a file."""
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from zipfile import ZipFile
 import torch
 
 from study.errors import UserError
+from study.files.whole import whole
 
 PAUSE = 20.0
 """A write is followed by so many times its own duration without one: checkpoints cost at most 5% of a trial."""
@@ -54,8 +54,8 @@ class Checkpoint:
         content = read(self._path, self._made_from)
         if content is None:
             return 0
-        for name, one in self._states.items():
-            one.load_state_dict(content["states"][name])
+        for name, stateful in self._states.items():
+            stateful.load_state_dict(content["states"][name])
         for name, generator in self._generators.items():
             generator.set_state(content["random"][name])
         torch.set_rng_state(content["random"]["torch"])
@@ -71,16 +71,12 @@ class Checkpoint:
         if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
-        content = {name: one.state_dict() for name, one in self._states.items()}
-        random = {name: one.get_state() for name, one in self._generators.items()} | {"torch": torch.get_rng_state()}
-        try:
-            with open(part, "wb") as file:  # torch.save alone hides what the file system says
-                torch.save({"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}, file)
-            part.replace(self._path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        content = {name: stateful.state_dict() for name, stateful in self._states.items()}
+        random = {name: generator.get_state() for name, generator in self._generators.items()} | {
+            "torch": torch.get_rng_state()
+        }
+        with whole(self._path) as part, open(part, "wb") as file:  # torch.save alone hides what the file system says
+            torch.save({"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}, file)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 
@@ -98,9 +94,9 @@ def read(path: Path, made_from: Any) -> dict[str, Any] | None:
             if damaged := archive.testzip():  # torch.load does not look at checksums
                 raise ValueError(f"checksum of {damaged}")
         content = torch.load(path, weights_only=True, map_location="cpu")
-        found = content["made_from"]
+        written_for = content["made_from"]
     except Exception as error:  # whatever PyTorch makes of a damaged file
         raise Unusable(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
-    if found != made_from:
+    if written_for != made_from:
         raise Unusable(f"{path}: is the state of a trial of another configuration, other data or code; remove it")
     return dict(content)

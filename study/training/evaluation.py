@@ -44,10 +44,10 @@ class Evaluation:
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             features = self.features(split, name)
             scores = self.scores(name, features)
-            found = self._metrics(split, scores, self._predicted(split, name, scores))
+            of_encoder = self._metrics(split, scores, self._predicted(split, name, scores))
             if final and self._options.final:
-                found |= self._final(split, name, features)
-            values |= {f"{prefix}{metric}": value for metric, value in found.items()}
+                of_encoder |= self._final(split, name, features)
+            values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
         return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
 
     @torch.no_grad()
@@ -88,22 +88,22 @@ class Evaluation:
         return metrics.compute(scores, predicted, data.target, data.bias, self._facts.on(split))
 
     def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = {}
+        values: dict[str, Tensor] = {}
         train = self.features("train", encoder)
         for name in self._options.final:
             if name == "ridge":
-                found |= self._attribute(split, train, features)
+                values |= self._attribute(split, train, features)
             elif name == "representation":
-                found |= self._representation(split, features)
+                values |= self._representation(split, features)
             else:
-                found |= self._probed(name, split, train, features)
-        return found
+                values |= self._probed(name, split, train, features)
+        return values
 
     def _attribute(self, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
-        given, asked = self._splits["train"].condition, self._splits[split].condition
-        if given is None or asked is None:
+        of_train, of_split = self._splits["train"].condition, self._splits[split].condition
+        if of_train is None or of_split is None:
             return {}
-        return {"condition_mse": ridge.mean_squared_error(ridge.fit(train, given), features, asked)}
+        return {"condition_mse": ridge.mean_squared_error(ridge.fit(train, of_train), features, of_split)}
 
     def _representation(self, split: str, features: Tensor) -> dict[str, Tensor]:
         data, unit = self._splits[split], functional.normalize(features, dim=1)
@@ -113,5 +113,5 @@ class Evaluation:
         """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""
         target, seed = self._splits["train"].target, self._options.seed
         scores = probes.fit(name, train, target, self._facts.classes, seed)(features)
-        found = self._metrics(split, scores, scores.argmax(1))
-        return {f"{name}_{metric}": value for metric, value in found.items()}
+        values = self._metrics(split, scores, scores.argmax(1))
+        return {f"{name}_{metric}": value for metric, value in values.items()}

@@ -5,12 +5,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
+
+from study.training.eager import Eager
 
 TINY = 1e-8  # keeps 0/0 from a tensor that has no gradient
 
 
-class LARS(Optimizer):
+class LARS(Eager):
     """Layer-wise adaptive rate scaling: each tensor moves by a set share of its own length.
 
     A tensor w with gradient g is given to momentum SGD as r (g + weight_decay w), with

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable
 
 from torch import nn
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
 
 from study.training.config import TrainOptions
+from study.training.eager import SGD, Adam
 from study.training.lars import LARS
-from study.training.schedule import EpochSchedule
+from study.training.schedule import rate_at
 
 Parameters = Iterable[nn.Parameter]
 
@@ -34,9 +36,11 @@ def optimizer(parameters: Parameters, options: TrainOptions) -> Optimizer:
     return OPTIMIZERS[options.optimizer](parameters, options)
 
 
-def schedule(of: Optimizer, options: TrainOptions) -> EpochSchedule:
+def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:
     """The schedule of `train.schedule` for an optimizer: step it once after each epoch.
 
     Its state dict, and the optimizer's, hold all that a trial resumed at an epoch needs to go on with the same rates.
     """
-    return EpochSchedule(of, options)
+    for group in of.param_groups:
+        group["initial_lr"] = 1.0  # what LambdaLR multiplies by: so the rates are those of `rate_at` to the last bit
+    return LambdaLR(of, lambda epoch: rate_at(options.learning_rate, epoch, options))

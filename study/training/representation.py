@@ -21,13 +21,13 @@ def measures(features: Tensor, target: Tensor, bias: Tensor | None, facts: Facts
 
     Scalars on the device, nan where there is no pair to look at. The two similarities are means over the groups.
     """
-    found = {"alignment": alignment(features, target, facts.classes), "uniformity": uniformity(features)}
+    values = {"alignment": alignment(features, target, facts.classes), "uniformity": uniformity(features)}
     if bias is None or not facts.bias_classes:
-        return found
+        return values
     for name, similarity in (("group_similarity", group_similarity), ("class_similarity", class_similarity)):
         by_group = similarity(features, target, bias, facts)
-        found |= {name: by_group.nanmean(), f"{name}_spread": spread(by_group)}
-    return found
+        values |= {name: by_group.nanmean(), f"{name}_spread": spread(by_group)}
+    return values
 
 
 def group_similarity(features: Tensor, target: Tensor, bias: Tensor, facts: Facts) -> Tensor:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study.data.dataset import Facts, Split
+from study.methods import Labels
 
 
 class Resident:
@@ -23,6 +24,11 @@ class Resident:
         self.bias = None if split.bias is None else tensor(split.bias, device)
         self.condition = None if split.condition is None else tensor(split.condition, device)
         self._mean, self._deviation = (_per_channel(value, device) for value in (facts.mean, facts.deviation))
+
+    @property
+    def labels(self) -> Labels:
+        """All that is known of the samples besides their inputs."""
+        return Labels(self.target, self.bias, self.condition)
 
     def __len__(self) -> int:
         return len(self.target)

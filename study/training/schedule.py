@@ -2,10 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
-
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
 from study.training.config import TrainOptions
 
@@ -46,19 +42,3 @@ def rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
     if epoch >= options.warmup_epochs:
         return scheduled
     return min(scheduled, rate * (epoch + 1) / options.warmup_epochs)
-
-
-class EpochSchedule(LRScheduler):
-    """Sets the rate of every group of an optimizer to `rate_at`; `step` at the end of each epoch."""
-
-    def __init__(self, optimizer: Optimizer, options: TrainOptions) -> None:
-        self.options = options
-        super().__init__(optimizer)
-
-    def get_lr(self) -> list[float]:  # type: ignore[override]
-        """The rate of each group in the present epoch."""
-        return [rate_at(float(rate), self.last_epoch, self.options) for rate in self.base_lrs]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where it is, as plain values; the options are the configuration's."""
-        return {name: value for name, value in super().state_dict().items() if name != "options"}

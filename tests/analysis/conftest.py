@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
@@ -23,7 +23,12 @@ class Writer:
         Ledger.create(path)
         self.path, self.ledger, self.trials, self.clock = path, Ledger(path), count(), 1_800_000_000.0
         self.append(
-            "opened", versions={"torch": "2.15.0"}, commit="abc1234", data="0123456789abcdef", dataset="Digits (8 x 8)"
+            "opened",
+            owner="ada",
+            versions={"torch": "2.15.0"},
+            commit="abc1234",
+            data="0123456789abcdef",
+            dataset="Digits (8 x 8)",
         )
 
     def append(self, event: str, **fields: Any) -> None:

@@ -8,6 +8,7 @@ allocates at once, in units of the n x n float32 matrix. `--compile` adds the ti
 """
 
 import argparse
+import inspect
 import json
 import os
 import time
@@ -37,13 +38,20 @@ DIMENSIONS = 128
 
 
 def shared(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-    inputs = {"target": target, "bias": bias, "similarity": gram(views)}
-    loss: Tensor = eps_sup_info_nce(views, **inputs, epsilon=EPSILON) + fair_kl(views, **inputs)
+    inputs = {"target": target, "similarity": gram(views)}
+    loss: Tensor = eps_sup_info_nce(views, **inputs, epsilon=EPSILON) + fair_kl(views, bias=bias, **inputs)
     return loss
 
 
 def by_keyword(loss: Callable[..., Tensor], **options: object) -> Loss:
-    return lambda views, target, bias: loss(views, target=target, bias=bias, **options)
+    declared = inspect.signature(loss).parameters
+
+    def call(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:
+        labels = {"target": target, "bias": bias}
+        value: Tensor = loss(views, **{name: label for name, label in labels.items() if name in declared}, **options)
+        return value
+
+    return call
 
 
 def colour_condition(views: Tensor, target: Tensor, bias: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ def events(trials: int, epochs: int) -> Iterator[dict[str, Any]]:
     """The events of a study whose trials run one after the other, the baseline first."""
     chance, clock = random.Random(0), 1_800_000_000.0
     yield {"event": "created", "time": clock, "id": "benchmark"}
-    yield {"event": "opened", "time": clock, "versions": {}, "data": "0" * 16}
+    yield {"event": "opened", "owner": "ada", "time": clock, "versions": {}, "data": "0" * 16}
     for number in range(trials):
         params = {
             "method.alpha": 10 ** chance.uniform(-3, 0),
@@ -177,24 +177,24 @@ def report(path: Path, trials: int, epochs: int) -> None:
     phases = Phases()
     import study.analysis.report.report  # noqa: F401 (with all that it needs)
     from study.home.record import StudyRecord
-    from study.ranking import unchanging
+    from study.ranking import ranked_once
 
     spec = study_of(trials, epochs)
     phases.done("imports")
     record = StudyRecord.load(path)
     phases.done("read and fold")
-    with unchanging(record):
+    with ranked_once(record):
         make(spec, record, phases)
 
 
 def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
-    from study.analysis.figures.figures import FIGURES
+    from study.analysis.figures import FIGURES
     from study.analysis.figures.interactive import INTERACTIVE
-    from study.analysis.report.content import report_page
     from study.analysis.report.page import to_html, to_markdown
     from study.analysis.report.report import pdf, png
+    from study.analysis.report.sections import report_page
 
     trials_frame(spec, record).to_csv()
     phases.done("trials.csv")

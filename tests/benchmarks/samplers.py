@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python tests/benchmarks/samplers.py [--only tpe ...] [--trials 100 ...] [--metrics 2] [--json]
 
-Six ranges, COUNT trials at a time, of which every other is stopped early. The history is random, and taken in as that
+Six ranges, COUNT trials at a time, of which every other is pruned. The history is random, and taken in as that
 of a resumed study is; then each sampler suggests and hears of ASKED trials more. "replay" is the time to take in the
 history, in seconds. "cpu" is the median of the process's own time, which others on the machine disturb less.
 """
@@ -19,7 +19,7 @@ import numpy as np
 
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
-from study.sweep.sampler import Sampler, Told
+from study.sweep.sampler import Sampler, TrialEnd
 
 EPOCHS, COUNT, ASKED = 20, 4, 30
 SPACE = {
@@ -39,7 +39,7 @@ def study(sampler: str, metrics: int) -> StudySpec:
     return load_study("quickstart", [*given, "search.baseline=null", "search.trials=100000"])
 
 
-def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.Generator) -> Told:
+def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.Generator) -> TrialEnd:
     """A trial whose metrics are smooth in its parameters, with noise."""
     accuracy = float(np.exp(-((params["method.lambda"] - 1) ** 2) - np.log10(params["method.alpha"] * 10) ** 2))
     pruned = number % 2 == 1
@@ -51,10 +51,10 @@ def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.
         course.append((epoch, spec.objective.score(report)))
     scored = [(epoch, score) for epoch, score in course if score is not None]
     last: Score = scored[-1][1]
-    return Told(number, "pruned" if pruned else "complete", scored, None if pruned else last)
+    return TrialEnd(number, "pruned" if pruned else "complete", scored, None if pruned else last)
 
 
-def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any], Told]]:
+def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any], TrialEnd]]:
     noise, draw = np.random.default_rng(0), Sampler(study("random", 1))
     for number in range(trials):
         params = draw.ask(number)
@@ -69,7 +69,7 @@ def measure(name: str, trials: int, metrics: int) -> dict[str, Any]:
     for number, params, end in past:
         sampler.adopt(number, params)
         sampler.tell(end)
-    replay, spent, worked, running = time.perf_counter() - began, [], [], deque[Told]()
+    replay, spent, worked, running = time.perf_counter() - began, [], [], deque[TrialEnd]()
     for number in range(trials, trials + ASKED + COUNT):
         began, worked_before = time.perf_counter(), time.process_time()
         if len(running) == COUNT:

@@ -1,22 +1,22 @@
-"""Variables that a job is given along."""
+"""Variables of this shell that a job is given."""
 
 import pytest
 
-from study.cluster.environment import given
+from study.cluster.environment import from_this_shell
 from study.errors import UserError
 
 
 def test_their_values_come_from_this_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "some value")
-    assert given(["SOME_KEY"]) == {"SOME_KEY": "some value"}
-    assert given([]) == {}
+    assert from_this_shell(["SOME_KEY"]) == {"SOME_KEY": "some value"}
+    assert from_this_shell([]) == {}
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [("NOT_SET_HERE", "is not set"), ("A=b", "the name of a variable"), ("RAY_AUTH_TOKEN", "is not given to jobs")],
 )
-def test_what_cannot_be_given_is_refused(name: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_given_is_refused(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
-    with pytest.raises(UserError, match=told):
-        given([name])
+    with pytest.raises(UserError, match=message):
+        from_this_shell([name])

@@ -1,7 +1,6 @@
 """What `study cluster` remembers."""
 
 import os
-import stat
 import subprocess
 import sys
 import time
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from study.address import write_secret
 from study.cluster.local import LocalCluster
 from study.cluster.process import Process
 from study.errors import UserError
@@ -32,15 +30,6 @@ def test_what_has_ended_is_not_alive() -> None:
             time.sleep(0.01)
         assert child.returncode is None
     assert not found.is_alive
-
-
-def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    path.write_text("old")
-    path.chmod(0o644)
-    write_secret(path, "new")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert path.read_text() == "new"
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:

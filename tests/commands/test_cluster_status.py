@@ -64,7 +64,7 @@ def test_what_is_asked_of_a_running_study() -> None:
     assert (document["study"]["name"], document["reason"]) == ("mine", None)
     assert [node["ended"] for node in document["cluster"]["lost"]] == [101.0, 102.0]
     lines = there.text(document).splitlines()
-    assert lines[:2] == ["job       study-mine: running", "study mine: running (1 running, 1 complete)"]
+    assert lines[:2] == ["job       study-mine: running", "study mine, of ada: running (1 running, 1 complete)"]
     assert "best      val/accuracy               0.5000 (1 seed)" in lines
     assert any(line.startswith("pace      ") and line.endswith("to go") for line in lines)
     assert "cluster   3 nodes, 2 lost since it began; in use: 2 of 2 CPU" in lines
@@ -102,7 +102,7 @@ def test_a_study_that_is_not_made_yet_hides_nothing_of_its_job(state: str, messa
     assert document["job"]["message"] == message
     lines = there.text(document).splitlines()
     assert lines[0] == line
-    assert lines[1] == "study     nothing is known of it: mine: no such study in /home. There is no study there yet"
+    assert lines[1] == "study     not known there: mine: no such study in /home. There is no study there yet"
     assert lines[2].startswith("cluster   3 nodes")
 
 

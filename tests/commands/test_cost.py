@@ -39,13 +39,19 @@ def test_the_hours_by_hand() -> None:
 
 
 def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
-    told: list[dict[str, Any]] = [{"event": "created", "id": "study", "time": 0.0}, {"event": "opened", "time": 0.0}]
+    told: list[dict[str, Any]] = [
+        {"event": "created", "id": "study", "time": 0.0},
+        {"event": "opened", "owner": "ada", "time": 0.0},
+    ]
     told += [{"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0, "time": 0.0}]
     told += [{"event": "started", "trial": 0, "node": "here", "time": 10.0}]
     told += [{"event": "lost", "trial": 0, "attempt": 1, "kind": "PREEMPTED", "reason": "died", "time": 40.0}]
     told += [{"event": "started", "trial": 0, "node": "here", "time": 50.0}]
     told += [{"event": "closed", "state": "interrupted", "time": 55.0}]
-    told += [{"event": "opened", "time": 1000.0}, {"event": "started", "trial": 0, "node": "here", "time": 1001.0}]
+    told += [
+        {"event": "opened", "owner": "ada", "time": 1000.0},
+        {"event": "started", "trial": 0, "node": "here", "time": 1001.0},
+    ]
     metrics = {"time/epoch": 4.0, "time/data": 1.0, "time/training": 2.0, "time/evaluation": 0.5}
     told += [{"event": "report", "trial": 0, "epoch": 1, "metrics": metrics, "time": 1006.0}]
     told += [{"event": "ended", "trial": 0, "state": "complete", "time": 1007.0}]
@@ -62,8 +68,8 @@ def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
 def test_every_record_has_a_cost(trials: list[Told]) -> None:
     told = document(SPEC, record(*trials))
     assert told["early_stopping"] is None
-    assert "early stopping stopped no trial" in text(told)
-    assert ("are not in it yet" in text(told)) == any(one.state == "running" for one in trials)
+    assert "early stopping: no trial was pruned" in text(told)
+    assert ("still running are not included" in text(told)) == any(one.state == "running" for one in trials)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,5 +79,5 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(app, ["cost", "mine", "--json"])
     assert json.loads(done.stdout)["early_stopping"]["stopped"] == 1
     shown = CliRunner().invoke(app, ["cost", "mine"]).stdout
-    for words in ("study mine (", "5 epochs", "1 of 2 trials of the search ended early", "5 of 8 epochs"):
+    for words in ("study mine (", "5 epochs", "1 of 2 trials of the search were pruned", "5 of 8 epochs"):
         assert words in shown

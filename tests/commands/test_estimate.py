@@ -51,28 +51,28 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     assert told["expected"]["gpu_hours"] == pytest.approx(3 * told["expected"]["trial_hours"])
     shown = estimate.text(plan.plan(quickstart()) | {"cost": told})
     assert "a trial does not fit this machine" in shown
-    assert "of the clock on this machine" not in shown
+    assert "of wall-clock time on this machine" not in shown
 
 
 def test_measured(home: Home) -> None:
     spec = quickstart(*SMALL, "search.space.model.width={choices: [4, 8]}")
-    document = estimate.planned(spec, home, measure=True, like=None)
+    document = estimate.plan_with_cost(spec, home, measure=True, like=None)
     told = document["cost"]
     assert 0 < told["seconds_per_epoch"] < 60
     assert told["expected"]["trial_hours"] < told["without_early_stopping"]["trial_hours"]
-    assert any("searched, but taken as the file has it: model.width" in one for one in told["caveats"])
+    assert any("searched, but measured with the file's values: model.width" in one for one in told["caveats"])
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     shown = estimate.text(document)
     assert shown.startswith(plan.text(plan.plan(spec)))
     assert "measured on" in shown
-    assert "of the clock on this machine" in shown
+    assert "of wall-clock time on this machine" in shown
     assert not list(home.path.iterdir()), "nothing is started"
 
 
 def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
     """A full trial in 20 seconds, one that was stopped after its first epoch in 10: 6 seconds for each epoch."""
     ledger = Ledger(home.create(quickstart("name=other", *SMALL, "train.batch_size=64")).ledger_file)
-    ledger.append("opened", time=0.0, node="there")
+    ledger.append("opened", owner="ada", time=0.0, node="there")
     for trial, epochs, seconds in ((0, 4, 20.0), (1, 1, 10.0)):
         ledger.append("trial", time=0.0, trial=trial, stage="search", params={}, seed=0)
         ledger.append("started", time=0.0, trial=trial, node="there:1")
@@ -81,21 +81,21 @@ def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
         ledger.append("ended", time=seconds, trial=trial, state="complete" if epochs == 4 else "pruned")
     ledger.close()
     spec = quickstart(*SMALL, "resources.cpu=0.5", "train.epochs=8", "train.seed=3")
-    told = estimate.planned(spec, home, measure=False, like="other")["cost"]
+    told = estimate.plan_with_cost(spec, home, measure=False, like="other")["cost"]
     assert told["seconds_per_epoch"] == pytest.approx(6)
     assert told["basis"].startswith("2 trials of other")
-    assert "they ran on there, as many at once as fitted there" in told["caveats"]
+    assert "they ran on there, as many at a time as fitted there" in told["caveats"]
     assert "the two differ in resources.cpu, train.batch_size" in told["caveats"]
-    same = estimate.planned(quickstart(*SMALL, "train.batch_size=64"), home, measure=False, like="other")["cost"]
+    same = estimate.plan_with_cost(quickstart(*SMALL, "train.batch_size=64"), home, measure=False, like="other")["cost"]
     assert not any("differ" in caveat for caveat in same["caveats"])
 
 
 def test_one_pace_at_a_time(home: Home) -> None:
-    assert estimate.planned(quickstart(), home, measure=False, like=None)["cost"] is None
-    with pytest.raises(UserError, match="--measure and --like: one of them"):
-        estimate.planned(quickstart(), home, measure=True, like="other")
+    assert estimate.plan_with_cost(quickstart(), home, measure=False, like=None)["cost"] is None
+    with pytest.raises(UserError, match="--measure and --like: give one of them"):
+        estimate.plan_with_cost(quickstart(), home, measure=True, like="other")
     with pytest.raises(UserError, match="othr: no such study"):
-        estimate.planned(quickstart(), home, measure=False, like="othr")
+        estimate.plan_with_cost(quickstart(), home, measure=False, like="othr")
     home.create(quickstart("name=other"))
     with pytest.raises(UserError, match="--like other: no trial of its search has ended"):
-        estimate.planned(quickstart(), home, measure=False, like="other")
+        estimate.plan_with_cost(quickstart(), home, measure=False, like="other")

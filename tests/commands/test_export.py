@@ -93,6 +93,29 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert origin["mlflow_run"] is None
 
 
+@pytest.mark.parametrize("version", [1, 3, None])
+def test_a_file_of_another_version_is_refused(folder: StudyFolder, tmp_path: Path, version: int | None) -> None:
+    """Version 1 had no digest and was never released."""
+    path = tmp_path / "best.yaml"
+    export(**told(folder, *TRIALS), out=path)
+    written = path.read_text()
+    line = "  format: 2\n"
+    assert written.count(line) == 1
+    path.write_text(written.replace(line, f"  format: {version}\n" if version else ""))
+    message = rf"best\.yaml:\d+: origin\.format: {version} given, this version of study reads 2\. Export"
+    with pytest.raises(UserError, match=message):
+        load_study(str(path))
+
+
+def test_a_file_without_its_digest_is_taken_for_changed(folder: StudyFolder, tmp_path: Path) -> None:
+    path = tmp_path / "best.yaml"
+    export(**told(folder, *TRIALS), out=path)
+    kept = [line for line in path.read_text().splitlines() if not line.startswith("  digest: ")]
+    path.write_text("\n".join(kept))
+    with pytest.raises(UserError, match=r"best\.yaml:\d+: the configuration is not the one that was exported"):
+        load_study(str(path))
+
+
 def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> None:
     export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
     origin = load_study(str(tmp_path / "best.yaml")).origin
@@ -102,7 +125,7 @@ def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> No
 
 def test_the_top_ones_come_in_order(folder: StudyFolder, tmp_path: Path) -> None:
     given = told(folder, *TRIALS)
-    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", wanted=Choice(top=3))]
+    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", choice=Choice(top=3))]
     assert [path.name for path in paths] == ["top-1.yaml", "top-2.yaml", "top-3.yaml"]
     order = [one.trial.params for one in ranked(given["record"], SPEC)]
     assert [load_study(str(path)).trial_config({}) for path in paths] == [
@@ -117,7 +140,7 @@ def test_fewer_complete_trials_than_asked_for(
 ) -> None:
     complete = sum(one.state == "complete" for one in trials)
     with pytest.raises(UserError, match=rf"quickstart: {complete} complete trials, --top {top} asked for"):
-        export(**told(folder, *trials), out=tmp_path / "best.yaml", wanted=Choice(top=top))
+        export(**told(folder, *trials), out=tmp_path / "best.yaml", choice=Choice(top=top))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
@@ -131,7 +154,7 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
         (tmp_path / name).mkdir()
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=tmp_path / out, wanted=Choice(top=top))
+        export(**told(folder, *TRIALS), out=tmp_path / out, choice=Choice(top=top))
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -142,7 +165,7 @@ def test_a_path_without_a_name_is_no_file(
 ) -> None:
     monkeypatch.chdir(folder.path)
     with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=Path(out), wanted=Choice(top=top))
+        export(**told(folder, *TRIALS), out=Path(out), choice=Choice(top=top))
 
 
 def test_an_older_file_is_replaced(folder: StudyFolder, tmp_path: Path) -> None:

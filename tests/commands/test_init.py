@@ -16,8 +16,8 @@ from pictures import picture
 
 from study import methods
 from study.commands import trial as one_trial
-from study.commands.answers import Asker
 from study.commands.init import Flags, write
+from study.commands.init_answers import Asker
 from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.document import read
@@ -103,7 +103,7 @@ def test_a_study_of_the_users_table_runs() -> None:
         (of(), "--data: is missing: Data: the name of a data set"),
         (of(data="biased_digit"), "'biased_digit': neither a data set nor the path of a folder or table. Did you mean"),
         (of(data="image_folder"), "give the path of the folder or of the table"),
-        (of(data="birds/0.jpg"), "birds/0.jpg: no table; allowed are .csv and .parquet"),
+        (of(data="birds/0.jpg"), "birds/0.jpg: is not a table; allowed are .csv and .parquet"),
         (of(data="birds", target="kind"), "--file: is missing: Column with the files (image, kind, place)"),
         (of(data="birds", labels="labels.csv"), "labels.csv: not found. Tables there: list.csv"),
         (of(data="birds", labels="../people.csv"), "data.labels: '../people.csv' given, allowed is a relative path"),

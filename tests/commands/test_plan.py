@@ -46,6 +46,21 @@ def test_the_data_are_called_by_their_title() -> None:
     assert "data: Biased-MNIST: name biased_mnist, rho 0.99" in text(document)
 
 
+@pytest.mark.parametrize(
+    ("assignments", "threads"),
+    [
+        (["resources.cpu=4"], 4),
+        (["resources.cpu=4", "train.threads=1"], 1),
+        (["search.space={train.threads: {choices: [1, 2]}}", "search.baseline=null"], "searched"),
+    ],
+)
+def test_the_threads_of_a_trial_stand_beside_its_cpus(assignments: list[str], threads: int | str) -> None:
+    spec = quickstart(*assignments)
+    document = plan(spec)
+    assert document["resources_per_trial"] == spec.resources.model_dump() | {"threads": threads}
+    assert f"each trial takes {spec.resources.cpu:g} CPU, 0 GPU; train.threads {threads}" in text(document)
+
+
 def test_where_a_key_is_searched_is_said() -> None:
     space = "{method.name: {choices: [sup_con, eps_sup_con]}, method.epsilon: paper, method.temperature: 0.2}"
     told = text(plan(quickstart(f"search.space={space}", "search.baseline=null")))

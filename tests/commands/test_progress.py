@@ -8,8 +8,8 @@ import pytest
 from helpers import Told, quickstart, record
 from rich.console import Console
 
-from study.commands.final import final_study
-from study.commands.progress import Progress, ProgressView
+from study.commands.final_training import final_study
+from study.commands.progress import ProgressView, StudyProgress
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -18,7 +18,7 @@ LINE = re.compile(r"\d+:\d\d  .+; best so far: .+; (\?|about \d+:\d\d(:\d\d)?) t
 
 
 def test_trials_to_come_are_waiting() -> None:
-    assert Progress(SPEC, StudyRecord()).counts() == {
+    assert StudyProgress(SPEC, StudyRecord()).counts() == {
         "waiting": 4 + 4,
         "running": 0,
         "complete": 0,
@@ -35,18 +35,18 @@ def test_counts_by_state() -> None:
         Told("search", [], "failed"),
         Told("confirm", [], "waiting", repeats=0),
     )
-    counts = Progress(SPEC, found).counts()
+    counts = StudyProgress(SPEC, found).counts()
     assert counts == {"waiting": 4, "running": 1, "complete": 1, "pruned": 1, "failed": 1}
     assert sum(counts.values()) == 8
-    line = Progress(SPEC, found).line()
-    for words in ("4 waiting", "1 running", "1 stopped early", "1 finished", "1 failed"):
+    line = StudyProgress(SPEC, found).line()
+    for words in ("4 waiting", "1 running", "1 pruned", "1 complete", "1 failed"):
         assert words in line
 
 
 def test_interrupted_trials_show_only_where_there_are_some() -> None:
     found = record(Told("search", [0.1], "running"))
     found.apply({"event": "closed", "state": "interrupted", "time": 1.0})
-    assert Progress(SPEC, found).counts()["interrupted"] == 1
+    assert StudyProgress(SPEC, found).counts()["interrupted"] == 1
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_interrupted_trials_show_only_where_there_are_some() -> None:
     ],
 )
 def test_the_best_so_far(trials: list[Told], words: str) -> None:
-    assert Progress(SPEC, record(*trials)).best() == words
+    assert StudyProgress(SPEC, record(*trials)).best() == words
 
 
 def test_a_final_training_shows_its_seeds_and_their_mean() -> None:
     spec = final_study(SPEC, [0, 1, 2])
     found = record(Told("final", [0.5]), Told("final", [0.7], seed=1), Told("final", [0.1], "running", seed=2))
-    progress = Progress(spec, found)
+    progress = StudyProgress(spec, found)
     assert progress.best() == "val/accuracy 0.6000 (mean of 2)"
     assert sum(progress.counts().values()) == 3
 
@@ -86,7 +86,7 @@ PARTIAL = [
 @pytest.mark.parametrize("spec", [SPEC, final_study(SPEC, [0]), quickstart("search.confirm={top: 0}")])
 @pytest.mark.parametrize("trials", PARTIAL)
 def test_every_partial_record_can_be_shown(spec: StudySpec, trials: list[Told]) -> None:
-    progress = Progress(spec, record(*trials))
+    progress = StudyProgress(spec, record(*trials))
     for _ in range(2):
         assert LINE.fullmatch(progress.line())
         console = Console(file=io.StringIO(), width=120)
@@ -107,7 +107,7 @@ def test_no_terminal_gets_plain_lines() -> None:
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
-    """What a terminal gets of a study with a finished baseline, where these variables are set."""
+    """What a terminal gets of a study with a complete baseline, where these variables are set."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"TERM": "xterm-256color", **environment}.items():
@@ -125,7 +125,7 @@ def test_colours_are_for_terminals_of_those_who_want_them(monkeypatch: pytest.Mo
     coloured = on_a_terminal(monkeypatch)
     assert COLOUR.search(coloured)
     plain = on_a_terminal(monkeypatch, NO_COLOR="1")
-    assert "1 finished" in plain
+    assert "1 complete" in plain
     assert not COLOUR.search(plain)
 
 

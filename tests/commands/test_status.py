@@ -7,7 +7,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.commands import status
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -16,8 +16,9 @@ from study.spec import StudySpec
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A home with a study from before there were owners, and one of ada's that grace went on with."""
+    """A home with a study that no driver took up, one that is over, and one of ada's that grace went on with."""
     home = Home(tmp_path / "home")
+    home.create(quickstart("name=new"))
     write_ledger(home.create(quickstart("name=old")).ledger_file, Told("baseline", [0.5]))
     ledger = Ledger(home.create(quickstart("name=hers")).ledger_file)
     for owner in ("ada", "grace"):
@@ -28,10 +29,18 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_whose_study_it_is_is_shown(home: Home) -> None:
-    assert {row["name"]: row["owner"] for row in status.overview(home)} == {"old": None, "hers": "ada"}
+    assert {row["name"]: row["owner"] for row in status.overview(home)} == {
+        "new": None,
+        "old": "ada",
+        "hers": "ada",
+    }
     table = status.table(home, status.overview(home)).splitlines()
     assert table[0].split()[:3] == ["study", "state", "owner"]
-    assert {line.split()[0]: line.split()[2] for line in table[1:]} == {"old": "-", "hers": "ada"}
+    assert {line.split()[0]: line.split()[2] for line in table[1:]} == {
+        "new": "-",
+        "old": "ada",
+        "hers": "ada",
+    }
     hers = home.find("hers")
     assert status.document(hers)["owner"] == "ada"
     told = status.lines(status.document(hers))
@@ -43,11 +52,26 @@ def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: H
     ledger.append("weather", sky="blue")
     ledger.close()
     rows = {row["name"]: row for row in status.overview(home)}
-    assert {name: row["state"] for name, row in rows.items()} == {"old": "interrupted", "hers": "unreadable"}
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "new": "new",
+        "old": "interrupted",
+        "hers": "unreadable",
+    }
     told = r"ledger\.jsonl: has an event 'weather', which study .* does not know\. Use what wrote it: study 1"
     assert re.search(told, rows["hers"]["reason"])
     with pytest.raises(UserError, match=told):
         status.document(home.find("hers"))
+
+
+def test_a_study_whose_driver_named_no_owner_is_told_of(home: Home) -> None:
+    """As versions from before the first release wrote them."""
+    ledger = Ledger(home.find("new").ledger_file)
+    ledger.append("opened", version="0")
+    ledger.close()
+    row = next(row for row in status.overview(home) if row["name"] == "new")
+    assert row["state"] == "unreadable"
+    assert "ledger.jsonl: a driver that names no owner took the study up" in row["reason"]
+    assert "Run the study anew in another home: STUDY_HOME=..." in row["reason"]
 
 
 def test_a_study_that_cannot_be_read_is_named(home: Home) -> None:
@@ -75,7 +99,7 @@ def test_a_running_study_shows_its_best_its_pace_and_the_time_to_go(home: Home) 
         Told("search", [], "running"),
     )
     found = lines(home, quickstart("name=mine"), *trials)
-    assert found[0] == "study mine: running (1 running, 2 complete)"
+    assert found[0] == "study mine, of ada: running (1 running, 2 complete)"
     assert "best      val/accuracy               0.7500 (1 seed)" in found
     assert "best: trial 1, method.alpha = 0.1" in found
     assert re.fullmatch(r"pace      \d+\.\d epochs per minute, about [\d:]+ to go", found[-1])
@@ -83,7 +107,7 @@ def test_a_running_study_shows_its_best_its_pace_and_the_time_to_go(home: Home) 
 
 def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
     found = lines(home, quickstart("name=mine"), Told("baseline", [], "running"))
-    assert found == ["study mine: running (1 running)", "pace      not known before the first epoch"]
+    assert found == ["study mine, of ada: running (1 running)", "pace      not known before the first epoch"]
 
 
 def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(home: Home) -> None:

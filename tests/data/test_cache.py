@@ -95,6 +95,16 @@ def test_a_stamp_sees_a_changed_byte_of_a_big_files_ends_and_a_folders_names(roo
     assert len(stamps) == 6
 
 
+def test_a_stamp_sees_the_files_behind_a_linked_folder(root: Path, tmp_path: Path) -> None:
+    """Classes may lie on another disk."""
+    (root / "folder").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (root / "folder" / "gull").symlink_to(tmp_path / "elsewhere")
+    before = Source("folder").stamp()
+    (tmp_path / "elsewhere" / "a.png").write_bytes(b"1")
+    assert Source("folder").stamp() != before
+
+
 @pytest.mark.parametrize("file", ["train.npy", "val.labels.npz", "entry.json"])
 @pytest.mark.parametrize("how", ["cut short", "gone"])
 def test_a_damaged_entry_is_built_again(root: Path, file: str, how: str) -> None:

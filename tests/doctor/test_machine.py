@@ -6,32 +6,32 @@ import pytest
 from packaging.requirements import Requirement
 
 from study.doctor import machine, software
-from study.doctor.gpus import Seen, judge
+from study.doctor.gpus import Observed, findings
 
 CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
 
 
 @pytest.mark.parametrize(
-    ("seen", "state", "told"),
+    ("observed", "state", "told"),
     [
-        (Seen(), "ok", "none that a driver knows"),
-        (Seen(CARD, "12.8", "12.8", ("H100",), ray=1), "ok", "torch sees 1: NVIDIA H100, 550.54"),
-        (Seen(CARD, "12.4", None), "warning", "built for the CPU alone"),
-        (Seen(CARD, "12.4", "13.0"), "problem", "serves CUDA up to 12.4, torch was built for 13.0"),
-        (Seen(CARD, "12.10", "12.9", why="no device"), "problem", "cannot use: no device"),
-        (Seen(CARD, "12.8", "12.8", hidden="CUDA_VISIBLE_DEVICES="), "warning", "hidden from torch"),
-        (Seen(CARD, "12.8", "12.8", ("H100",), ("H100",), ray=1), "problem", "has no code for H100"),
+        (Observed(), "ok", "no driver knows one"),
+        (Observed(CARD, "12.8", "12.8", ("H100",), ray=1), "ok", "torch sees 1: NVIDIA H100, 550.54"),
+        (Observed(CARD, "12.4", None), "warning", "built for the CPU alone"),
+        (Observed(CARD, "12.4", "13.0"), "problem", "supports CUDA up to 12.4, torch was built for 13.0"),
+        (Observed(CARD, "12.10", "12.9", why="no device"), "problem", "cannot use: no device"),
+        (Observed(CARD, "12.8", "12.8", hidden="CUDA_VISIBLE_DEVICES="), "warning", "hidden from torch"),
+        (Observed(CARD, "12.8", "12.8", ("H100",), ("H100",), ray=1), "problem", "has no code for H100"),
     ],
 )
-def test_gpus(seen: Seen, state: str, told: str) -> None:
-    (found,) = judge(seen)
+def test_gpus(observed: Observed, state: str, told: str) -> None:
+    (found,) = findings(observed)
     assert found.state == state
     assert told in found.told
     assert (found.remedy is None) == (state == "ok")
 
 
 def test_ray_and_torch_may_disagree() -> None:
-    _, found = judge(Seen(CARD, "12.8", None, ray=1))
+    _, found = findings(Observed(CARD, "12.8", None, ray=1))
     assert (found.name, found.state) == ("GPUs of Ray", "warning")
     assert "on 1 GPUs, torch sees 0" in found.told
 
@@ -45,7 +45,7 @@ def test_ray_and_torch_may_disagree() -> None:
     ],
 )
 def test_libraries(wanted: str, told: str | None) -> None:
-    found = software._unfit(Requirement(wanted))
+    found = software._version_problem(Requirement(wanted))
     assert found == told if told is None else told in (found or "")
 
 

@@ -39,7 +39,7 @@ def events(command: Command, *names: str) -> list[Event]:
     return [event for event in read(command.folder("tiny").ledger_file) if event["event"] in names]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_each_fault_is_told_apart_and_what_can_be_helped_runs_again(command: Command) -> None:
     """Killed, stopped, out of memory or with a broken GPU a trial goes on from its checkpoint; a bug or NaN ends it."""
@@ -94,7 +94,7 @@ def test_the_memory_monitor_ends_a_greedy_trial_alone(command: Command) -> None:
     """The node's memory is nearly full by one trial's doing: it is lost for want of memory, the study goes on."""
     memory = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     total, available = (int(memory[key].split()[0]) for key in ("MemTotal", "MemAvailable"))
-    threshold = 1 - available / total + 0.15
+    threshold = 1 - available / total + 0.25  # what other tests take meanwhile is less
     given = ["--set", "search.trials=2", "--set", "search.confirm.top=0", "--set", "search.early_stopping.name=none"]
     done = command(
         *("run", "tiny.yaml", *given),

@@ -27,7 +27,7 @@ search:
   concurrency: 1
 """
 
-LEDGER, PROGRESS = "study.home.ledger.Ledger", "study.tracking.progress.Progress"
+LEDGER, PROGRESS = "study.home.ledger.Ledger", "study.tracking.tracked.Tracked"
 
 
 def moments(count: int) -> list[list[Any]]:
@@ -66,7 +66,7 @@ def test_killed_three_times_a_study_ends_as_the_undisturbed_one(make_command: Ca
     Runs(Home(command.home).tracking_uri, "small").agree_with(record)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(

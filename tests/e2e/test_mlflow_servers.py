@@ -13,14 +13,14 @@ from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, Postgres
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.commands.which_model import which
+from study.commands.find_model import find_model
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.tracking import Tracker, remove, tracker
 from study.tracking.registry import register
 from study.trained import Classifier
-from study.trained.write import chosen
+from study.trained.model_files import best_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -147,13 +147,13 @@ def _wait_for(command: Command, trials: int) -> None:
 def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: MlflowServer) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
-    model = chosen(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+    model = best_model(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
     assert model is not None
     follower = Tracker(home, folder, folder.spec())
     follower.start()
     assert follower.finish() is None
     assert register(home, folder, "small-final", model) is None
-    with which(home, "models:/small-final@candidate") as description:
+    with find_model(home, "models:/small-final@candidate") as description:
         found = Classifier.load(description, "cpu")
     assert found.description == Classifier.load(model.description, "cpu").description
     assert register(home, folder, "small-final", model) is None

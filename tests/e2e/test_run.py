@@ -14,7 +14,7 @@ from study import data, ranking
 from study.home.folder import Home
 from study.home.ledger import read
 from study.sweep.early_stopping import early_stopping
-from study.sweep.search import Search
+from study.sweep.search_stage import SearchStage
 from study.training import Trial
 
 
@@ -33,7 +33,7 @@ def mlflow_runs(finished: Command) -> tuple[Run, dict[int, Run]]:
 
 
 def test_course_of_the_study(finished: Command) -> None:
-    """Baseline first, then the search, then baseline and best on fresh seeds; some trials stopped early."""
+    """Baseline first, then the search, then baseline and best on fresh seeds; some trials pruned."""
     spec, record = finished.load("tiny")
     stages = [trial.stage for trial in record.trials.values()]
     assert record.state == "complete"
@@ -98,7 +98,7 @@ def test_mlflow_parent_has_result_and_artifacts(finished: Command, mlflow_runs: 
 def test_optuna_hears_the_truth(finished: Command) -> None:
     """Full runs are complete, stopped ones pruned with their intermediate values."""
     spec, record = finished.load("tiny")
-    told = {trial.number: trial for trial in Search(spec, record, early_stopping(spec)).history()}
+    told = {trial.number: trial for trial in SearchStage(spec, record, early_stopping(spec)).history()}
     for trial in record.by_stage("baseline", "search"):
         assert told[trial.number].state.name == {"complete": "COMPLETE", "pruned": "PRUNED"}[trial.state]
         assert list(told[trial.number].intermediate_values) == list(range(1, trial.epochs + 1))
@@ -135,7 +135,7 @@ def test_end_says_where_things_are(finished: Command) -> None:
     assert (folder.report / "report.md").stat().st_size > 500
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("status", "tiny"), ("plan", "tiny.yaml"), ("report", "tiny")])
+@pytest.mark.parametrize("arguments", [("list",), ("status", "tiny"), ("plan", "tiny.yaml")])
 def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> None:
     done = finished(*arguments, "--json")
     assert done.returncode == 0, done.stderr
@@ -144,12 +144,15 @@ def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> 
 
 
 def test_report_shows_what_the_models_learned(finished: Command) -> None:
-    """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms."""
+    """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms. With --json
+    nothing but one document is printed.
+    """
     _, record = finished.load("tiny")
     for trial in record.by_stage("confirm"):
         assert finished.folder("tiny").model_file(trial.number, 1).is_file()
-    done = finished("report", "tiny", "--models", "-o", "learned")
+    done = finished("report", "tiny", "--models", "-o", "learned", "--json")
     assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)
     assert "What the models learned" in (finished.work / "learned" / "report.html").read_text(encoding="utf-8")
     assert (finished.work / "learned" / "figures" / "similarities.pdf").is_file()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import tempfile
 from dataclasses import replace
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from study import __version__
 from study.commands.export import exported
-from study.commands.final import extend, final_study
+from study.commands.final_training import extend, final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
@@ -225,8 +226,6 @@ def test_a_home_tells_its_form_when_it_is_made(home: Home) -> None:
     home.create(named("one"))
     told = home.path / "format"
     assert json.loads(told.read_text()) == {"format": 1, "study": __version__}
-    told.unlink()
-    assert [folder.name for folder in home.studies()] == ["one"], "it is from before homes told it"
     told.write_text('{"format": 1, "study": "0.0.9"}')
     home.create(named("two"))
     assert json.loads(told.read_text())["study"] == "0.0.9", "it was made then"
@@ -248,6 +247,24 @@ def test_a_home_of_a_newer_version_is_not_touched(home: Home, text: str, message
     home.create(named("one"))
     (home.path / "format").write_text(text)
     before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
+    for refuse in (home.studies, lambda: home.find("one"), lambda: home.create(named("two"))):
+        with pytest.raises(UserError, match=message):
+            refuse()
+    assert {path: path.stat().st_mtime_ns for path in home.path.rglob("*")} == before
+
+
+def test_a_home_that_does_not_tell_its_form_is_refused_once_it_holds_a_study(home: Home) -> None:
+    """Versions from before the first release made such homes. One that somebody made by hand is none of them."""
+    home.path.mkdir()
+    (home.path / "notes").mkdir()
+    assert home.studies() == []
+    home.create(named("one"))
+    (home.path / "format").unlink()
+    before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
+    message = (
+        r"holds studies, and no file format .* before the first release .* take another home, STUDY_HOME=.*"
+        rf'the file was lost: what study {re.escape(__version__)} writes there is {{"format": 1, "study": "'
+    )
     for refuse in (home.studies, lambda: home.find("one"), lambda: home.create(named("two"))):
         with pytest.raises(UserError, match=message):
             refuse()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from helpers import Told, quickstart, record, write_ledger
 
-from study.analysis.report.message import caveats
+from study.analysis.report.conclusions import caveats
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking.summary import lines, summary

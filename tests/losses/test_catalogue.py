@@ -25,6 +25,12 @@ from study.losses.margin import eps_sup_info_nce
 EVERYTHING = {**losses(), **regularisers(), **classification_losses()}
 KEYS = {"temperature", "base_temperature", "epsilon", "tau_plus", "beta", "sigma2", "kernel", "degree", "ridge", "q"}
 
+INPUTS = {"target", "bias", "bias_features", "condition", "similarity"}
+"""What a batch, its embeddings and a bias-capturing model can give any function."""
+
+INPUTS |= {"biased_views", "confusion", "extra_positives", "negatives"}
+"""And what only methods of their own, or callers in Python, can."""
+
 
 def test_every_function_of_the_papers_is_there() -> None:
     """At least these: a new loss is one new file and nothing else."""
@@ -57,9 +63,18 @@ def test_signatures_are_uniform(name: str) -> None:
     first, *rest = inspect.signature(EVERYTHING[name]).parameters.values()
     assert first.name == ("logits" if name in classification_losses() else "views")
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in rest)
-    assert {"target", "bias"} <= {parameter.name for parameter in rest}
+    hyperparameters = {knob.key for knob in knobs(EVERYTHING[name])}
+    assert {parameter.name for parameter in rest} - hyperparameters <= INPUTS
     assert not any(knob.required for knob in knobs(EVERYTHING[name]))
     assert EVERYTHING[name].__doc__
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_a_function_uses_all_that_it_declares(name: str) -> None:
+    (function,) = ast.parse(inspect.getsource(inspect.unwrap(EVERYTHING[name]))).body
+    assert isinstance(function, ast.FunctionDef)
+    used = {node.id for line in function.body for node in ast.walk(line) if isinstance(node, ast.Name)}
+    assert {one.arg for one in (*function.args.args, *function.args.kwonlyargs)} <= used
 
 
 def test_keys_are_those_of_the_papers() -> None:
@@ -81,11 +96,13 @@ def test_two_losses_of_one_name_are_refused() -> None:
 
 
 def test_losses_import_torch_and_the_standard_library_only() -> None:
+    """And what torch itself cannot be installed without."""
+    allowed = {"torch", "typing_extensions", "study", *sys.stdlib_module_names}
     for path in Path(study.losses.__path__[0]).glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert {name.split(".")[0] for name in names} <= {"torch", "study", *sys.stdlib_module_names}, path
+            assert {name.split(".")[0] for name in names} <= allowed, path
 
 
 class LargestTensor(TorchDispatchMode):
@@ -116,6 +133,8 @@ class LargestTensor(TorchDispatchMode):
 def test_no_tensor_is_larger_than_the_similarity_matrix(loss: Callable[..., Tensor], options: dict[str, Any]) -> None:
     samples = 32
     views = torch.randn(2, samples, 4, requires_grad=True)
+    labels = {"target": torch.arange(samples) % 4, "bias": torch.arange(samples) % 3}
+    wanted = {name: label for name, label in labels.items() if name in inspect.signature(loss).parameters}
     with LargestTensor() as largest:
-        loss(views, target=torch.arange(samples) % 4, bias=torch.arange(samples) % 3, **options).backward()
+        loss(views, **wanted, **options).backward()
     assert largest.elements <= (2 * samples) ** 2

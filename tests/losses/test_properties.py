@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -90,7 +91,9 @@ class Call:
             del inputs["target"]
         if self.continuous:
             inputs["bias"] = batch["bias_features"]
-        return batch[self.leaf], {**inputs, **self.options}
+        declared = signature(self.function).parameters
+        wanted = {name: value for name, value in inputs.items() if name in declared}
+        return batch[self.leaf], {**wanted, **self.options}
 
     def __call__(self, batch: Batch, function: Callable[..., Tensor] | None = None) -> Tensor:
         first, inputs = self.arguments(batch)

@@ -17,7 +17,7 @@ def test_the_share_of_floored_rows(name: str) -> None:
         found = method.diagnose(batch)
         views = functional.normalize(method.network.encoder(batch.views.flatten(0, 1)), dim=1).unflatten(0, (2, 64))
         beta = 1.0 if name == "hard_negative_info_nce" else None
-        beta = method.objective.loss.options.get("beta", beta)
+        beta = method.loss.contrastive.options.get("beta", beta)
         expected = floored_share(views, temperature=temperature, tau_plus=0.3, beta=beta)
         assert found == {"floored_share": expected}
         shares.append(float(expected.detach()))

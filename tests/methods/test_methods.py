@@ -1,5 +1,6 @@
 """Methods by name: their keys, what they need of the data, and that each trains a network."""
 
+from dataclasses import asdict
 from typing import Literal
 
 import pytest
@@ -213,6 +214,39 @@ def test_the_keys_of_a_method_are_those_that_have_an_effect() -> None:
     assert {*alone, "lambda", "variant", "ce_weight", "adversary_weight", "classifier_epochs"} <= set(every)
     some = methods.method_knobs({"name": "fair_sup_con", "bias_source": "some_labels"})
     assert {"known_bias", "unknown_bias", "bias_epochs"} <= set(some)
+
+
+PAIRS, CONDITIONED = {"views": "name"}, {"condition": "name", "views": "name"}
+
+NEEDS = {
+    "bias_con": {"labels": "name", "bias": "name"},
+    "debiased_info_nce": PAIRS,
+    "eps_info_nce": PAIRS,
+    "eps_sup_con": {"labels": "name"},
+    "eps_sup_info_nce": {"labels": "name"},
+    "fair_cclk": CONDITIONED,
+    "fair_info_nce": CONDITIONED,
+    "fair_sup_con": {"labels": "name", "bias": "name"},
+    "hard_negative_cclk": PAIRS,
+    "hard_negative_info_nce": PAIRS,
+    "info_nce": PAIRS,
+    "soft_con": {"labels": "name", "bias": "name"},
+    "sup_con": {"labels": "name"},
+    "sup_con_in": {"labels": "name"},
+    "weakly_supervised_cclk": CONDITIONED,
+    "weakly_supervised_info_nce": {"condition": "name"},
+}
+
+
+@pytest.mark.parametrize("name", CONTRASTIVE)
+def test_what_a_contrastive_loss_needs_follows_from_what_it_declares(name: str) -> None:
+    assert {key: value for key, value in asdict(methods.needs({"name": name})).items() if value} == NEEDS[name]
+
+
+@pytest.mark.parametrize("name", CONTRASTIVE)
+def test_classes_can_be_left_out_where_a_loss_of_one_view_can_do_without(name: str) -> None:
+    optional = {"eps_sup_con", "eps_sup_info_nce", "fair_sup_con", "sup_con", "sup_con_in"}
+    assert ("use_target" in methods.method_knobs({"name": name})) == (name in optional)
 
 
 def lacking(name: str, facts: Facts = PLAIN, **given: object) -> list[str]:

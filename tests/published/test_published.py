@@ -1,17 +1,12 @@
-"""The papers' tables: each file's form, its sense in our terms, and its numbers against the papers' texts.
+"""The papers' tables: each file's form, its sense in our terms, and its numbers against the papers' texts."""
 
-The texts are looked for in shared/papers beside the project, or in what `STUDY_PAPERS` names.
-"""
-
-import os
 import re
 from functools import cache
 from itertools import combinations, pairwise
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from helpers import ROOT
+from paper_texts import in_order, nearby, needs_texts, numbers, paper_text, places, table
 
 from study import data, methods, models
 from study.errors import UserError
@@ -19,17 +14,6 @@ from study.knobs import knobs
 from study.metrics import METRICS, better
 from study.published import PublishedTable, load, names
 from study.training.config import TrainOptions
-
-PAPERS = Path(os.environ.get("STUDY_PAPERS", ROOT.parent / "shared" / "papers"))
-TEXTS = {
-    "fairkl": "fairkl-unbiased-supervised-contrastive.txt",
-    "dcl": "debiased-contrastive-learning.txt",
-    "cclk": "ccl-k-conditional-contrastive-kernel.txt",
-    "wcl": "wcl-difficulty-based-sampling.txt",
-    "fscl": "fscl-fair-supervised-contrastive.txt",
-}
-NEARBY = 6000
-"""Characters before and after a caption in which its table is looked for."""
 
 MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
 
@@ -58,20 +42,11 @@ EXAMPLE: dict[str, Any] = {
 BETTER = {"text": "one is better", "better": [["one", "0.9"], ["two", "0.9"]]}
 
 
-@cache
-def table(name: str) -> PublishedTable:
-    return load(name)
-
-
 def mode(metric: str) -> str | None:
     found = MEASURED.fullmatch(metric)
     assert found is not None
     assert found["metric"] in METRICS
     return better(metric)
-
-
-def places(of: PublishedTable) -> list[tuple[str, str]]:
-    return [(row.label, column.label) for row in of.rows for column in of.columns]
 
 
 def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> None:
@@ -89,11 +64,11 @@ def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cells": [["1", "2"], ["3", "4"]]}, "rows of \\[2, 2\\] cells given, needed are 3 of 2"),
-        ({"cells": [["1", "2"], ["3", "4"], ["5", "6%"]]}, "'6%' is no cell"),
+        ({"cells": [["1", "2"], ["3", "4"]]}, "rows of \\[2, 2\\] cells given, 3 rows of 2 cells are needed"),
+        ({"cells": [["1", "2"], ["3", "4"], ["5", "6%"]]}, "'6%' is not a cell"),
         ({"rows": [{"label": "one"}] * 3}, "row labels given twice: one"),
         ({"rows": [{"label": "one", "set": {"rho": 1}}, *EXAMPLE["rows"][1:]]}, "rows.0.set.rho"),
-        ({"claims": [{**BETTER, "better": [["one", "0.9"], ["four", "0.9"]]}]}, "'four' is no row, there are: one"),
+        ({"claims": [{**BETTER, "better": [["one", "0.9"], ["four", "0.9"]]}]}, "'four' is not a row. There are: one"),
         ({"claims": [{"text": "nothing"}]}, "nothing given: give one of better"),
         ({"claims": [{"text": "a trend", "increasing": {"row": "one"}}]}, "give row and columns, or column and rows"),
         ({"unknown": 1}, "unknown"),
@@ -169,12 +144,12 @@ def holds(of: PublishedTable, claim: Any, values: list[float]) -> bool:
     return all(step * first < step * second for first, second in pairwise(values))
 
 
-@pytest.mark.skipif(not PAPERS.is_dir(), reason="the papers' texts are not at hand")
+@needs_texts
 @pytest.mark.parametrize("name", names())
 def test_the_numbers_of_every_row_are_in_the_papers_text_beside_the_caption(name: str) -> None:
     """The rows in their order, each row's numbers and spreads without another number between them."""
     of = table(name)
-    regions = [numbers(text) for text in nearby((PAPERS / TEXTS[of.paper.key]).read_text(encoding="utf-8"), of.source)]
+    regions = [numbers(text) for text in nearby(paper_text(of.paper.key), of.source)]
     lines = [[number for place in line for number in numbers(of.cell(*place).printed)] for line in printed_lines(of)]
     lines = [line for line in lines if line]
     assert not lines or any(in_order(region, lines) for region in regions)
@@ -192,25 +167,3 @@ def printed_lines(of: PublishedTable) -> list[list[tuple[str, str]]]:
     if of.name == "fscl-table1":  # Table 7 has a line per target and sensitive attribute: two columns of this one
         return [[place for row in rows for place in row[at : at + 2]] for at in range(0, len(of.columns), 2)]
     return rows
-
-
-def nearby(text: str, source: str) -> list[str]:
-    """The text around the caption of each table and figure that a source names."""
-    captions = [f"{kind} {number}[:.]" for kind, number in re.findall(r"(Table|Figure) (\d+)", source)]
-    starts = [found.start() for caption in captions for found in re.finditer(caption, text)]
-    return [text[max(0, start - NEARBY) : start + NEARBY] for start in starts]
-
-
-def numbers(text: str) -> list[str]:
-    return re.findall(r"\d+(?:\.\d+)?", text)
-
-
-def in_order(region: list[str], rows: list[list[str]]) -> bool:
-    """Whether the rows are in the region one after the other."""
-    at = 0
-    for row in rows:
-        found = next((start for start in range(at, len(region)) if region[start : start + len(row)] == row), None)
-        if found is None:
-            return False
-        at = found + len(row)
-    return True

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from test_published import PAPERS, TEXTS, in_order, nearby, numbers, places, table
+from paper_texts import in_order, nearby, needs_texts, numbers, paper_text, places, table
 
 from study import data, methods
 from study.published import names
@@ -124,10 +124,10 @@ def test_what_cclk_prints_in_several_tables_is_the_same_but_for_info_nce_on_imag
     assert printed("cclk-table4", "InfoNCE", "ImageNet-100") == "77.8 ± 0.4"
 
 
-@pytest.mark.skipif(not PAPERS.is_dir(), reason="the papers' texts are not at hand")
+@needs_texts
 def test_the_means_of_fscl_table_1_are_in_its_own_print_too() -> None:
     """Their spreads are those of Table 7."""
     of = table("fscl-table1")
-    (region,) = nearby((PAPERS / TEXTS["fscl"]).read_text(encoding="utf-8"), "Table 1,")
+    (region,) = nearby(paper_text("fscl"), "Table 1,")
     means = [[numbers(cell)[0] for cell in row] for row in of.cells]
     assert in_order(numbers(region), means)

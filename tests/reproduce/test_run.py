@@ -11,7 +11,7 @@ from study import published
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.reproduce import Given, document, look, reproduce
+from study.reproduce import Request, current_table, document, reproduce
 from study.spec import StudySpec
 
 TABLE = "fairkl-table12"
@@ -23,14 +23,14 @@ def unseen(spec: StudySpec, record: StudyRecord) -> AbstractContextManager[objec
 
 
 def test_an_unknown_table_is_refused_with_those_that_there_are(home: Home) -> None:
-    with pytest.raises(UserError, match=r"is no published table\. Did you mean"):
-        reproduce(home, "fairkl-table13", Given(), unseen)
+    with pytest.raises(UserError, match=r"is not a published table\. Did you mean"):
+        reproduce(home, "fairkl-table13", Request(), unseen)
 
 
 @pytest.mark.parametrize("seeds", ["a", "", "0,", "-1", "0,0", "4294967296"])
 def test_seeds_are_different_whole_numbers(home: Home, seeds: str) -> None:
     with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on|equal to 4294967295"):
-        reproduce(home, TABLE, Given(profile="cpu", seeds=seeds), unseen)
+        reproduce(home, TABLE, Request(profile="cpu", seeds=seeds), unseen)
     assert home.studies() == []
 
 
@@ -47,9 +47,9 @@ def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
         replicates = f"search.replicates={len(expected)}"
     folder = begin(TABLE, f"train.seed={expected[0]}", replicates, profile="cpu").close("complete")
     assert list(folder.spec().seeds) == expected
-    assert reproduce(home, TABLE, Given(profile="cpu", seeds=seeds), unseen) is None
+    assert reproduce(home, TABLE, Request(profile="cpu", seeds=seeds), unseen) is None
     with pytest.raises(UserError, match="exists already, with other settings"):
-        reproduce(home, TABLE, Given(profile="cpu", seeds="11,13"), unseen)
+        reproduce(home, TABLE, Request(profile="cpu", seeds="11,13"), unseen)
 
 
 @pytest.mark.parametrize("table", published.names())
@@ -59,15 +59,15 @@ def test_a_table_of_which_nothing_has_begun_is_the_papers(
     """Also where its data are not there."""
     monkeypatch.setenv("STUDY_DATA", str(home.path))
     monkeypatch.setenv("HOME", str(home.path))
-    sheet = look(home, table, Given())
-    assert all(cell["last_epoch"] is None and cell["missing"] for cell in document(sheet)["cells"])
-    assert "no trial has run yet" in " ".join(sheet.last_grid.notes)
+    reproduction = current_table(home, table, Request())
+    assert all(cell["last_epoch"] is None and cell["missing"] for cell in document(reproduction)["cells"])
+    assert "no trial has run yet" in " ".join(reproduction.last_grid.notes)
     assert home.studies() == []
 
 
 def test_a_study_that_is_named_must_be_there(home: Home) -> None:
     with pytest.raises(UserError, match="mine"):
-        look(home, TABLE, Given(name="mine"))
+        current_table(home, TABLE, Request(name="mine"))
 
 
 def test_a_file_that_a_user_must_bring_is_named_with_where_to_get_it(
@@ -79,7 +79,7 @@ def test_a_file_that_a_user_must_bring_is_named_with_where_to_get_it(
     for folder in ("train", "val"):
         (tmp_path / "imagenet" / folder).mkdir(parents=True)
     (tmp_path / "imagenet" / "imagenet100.txt").write_text("\n".join(f"n{number:08d}" for number in range(100)))
-    given = Given(assignments=("search.space.data.name={choices: [imagenet100, cub]}", "resources={cpu: 1, gpu: 0}"))
+    given = Request(assignments=("search.space.data.name={choices: [imagenet100, cub]}", "resources={cpu: 1, gpu: 0}"))
     with pytest.raises(UserError, match=r"imagenet/clip\.npz: not found.*github\.com/openai/CLIP"):
         reproduce(home, "cclk-table2", given, unseen)
     assert home.studies() == []
@@ -89,18 +89,18 @@ def test_data_that_are_not_there_leave_no_study_behind(home: Home, monkeypatch: 
     monkeypatch.setenv("STUDY_DATA", str(home.path))
     monkeypatch.setenv("HOME", str(home.path))
     with pytest.raises(UserError, match="not found"):
-        reproduce(home, TABLE, Given(profile="cpu"), unseen)
+        reproduce(home, TABLE, Request(profile="cpu"), unseen)
     assert home.studies() == []
 
 
 def test_a_complete_study_runs_nothing(home: Home, begin: Begin) -> None:
     begin(TABLE, profile="cpu").close("complete")
-    assert reproduce(home, TABLE, Given(), unseen) is None
-    assert reproduce(home, TABLE, Given(profile="cpu", seeds="0,1,2"), unseen) is None
+    assert reproduce(home, TABLE, Request(), unseen) is None
+    assert reproduce(home, TABLE, Request(profile="cpu", seeds="0,1,2"), unseen) is None
 
 
-@pytest.mark.parametrize("given", [Given(seeds="0,1"), Given(profile="cpu", assignments=("train.epochs=3",))])
-def test_a_study_of_other_settings_is_not_gone_on_with(home: Home, begin: Begin, given: Given) -> None:
+@pytest.mark.parametrize("given", [Request(seeds="0,1"), Request(profile="cpu", assignments=("train.epochs=3",))])
+def test_a_study_of_other_settings_is_not_gone_on_with(home: Home, begin: Begin, given: Request) -> None:
     begin(TABLE, profile="cpu").close("complete")
     with pytest.raises(UserError, match="exists already, with other settings"):
         reproduce(home, TABLE, given, unseen)

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from study import published
 from study.commands import plan
 from study.published import PublishedTable
-from study.reproduce.plan import belongs, places, planned
+from study.reproduce.cell_matching import belongs, places, planned
 from study.spec import StudySpec, load_study
 
 FOLDER = ROOT / "search_spaces"

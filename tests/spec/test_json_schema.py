@@ -14,7 +14,10 @@ from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.document import read
 from study.spec.find import shipped, shipped_folder
+from study.spec.json_keys import Keys
 from study.spec.sections import section_knobs, train_knobs
+from study.training import probes
+from study.training.config import SECTIONS
 
 TEXT = json_schema.text()
 SCHEMA = json.loads(TEXT)
@@ -133,14 +136,31 @@ def test_usual_mistakes_are_refused(path: tuple[str, ...], value: Any) -> None:
     assert problems(changed(path, value)) != []
 
 
-def test_every_key_says_what_it_may_be_and_most_what_they_are_about() -> None:
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
+    keys = Keys(section)
+    silent = [
+        f"{name}: {key}"
+        for name, schemas in keys.of.items()
+        for key, schema in schemas.items()
+        if not schema.get("description")
+    ]
+    assert silent == []
+
+
+def test_every_option_of_a_probe_says_what_it_is() -> None:
+    assert [
+        f"{name}: {knob.key}" for name in probes.names() for knob in probes.probe_knobs(name) if not knob.about
+    ] == []
+
+
+def test_every_key_says_what_it_may_be() -> None:
     train = SCHEMA["$defs"]["train"]["properties"]
     assert train.keys() == train_knobs().keys()
-    assert all("description" in one for one in train.values())
     assert train["batch_size"]["description"] == "samples per step, the last partial batch kept"
     assert train["momentum"].items() >= {"minimum": 0.0, "exclusiveMaximum": 1.0, "default": 0.9}.items()
     alpha = SCHEMA["$defs"]["method.alpha"]
-    assert alpha["description"] == "of the contrastive (or classification) term"
+    assert alpha["description"] == "weight of the contrastive (or classification) term"
 
 
 def test_a_section_has_all_keys_that_its_names_can_have() -> None:

@@ -112,6 +112,8 @@ def test_a_name_that_looks_like_another_type_stays_a_name(name: str) -> None:
 def test_the_hash_tells_studies_apart_but_not_their_names() -> None:
     spec = quickstart()
     assert replace(spec, name="other").hash == spec.hash
-    assert quickstart("resources.cpu=2").hash == spec.hash
+    assert quickstart("resources.gpu=0.5").hash == spec.hash
+    assert quickstart("resources.cpu=2", "train.threads=1").hash == spec.hash
+    assert quickstart("resources.cpu=2").hash != spec.hash  # its trials compute in two threads
     assert quickstart("train.seed=1").hash != spec.hash
     assert quickstart("search.trials=25").hash != spec.hash

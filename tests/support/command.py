@@ -23,10 +23,8 @@ class Command:
     patience: float = 240
 
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
-        """Begin, in a process group of its own, as a shell would; with `SABOTAGE`, see `e2e/sabotage.py`."""
-        command = (
-            [str(Path(__file__).parents[1] / "e2e" / "sabotage.py")] if "SABOTAGE" in environment else ["-m", "study"]
-        )
+        """Begin, in a process group of its own, as a shell would; with `SABOTAGE`, see `sabotage.py`."""
+        command = [str(Path(__file__).parent / "sabotage.py")] if "SABOTAGE" in environment else ["-m", "study"]
         return subprocess.Popen(
             [sys.executable, *command, *arguments],
             cwd=self.work,

@@ -107,10 +107,10 @@ def objective(alphas: int) -> Callable[[Case], Tensor]:
     def run(case: Case) -> Tensor:
         views = normalize(case.views, dim=-1)
         contrastive = {"eps_supcon": eps_sup_con, "eps_supinfonce": eps_sup_info_nce}[case.hyper["contrastive"]]
-        shared = {"target": case.target, "bias": case.bias, "similarity": gram(views)}
+        shared = {"target": case.target, "similarity": gram(views)}
         loss = contrastive(views, **shared, **case.given(*SCALED, "epsilon"), guard=1e-6)
         return case.hyper["alpha"] ** alphas * loss + case.hyper["lambda_"] * fair_kl(
-            views, **shared, kld=case.hyper["kld"]
+            views, bias=case.bias, **shared, kld=case.hyper["kld"]
         )
 
     return run

@@ -56,7 +56,7 @@ class Course:
         self.record = StudyRecord.fold(read(path))
         if self.record.state == "running":
             self._write("closed", state="interrupted")
-        self._write("opened", version="1")
+        self._write("opened", owner="ada", version="1")
         self.agenda = Agenda(spec, self.ledger, self.record, early_stopping(spec))
 
     def play(self, slots: int = 1, pick: Callable[[int], int] = lambda count: 0) -> "Course":

@@ -5,6 +5,7 @@ from collections import Counter
 from helpers import timeless
 
 from study import data
+from study.files.whole import parts
 from study.home.folder import StudyFolder
 from study.home.ledger import Event, read
 from study.home.record import StudyRecord
@@ -38,7 +39,7 @@ def assert_nothing_was_lost(folder: StudyFolder) -> StudyRecord:
     record = StudyRecord.load(folder.ledger_file)
     assert record.state == "complete"
     assert ended == decided == set(record.trials)
-    assert not list(folder.checkpoints.glob("*"))
+    assert not [*folder.checkpoints.glob("*"), *parts(folder.models)]
     return record
 
 

@@ -3,11 +3,11 @@
 from helpers import quickstart
 
 from study import data
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
-from study.trained.write import write
+from study.trained.model_files import write
 from study.training import Trial
 
 
@@ -17,7 +17,7 @@ def train(home: Home) -> StudyFolder:
     found = home.create(spec)
     dataset = data.load(spec.data_sections[0])
     ledger = Ledger(found.ledger_file)
-    ledger.append("opened", version="1", data=dataset.fingerprint, libraries={})
+    ledger.append("opened", owner="ada", version="1", data=dataset.fingerprint, libraries={})
     for number, seed in enumerate(spec.final_seeds or ()):
         trial = Trial(spec.trial_config({}, seed), dataset, "cpu")
         ledger.append("trial", trial=number, stage="final", params={}, seed=seed)

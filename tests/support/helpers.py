@@ -1,5 +1,6 @@
 """What several tests share: studies made from the shipped file, and ledgers written from a compact description."""
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,7 @@ class Told:
 
 def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
     """Ledger events of a session in which these trials, numbered from 0, ran one after the other."""
-    yield "opened", {"version": "1", "data": "d", "spec": "s", "libraries": {}}
+    yield "opened", {"owner": "ada", "version": "1", "data": "d", "spec": "s", "libraries": {}}
     for number, one in enumerate(trials):
         decided = {"stage": one.stage, "params": one.params, "seed": one.seed, "repeats": one.repeats}
         yield "trial", {"trial": number, **decided}
@@ -73,12 +74,15 @@ def record(*trials: Told) -> StudyRecord:
 
 
 def write_ledger(path: Path, *trials: Told) -> None:
-    """Append the same to the ledger on disk, which begins here if it does not exist."""
+    """Append the same to the ledger on disk, which begins here if it does not exist.
+
+    Each event is a millisecond, which is as fine as a ledger's clock, after the one before it.
+    """
     if not path.exists():
         Ledger.create(path)
-    ledger = Ledger(path)
-    for name, fields in events(*trials):
-        ledger.append(name, **fields)
+    ledger, began = Ledger(path), time.time()
+    for at, (name, fields) in enumerate(events(*trials)):
+        ledger.append(name, time=round(began + at / 1000, 3), **fields)
     ledger.close()
 
 

@@ -15,7 +15,7 @@ from study.knobs import Range
 
 @dataclass(frozen=True)
 class Options:
-    """size: pixels of both sides."""
+    """Keys of the `data` section, whose owner says nothing of them."""
 
     size: Annotated[int, Range(low=4)] = 8
 
@@ -87,8 +87,6 @@ NAMES = ["spread"]
 def spread(
     views: Tensor,
     *,
-    target: Tensor | None = None,
-    bias: Tensor | None = None,
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
 ) -> Tensor:

@@ -15,7 +15,7 @@ class Course:
     def __init__(self, home: Home, table: str, *assignments: str, profile: str | None = None) -> None:
         self.folder: StudyFolder = home.create(load_study(table, assignments, profile))
         self._ledger, self._number = Ledger(self.folder.ledger_file), count()
-        self._ledger.append("opened", data="d", dataset="Biased-MNIST", spec="s")
+        self._ledger.append("opened", owner="ada", data="d", dataset="Biased-MNIST", spec="s")
 
     def trial(
         self, params: Mapping[str, Any], seed: int, test: Iterable[float], state: str | None = "complete"

@@ -33,7 +33,7 @@ def make_home(path: Path, database: Path) -> Home:
 
 
 def make_study(home: Home) -> StudyFolder:
-    """A configuration on two seeds, a trial stopped early, one that is lost once and then fails, and one that is cut
+    """A configuration on two seeds, a pruned trial, one that is lost once and then fails, and one that is cut
     off by a stop and then runs again to its end."""
     folder = home.create(SPEC)
     ledger = Ledger(folder.ledger_file)

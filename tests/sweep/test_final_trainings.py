@@ -6,7 +6,7 @@ from pathlib import Path
 from course import Course, spec_of
 from helpers import quickstart
 
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.home.ledger import read
 
 

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from study.home.record import State
 from study.spec import StudySpec
-from study.sweep.sampler import Sampler, Told
+from study.sweep.sampler import Sampler, TrialEnd
 
 RANGES = {
     "method.alpha": "{low: 0.001, high: 1.0, log: true}",
@@ -89,17 +89,17 @@ CASES = {
 CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
-def told(spec: StudySpec, number: int, params: dict[str, Any], state: State) -> Told:
+def told(spec: StudySpec, number: int, params: dict[str, Any], state: State) -> TrialEnd:
     """Smooth metrics: accuracy is best in the middle of each range, the gap grows with lambda."""
     away = sum((one / 2 - 0.5) ** 2 for key, one in params.items() if key in ("method.lambda", "train.momentum"))
     accuracy, gap = math.exp(-away) + number % 7 / 1000, params.get("method.lambda", 0.0) / 4
     last = {"complete": 4, "pruned": 2, "failed": 1}[state]
     reports = [{"val/accuracy": accuracy * share / 4, "val/equalized_odds": gap} for share in range(1, last + 1)]
     scores = [(epoch, score) for epoch, one in enumerate(reports, 1) if (score := spec.objective.score(one))]
-    return Told(number, state, scores, scores[-1][1] if state == "complete" else None)
+    return TrialEnd(number, state, scores, scores[-1][1] if state == "complete" else None)
 
 
-Event = tuple[int, dict[str, Any]] | Told
+Event = tuple[int, dict[str, Any]] | TrialEnd
 
 
 def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
@@ -123,14 +123,14 @@ def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
 
 
 def asked(story: list[Event]) -> list[dict[str, Any]]:
-    return [event[1] for event in story if not isinstance(event, Told)]
+    return [event[1] for event in story if not isinstance(event, TrialEnd)]
 
 
 def replayed(spec: StudySpec, story: list[Event]) -> Sampler:
     """A new sampler to which all that happened is told, its parameters as the ledger keeps them."""
     sampler = Sampler(spec)
     for event in story:
-        if isinstance(event, Told):
+        if isinstance(event, TrialEnd):
             sampler.tell(event)
         else:
             sampler.adopt(event[0], json.loads(json.dumps(event[1])))
@@ -142,7 +142,7 @@ class TestEverySampler:
     def test_replayed_to_any_moment_it_goes_on_as_the_uninterrupted_one(self, case: Case) -> None:
         spec, story = case.spec, case.story
         for count, event in enumerate(story):
-            if not isinstance(event, Told) and (event[0] % 4 == 0 or event[0] > case.trials - 3):
+            if not isinstance(event, TrialEnd) and (event[0] % 4 == 0 or event[0] > case.trials - 3):
                 assert replayed(spec, story[:count]).ask(event[0]) == event[1]
 
     @CASE
@@ -163,7 +163,7 @@ class TestEverySampler:
 
     @CASE
     def test_each_end_is_told_as_what_it_was(self, case: Case) -> None:
-        spec, ends = case.spec, {event.number: event for event in case.story if isinstance(event, Told)}
+        spec, ends = case.spec, {event.number: event for event in case.story if isinstance(event, TrialEnd)}
         trials = replayed(spec, case.story).history()
         assert [trial.number for trial in trials] == list(range(case.trials))
         for trial in trials:
@@ -232,7 +232,7 @@ def test_another_process_suggests_the_same() -> None:
 def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
     spec = spec_of("gp", SMOOTH, *given)
     story = grown(spec, 20)
-    last = next(at for at, event in enumerate(story) if not isinstance(event, Told) and event[0] == 19)
+    last = next(at for at, event in enumerate(story) if not isinstance(event, TrialEnd) and event[0] == 19)
     assert replayed(spec, story[:last]).ask(19) == asked(story)[19]
 
 
@@ -249,14 +249,14 @@ def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
 def test_what_is_outside_the_space_is_left_out(params: dict[str, Any]) -> None:
     sampler = Sampler(spec_of("tpe", CONDITIONAL))
     sampler.adopt(0, params)
-    sampler.tell(Told(0, "failed"))
+    sampler.tell(TrialEnd(0, "failed"))
     assert sampler.history() == []
 
 
 def test_a_complete_trial_without_its_metric_is_no_value() -> None:
     sampler = Sampler(spec_of("tpe", MIXED))
     sampler.ask(0)
-    sampler.tell(Told(0, "complete"))
+    sampler.tell(TrialEnd(0, "complete"))
     assert [one.state for one in sampler.history()] == [TrialState.FAIL]
 
 

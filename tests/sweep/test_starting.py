@@ -7,7 +7,7 @@ from pathlib import Path
 
 from study.home.folder import StudyFolder
 from study.home.ledger import Event, read
-from study.sweep.ray_session import ENVIRONMENT, OWN
+from study.upstream.environment import Part, variables
 
 SCRIPT = """
 import os, sys, time
@@ -47,7 +47,7 @@ def job(config, **_):
     gate
     worker.tell_start(heard=0)
     time.sleep(0.1)
-    while config["job"]["trial"] == 60 and not (begun / "second").exists():
+    while config["job"]["trial"] == 24 and not (begun / "second").exists():
         time.sleep(0.1)
     tune.report({"epoch": 1, "metrics": {"val/accuracy": 0.5}})
 
@@ -73,7 +73,7 @@ def ran(folder: Path, trials: int, slots: int) -> list[Event]:
         capture_output=True,
         text=True,
         timeout=240,
-        env={**os.environ, **ENVIRONMENT, **OWN, "STUDY_HOME": str(folder / "home")},
+        env={**os.environ, **variables(Part.DRIVER, Part.OWN_RAY), "STUDY_HOME": str(folder / "home")},
     )
     assert done.returncode == 0, done.stderr
     return list(read(StudyFolder(folder / "home" / "quickstart").ledger_file))
@@ -83,7 +83,7 @@ def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_pat
     """Tune would hand the first waiting trial to whatever process comes free, and end the one started for it; where
     trials end more often than processes start, none but the first few would ever do anything.
     """
-    events = ran(tmp_path, trials=80, slots=2)
+    events = ran(tmp_path, trials=40, slots=2)
     assert events[-1]["state"] == "complete"
     processes = {path.name for path in (tmp_path / "begun").iterdir()} - {"first", "second"}
     assert {event["node"].partition(":")[2] for event in events if event["event"] == "started"} == processes

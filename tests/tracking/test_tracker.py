@@ -11,7 +11,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
-from study.tracking.progress import Progress
+from study.tracking.tracked import Tracked
 from study.tracking.writer import SHARE
 
 
@@ -55,14 +55,14 @@ def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
         ledger.append("report", trial=0, epoch=epoch, metrics={"val/accuracy": 0.5})
     one.start()
     deadline = time.monotonic() + 60
-    while Progress.load(folder.tracking_file, home.tracking_uri).offset < (size := folder.ledger_file.stat().st_size):
+    while Tracked.load(folder.tracking_file, home.tracking_uri).offset < (size := folder.ledger_file.stat().st_size):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     ledger.append("ended", trial=0, state="complete")
     ledger.append("closed", state="complete")
     ledger.close()
     time.sleep(1)
-    assert Progress.load(folder.tracking_file, home.tracking_uri).offset == size
+    assert Tracked.load(folder.tracking_file, home.tracking_uri).offset == size
     began = time.monotonic()
     assert one.finish() is None
     assert time.monotonic() - began < 30
@@ -135,7 +135,7 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     assert folder.tracking_file.read_bytes() == note, "that belongs to a driver that may be running"
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        Progress(public(uri), runs={"study": "1"}).save(folder.tracking_file)
+        Tracked(public(uri), runs={"study": "1"}).save(folder.tracking_file)
         message = refresh(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message

@@ -15,8 +15,8 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.tracking import remove
 from study.tracking import writer as writing
-from study.tracking.progress import Progress
 from study.tracking.store import Store
+from study.tracking.tracked import Tracked
 from study.tracking.writer import Writer
 
 
@@ -165,7 +165,7 @@ def test_a_writer_that_ends_after_any_share_is_made_up_for(
         more = True
         while more:
             with monkeypatch.context() as patch:
-                patch.setattr(Progress, "save", lambda *_: None)
+                patch.setattr(Tracked, "save", lambda *_: None)
                 Writer(home, folder, SPEC).bring()
             more = Writer(home, folder, SPEC).bring()
         check(Runs(home.tracking_uri, SPEC.name))

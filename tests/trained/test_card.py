@@ -7,28 +7,31 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study import data
-from study.commands.final import final_study
+from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.home.folder import StudyFolder
 from study.trained.card import card, wilson
-from study.trained.write import best_seed
+from study.trained.model_files import best_seed
 
 ORIGIN = {"study": "search", "trial": 7, "trials": 25, "chosen_by": "val/accuracy; one seed", "test_readings": 6}
 
 
-def dataset() -> Dataset:
+def dataset(class_names: tuple[str, str] = ("crow", "gull"), bias_names: tuple[str, str] = ("land", "sea")) -> Dataset:
     """Two classes, two bias classes; on test 3, 1, 0 and 2 samples of the groups."""
     whole = data.load({"name": "biased_digits", "rho": 0.95})
     target, bias = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
     split = Split(np.zeros((6, 3, 8, 8), np.uint8), target, bias)
-    facts = replace(whole.facts, classes=2, bias_classes=2, class_names=("crow", "gull"), bias_names=("land", "sea"))
+    facts = replace(whole.facts, classes=2, bias_classes=2, class_names=class_names, bias_names=bias_names)
     return Dataset(facts, {"train": split, "val": split, "test": split})
 
 
-def text(*trials: Told) -> str:
-    spec = replace(final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN)
+def text(*trials: Told, of: Dataset | None = None, changed: str | None = None) -> str:
+    spec = replace(
+        final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | ({"changed": [changed]} if changed else {})
+    )
     found = record(*trials)
-    return card(spec, found, best_seed(spec, list(found.trials.values())), dataset(), "birds: from the shore.\n\nMore.")
+    about = "birds: from the shore.\n\nMore."
+    return card(spec, found, best_seed(spec, list(found.trials.values())), of or dataset(), about)
 
 
 def final(value: float, seed: int, **groups: float) -> Told:
@@ -58,6 +61,20 @@ def test_groups_come_with_the_intervals_of_their_samples() -> None:
     assert "- equalized_odds 0.2500: mean over pairs" in found
 
 
+def test_the_users_names_are_printed_as_they_are() -> None:
+    """A class is named as its folder is, which may hold what Markdown takes for its own."""
+    named = dataset(("a|b", "*c* <i>"), ("`land`", "x\n\n# y"))
+    found = text(
+        final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_1_1=0.5, group_0_0=1.0), of=named, changed="a=<b>|*c*"
+    )
+    rows = [line for line in found.splitlines() if line.startswith("|")]
+    assert r"| a\|b | \`land\` | 3 | 0.7500 ± 0.3536 | 1.0000 | 0.439 to 1.000 |" in rows
+    assert r"| \*c\* \<i\> | x \# y | 2 | 0.5000 | 0.5000 | 0.095 to 0.905 |" in rows
+    assert r"Classes: a\|b, \*c\* \<i\>." in found
+    assert r"Bias (sensitive, spurious) classes: \`land\`, x \# y." in found
+    assert r"Changed since: a=\<b\>\|\*c\*." in found
+
+
 def test_it_says_how_the_configuration_was_chosen() -> None:
     found = text(final(0.8, 1), final(0.7, 2))
     assert "trial 7 of the study `search`, which tried 25 configurations; chosen by val/accuracy; one seed" in found
@@ -75,6 +92,6 @@ def test_wilsons_interval(share: float, count: int, low: float, high: float) -> 
 
 def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
     found = folder.card_file.read_text()
-    assert "10 x 10 groups: too many to list" in found
-    assert "given in a study file; no search of this home chose it" in found
+    assert "10 x 10 groups, too many to list" in found
+    assert "given in a study file, not chosen by a search of this home" in found
     assert "Readings of the test split: 2 by this training" in found

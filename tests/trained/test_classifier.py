@@ -11,9 +11,9 @@ import torch
 
 from study import data
 from study.errors import UserError
+from study.files import digest
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.spec import digest
 from study.trained import Classifier, Description
 
 
@@ -67,7 +67,7 @@ def test_a_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Pa
 def test_truncated_files_are_refused(model: Path, share: float) -> None:
     whole = model.read_bytes()
     model.write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises(UserError, match="is no description of a model, or cut short"):
+    with pytest.raises(UserError, match="is not a description of a model, or cut short"):
         Classifier.load(model)
     model.write_bytes(whole)
     weights = model.with_suffix(".safetensors")
@@ -124,7 +124,7 @@ def test_a_pickle_is_never_loaded(model: Path, tmp_path: Path, matching: bool, b
         values["weights_digest"] = digest.of_file(weights)
         del values["digest"]
         model.write_text(json.dumps({**values, "digest": digest.of_values(values)}))
-    with pytest.raises(UserError, match="is no safetensors file" if matching else "is not the file that"):
+    with pytest.raises(UserError, match="is not a safetensors file" if matching else "is not the file that"):
         Classifier.load(model)
     assert not mark.exists()
 

@@ -1,4 +1,4 @@
-"""What a method is told about the bias: labels of a part, guesses, features; and that a network is trained once."""
+"""What a method knows of the bias: labels of a part, guesses, features; and that a network is trained once."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(seed: int = 0, **method: object) -> torch.Tensor:
+def known_bias(seed: int = 0, **method: object) -> torch.Tensor:
     return known_labels(config(PARTLY | method, seed=seed), digits(), CPU).bias
 
 
@@ -38,18 +38,18 @@ def kept(home: Path) -> dict[Path, int]:
 
 @pytest.mark.parametrize("share", [0.1, 0.37, 1.0])
 def test_an_exact_share_is_known(share: float) -> None:
-    labels, bias = torch.from_numpy(digits().splits["train"].bias), told(known_bias=share, unknown_bias="sup_con")
+    labels, bias = torch.from_numpy(digits().splits["train"].bias), known_bias(known_bias=share, unknown_bias="sup_con")
     known = bias != UNKNOWN
     assert int(known.sum()) == round(share * SAMPLES)
     assert torch.equal(bias[known], labels[known])
-    assert torch.equal(bias, told(known_bias=share, unknown_bias="sup_con"))
-    assert share == 1.0 or not torch.equal(bias, told(seed=1, known_bias=share, unknown_bias="sup_con"))
+    assert torch.equal(bias, known_bias(known_bias=share, unknown_bias="sup_con"))
+    assert share == 1.0 or not torch.equal(bias, known_bias(seed=1, known_bias=share, unknown_bias="sup_con"))
 
 
 def test_the_bias_of_the_others_is_guessed_better_than_by_chance() -> None:
     labels = torch.from_numpy(digits().splits["train"].bias)
-    known = told(known_bias=0.25, unknown_bias="sup_con") != UNKNOWN
-    guessed = told(known_bias=0.25, bias_learning_rate=0.01)
+    known = known_bias(known_bias=0.25, unknown_bias="sup_con") != UNKNOWN
+    guessed = known_bias(known_bias=0.25, bias_learning_rate=0.01)
     assert torch.equal(guessed[known], labels[known])
     assert (guessed[~known] == labels[~known]).float().mean() > 0.5  # ten colours
 
@@ -78,17 +78,17 @@ def test_the_network_is_trained_once_and_leaves_no_trace_in_the_trial(home: Path
     assert files
     assert timeless(Trial(config(method, epochs=2), digits(), "cpu").run()) == first
     assert kept(home) == files
-    told(known_bias=0.3, bias_epochs=2)
+    known_bias(known_bias=0.3, bias_epochs=2)
     assert kept(home) == files  # the trial's other settings do not matter
-    told(known_bias=0.3, bias_epochs=3)
-    told(known_bias=0.2, bias_epochs=2)
-    told(seed=1, known_bias=0.3, bias_epochs=2)
+    known_bias(known_bias=0.3, bias_epochs=3)
+    known_bias(known_bias=0.2, bias_epochs=2)
+    known_bias(seed=1, known_bias=0.3, bias_epochs=2)
     assert len({path.parent for path in kept(home)}) == 4
 
 
 def test_too_few_to_learn_from() -> None:
     with pytest.raises(UserError, match=r"method\.known_bias: 0\.001 of 320 training samples is 0; .*fewer than 2"):
-        told(known_bias=0.001)
+        known_bias(known_bias=0.001)
 
 
 def large() -> Dataset:

@@ -1,1 +1,33 @@
-"""Figures of a study: with Matplotlib for files, and in `interactive` with Plotly for the page."""
+"""Figures of a study: with Matplotlib for files, and in `interactive` with Plotly for the page.
+
+Each function gives a Matplotlib figure, or None where there is nothing to draw yet.
+"""
+
+from collections.abc import Callable
+
+from matplotlib.figure import Figure
+
+from study.analysis.figures.best_over_time import best_over_time
+from study.analysis.figures.curves import learning_curves, progress
+from study.analysis.figures.importance import importance
+from study.analysis.figures.parallel import parallel
+from study.analysis.figures.parameters import parameters
+from study.analysis.figures.seeds import seeds
+from study.analysis.figures.surface import surface
+from study.analysis.figures.two_metrics import trade_off, worst_group
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
+    "seeds": seeds,
+    "learning_curves": learning_curves,
+    "trade_off": trade_off,
+    "worst_group": worst_group,
+    "parameters": parameters,
+    "importance": importance,
+    "surface": surface,
+    "parallel": parallel,
+    "progress": progress,
+    "best_over_time": best_over_time,
+}
+"""By the names of their files, in the report's `figures/`."""

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from study.analysis.figures.style import BLUE, ORANGE, label, legend, new, styled
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import importances
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -13,17 +13,17 @@ from study.spec import StudySpec
 
 @styled
 def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """`importances` as bars, with the number of trials that each rests on."""
+    """`importances` as bars, each with the number of trials behind it."""
     frame = importances(spec, record)
     if not len(frame):
         return None
     figure, (axes, *_) = new(_title(spec, frame), 1.5 + 0.55 * len(frame))
     places = range(len(frame) - 1, -1, -1)
-    for shift, name, colour, said in (
+    for shift, name, colour, meaning in (
         (0.19, "fanova", BLUE, "over the whole space (fANOVA)"),
         (-0.19, "ped_anova", ORANGE, "among the best tenth (PED-ANOVA)"),
     ):
-        axes.barh([place + shift for place in places], frame[name], height=0.34, color=colour, label=said)
+        axes.barh([place + shift for place in places], frame[name], height=0.34, color=colour, label=meaning)
     for place, (_, row) in zip(places, frame.iterrows(), strict=True):
         for shift, name in ((0.19, "fanova"), (-0.19, "ped_anova")):
             axes.annotate(
@@ -34,7 +34,7 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
                 va="center",
                 fontsize=8.5,
             )
-    counts = [words.count(int(count), "trial") for count in frame["trials"]]
+    counts = [formatting.count(int(count), "trial") for count in frame["trials"]]
     axes.set_yticks(list(places), [f"{label(key)}\n{n}" for key, n in zip(frame.index, counts, strict=True)])
     axes.set_xlabel("importance, share")
     axes.set_xlim(0, 1.08)
@@ -45,7 +45,7 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
 
 def _title(spec: StudySpec, frame: pd.DataFrame) -> str:
-    if frame["trials"].nunique() > 1:  # each is a share of something else
+    if frame["trials"].nunique() > 1:  # shares of different totals
         return f"Importance for {spec.metric}, among the parameters that the same trials have"
     share = 100 * frame["fanova"].iloc[0]
-    return f"{frame.index[0]} alone explains {share:.0f}% of what the parameters do to {spec.metric}"
+    return f"{frame.index[0]} matters most to {spec.metric}: {share:.0f}% of the importance (fANOVA)"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import BLACK, SYMBOLS, VERMILLION, fade, legend, metric_axis, new, plain, styled
 from study.analysis.figures.surface import COLOURS
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param, thin, varied
 from study.home.record import StudyRecord
 from study.ranking import Candidate, baseline, candidates, searched
@@ -21,28 +21,28 @@ LINES = 300  # more would be a surface
 
 @styled
 def parallel(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """Every complete trial of the search as a line, coloured by its value; best and baseline stand out."""
-    found = searched(record, spec)
-    if len(varied(spec)) < 2 or len(found) < 2:
+    """Every complete trial of the search as a line, coloured by its value; best and baseline highlighted."""
+    trials = searched(record, spec)
+    if len(varied(spec)) < 2 or len(trials) < 2:
         return None
-    shown = list(reversed(thin(found, LINES)))  # the best on top
+    drawn = list(reversed(thin(trials, LINES)))  # the best on top
     reference = baseline(record, spec)
     scales = scales_of(spec, reference)
-    values = [one.value for one in [*found, *([reference] if reference else [])]]
+    values = [candidate.value for candidate in [*trials, *([reference] if reference else [])]]
     low, high = min(values), max(values)
-    figure, (axes, *_) = new(_title(spec, len(shown), len(found)), 4.2)
+    figure, (axes, *_) = new(_title(spec, len(drawn), len(trials)), 4.2)
     shades = LineCollection(
-        [_line(spec, scales, one, (low, high)) for one in shown],
-        array=np.array([one.value for one in shown]),
+        [_line(spec, scales, candidate, (low, high)) for candidate in drawn],
+        array=np.array([candidate.value for candidate in drawn]),
         cmap=COLOURS if spec.mode == "max" else f"{COLOURS}_r",
         linewidths=1.4,
-        alpha=max(0.35, fade(2 * len(shown))),
+        alpha=max(0.35, fade(2 * len(drawn))),
     )
     axes.add_collection(shades)
     best = candidates(record, spec)[0]
     named = [("best", best, VERMILLION, "-"), *([("baseline", reference, BLACK, "--")] if reference else [])]
-    for name, one, colour, style in named:
-        line = _line(spec, scales, one, (low, high))
+    for name, candidate, colour, style in named:
+        line = _line(spec, scales, candidate, (low, high))
         axes.plot(*line.T, color=colour, linewidth=2.4, linestyle=style, label=name, zorder=5)
     for place, scale in enumerate(scales.values()):
         _ticks(axes, place, scale)
@@ -63,17 +63,17 @@ def parallel(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
 
 def scales_of(spec: StudySpec, reference: Candidate | None) -> dict[str, Scale]:
-    """The axis of each searched parameter, with the baseline's choices on it."""
-    found = varied(spec)
-    more = {key: [param(spec, reference.trial, key)] if reference else [] for key in found}
-    return {key: Scale.of(domain, more[key]) for key, domain in found.items()}
+    """The axis of each searched parameter, with the baseline's values among its choices."""
+    domains = varied(spec)
+    baseline_values = {key: [param(spec, reference.trial, key)] if reference else [] for key in domains}
+    return {key: Scale.of(domain, baseline_values[key]) for key, domain in domains.items()}
 
 
-def _line(spec: StudySpec, scales: dict[str, Scale], one: Candidate, ends: tuple[float, float]) -> np.ndarray:
-    """(parameters + 1, 2): a trial's line; it is broken where the trial has no value on an axis."""
+def _line(spec: StudySpec, scales: dict[str, Scale], candidate: Candidate, ends: tuple[float, float]) -> np.ndarray:
+    """(parameters + 1, 2): a trial's line, with a gap where the trial has no value on an axis."""
     low, high = ends
-    last = (one.value - low) / (high - low) if high > low else 0.5
-    shares = [scale.share(param(spec, one.trial, key)) for key, scale in scales.items()]
+    last = (candidate.value - low) / (high - low) if high > low else 0.5
+    shares = [scale.share(param(spec, candidate.trial, key)) for key, scale in scales.items()]
     return np.array([(x, np.nan if y is None else y) for x, y in enumerate([*shares, last])], dtype=float)
 
 
@@ -96,6 +96,6 @@ def _name(key: str, short: bool) -> str:
     return f"{SYMBOLS[key]}{separator}{name}" if key in SYMBOLS else name
 
 
-def _title(spec: StudySpec, shown: int, count: int) -> str:
-    which = f"{shown} of {count} complete trials" if shown < count else words.count(count, "complete trial")
+def _title(spec: StudySpec, drawn: int, count: int) -> str:
+    which = f"{drawn} of {count} complete trials" if drawn < count else formatting.count(count, "complete trial")
     return f"{which}, each a line from its parameters to its {spec.metric}"

@@ -23,13 +23,12 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param, varied
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, baseline, candidates
 from study.spec import StudySpec
-
-TURN = 0.6180339887  # multiples of the golden ratio spread evenly: jitter that is the same in every run
+from study.spec.rungs import turn
 
 
 @styled
@@ -39,22 +38,22 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     space, reference = varied(spec), baseline(record, spec)
     if not trials or not space:
         return None
-    chosen = next(iter(candidates(record, spec)), None)
+    best = next(iter(candidates(record, spec)), None)
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
-    figure, panels = new(_title(spec, chosen), 0.9 + 2.7 * rows, columns, rows)
+    figure, panels = new(_title(spec, best), 0.9 + 2.7 * rows, columns, rows)
     for axes, (key, domain) in zip(panels, space.items(), strict=False):
         scale = Scale.of(domain, [param(spec, reference.trial, key)] if reference else [])
         scale.apply(axes)
         spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key))]
         for state, mark in MARKS.items():
-            shown = [at for trial, at in spots if trial.state == state]
-            _scatter(axes, shown, label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
+            of_state = [at for trial, at in spots if trial.state == state]
+            _scatter(axes, of_state, label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
         if reference:
             axes.axhline(reference.value, color=BLACK, linewidth=1.1, linestyle="--", zorder=1)
             _scatter(axes, [spot(spec, scale, reference.trial, key)], label="baseline", zorder=5, **BASELINE_MARK)
-        if chosen:
-            _scatter(axes, [spot(spec, scale, chosen.trial, key)], label="best", zorder=6, **BEST_MARK)
+        if best:
+            _scatter(axes, [spot(spec, scale, best.trial, key)], label="best", zorder=6, **BEST_MARK)
         axes.set_xlabel(label(key))
         metric_axis(axes, spec.metric)
     for index, axes in enumerate(panels):
@@ -64,21 +63,21 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     return figure
 
 
-def _title(spec: StudySpec, chosen: Candidate | None) -> str:
-    if chosen is None:
-        return f"{spec.metric} over each searched parameter: no trial has run to the end"
-    by = "confirmed on fresh seeds" if chosen.confirmed else "by one seed"
-    own = chosen.trial.params
-    values = (f"{_short(key)} {words.setting(own[key], 3)}" for key in varied(spec) if key in own)
+def _title(spec: StudySpec, best: Candidate | None) -> str:
+    if best is None:
+        return f"{spec.metric} over each searched parameter: no trial is complete"
+    by = "confirmed on fresh seeds" if best.confirmed else "by one seed"
+    params = best.trial.params
+    values = (f"{_short(key)} {formatting.setting(params[key], 3)}" for key in varied(spec) if key in params)
     return f"Best, {by}: {', '.join(values)}"
 
 
 def spot(spec: StudySpec, scale: Scale, trial: TrialRecord, key: str) -> tuple[float, float] | None:
-    """Where a trial's mark lies; choices are spread a little, so that trials do not hide one another."""
+    """Where a trial's mark lies; marks on a choice are spread a little, so that they do not hide one another."""
     place, value = scale.place(param(spec, trial, key)), trial.last(spec.metric)
     if place is None or value is None:
         return None
-    return place + (0.5 * ((trial.number * TURN) % 1 - 0.5) if scale.names else 0.0), value
+    return place + (0.5 * (turn(trial.number) - 0.5) if scale.names else 0.0), value
 
 
 def _short(key: str) -> str:
@@ -87,6 +86,6 @@ def _short(key: str) -> str:
 
 
 def _scatter(axes: Axes, spots: Sequence[tuple[float, float] | None], **mark: Any) -> None:
-    known = [at for at in spots if at]
-    if known:
-        axes.scatter(*zip(*known, strict=True), rasterized=len(known) > RASTERIZED, **mark)
+    places = [at for at in spots if at]
+    if places:
+        axes.scatter(*zip(*places, strict=True), rasterized=len(places) > RASTERIZED, **mark)

@@ -1,4 +1,4 @@
-"""Figures of what models learned. Each gives a Matplotlib figure, or None where the data have no such thing."""
+"""Figures of learned features. Each gives a Matplotlib figure, or None where the data do not allow it."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,27 +22,29 @@ POINTS = 1000
 
 
 @styled
-def similarities(found: Sequence[Embedding]) -> Figure | None:
-    """How cosines of pairs are distributed, pairs of one bias class against those of two (FairKL paper Fig. 5).
+def similarities(embeddings: Sequence[Embedding]) -> Figure | None:
+    """Histograms of the cosines of pairs, within one bias class and across two (FairKL paper Fig. 5).
 
-    For every configuration and epoch that there is.
+    For every embedding.
     """
     from study.training.representation import similarity_histogram
 
-    shown = [one for one in found if one.bias is not None]
-    if not shown:
+    with_bias = [embedding for embedding in embeddings if embedding.bias is not None]
+    if not with_bias:
         return None
-    figure, panels = new("Cosines of pairs of samples, by class and bias class", 0.9 + 2.3 * len(shown), 2, len(shown))
+    figure, panels = new(
+        "Cosines of pairs of samples, by class and bias class", 0.9 + 2.3 * len(with_bias), 2, len(with_bias)
+    )
     edges = np.linspace(-1, 1, 51)
-    for row, one in enumerate(shown):
-        counts = similarity_histogram(*_tensors(one)).numpy()
+    for row, embedding in enumerate(with_bias):
+        counts = similarity_histogram(*_tensors(embedding)).numpy()
         for column, sign in enumerate(SIGNS):
             axes = panels[2 * row + column]
             for kind, name, colour in ((0, "aligned: one bias class", BLUE), (1, "conflicting: two", VERMILLION)):
                 share = counts[column, kind] / max(1, int(counts[column, kind].sum()))
                 axes.stairs(share, edges, color=colour, linewidth=1.8, label=name)
-            axes.set_title(f"{one.label}, {sign}", loc="left")
-            axes.set_xlabel("cosine" if row == len(shown) - 1 else "")
+            axes.set_title(f"{embedding.label}, {sign}", loc="left")
+            axes.set_xlabel("cosine" if row == len(with_bias) - 1 else "")
             axes.set_ylabel("share of pairs" if column == 0 else "")
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower left", ncols=2)
@@ -50,41 +52,50 @@ def similarities(found: Sequence[Embedding]) -> Figure | None:
 
 
 @styled
-def groups(found: Sequence[Embedding]) -> Figure | None:
+def groups(embeddings: Sequence[Embedding]) -> Figure | None:
     """Compactness and separation of each (class, bias class) group (FSCL paper Fig. 2)."""
     from study.training.representation import class_similarity, group_similarity, spread
 
-    shown = [one for one in found if one.is_main and one.bias is not None and one.facts.bias_classes]
-    if not shown:
+    with_groups = [
+        embedding
+        for embedding in embeddings
+        if embedding.is_main and embedding.bias is not None and embedding.facts.bias_classes
+    ]
+    if not with_groups:
         return None
-    figure, panels = new("Mean cosines by class and bias class", 0.7 + 2.9 * len(shown), 2, len(shown), sharey=False)
+    figure, panels = new(
+        "Mean cosines by class and bias class", 0.7 + 2.9 * len(with_groups), 2, len(with_groups), sharey=False
+    )
     measures = (("within the group", group_similarity), ("to other classes", class_similarity))
     for column, (name, measure) in enumerate(measures):
-        measured = [measure(*_tensors(one), one.facts) for one in shown]
-        tables = [values.view(one.facts.classes, -1).numpy() for values, one in zip(measured, shown, strict=True)]
+        measured = [measure(*_tensors(embedding), embedding.facts) for embedding in with_groups]
+        tables = [
+            values.view(embedding.facts.classes, -1).numpy()
+            for values, embedding in zip(measured, with_groups, strict=True)
+        ]
         ends = min(np.nanmin(table) for table in tables), max(np.nanmax(table) for table in tables)
-        for row, (one, values, table) in enumerate(zip(shown, measured, tables, strict=True)):
+        for row, (embedding, values, table) in enumerate(zip(with_groups, measured, tables, strict=True)):
             axes = panels[2 * row + column]
             _heat(axes, table, ends)
-            axes.set_title(f"{one.label}, {name}\nspread {float(spread(values)):.4f}", loc="left")
-            axes.set_xlabel("bias class" if row == len(shown) - 1 else "")
+            axes.set_title(f"{embedding.label}, {name}\nspread {float(spread(values)):.4f}", loc="left")
+            axes.set_xlabel("bias class" if row == len(with_groups) - 1 else "")
             axes.set_ylabel("class" if column == 0 else "")
     return figure
 
 
 @styled
-def neighbours(found: Sequence[Embedding]) -> Figure | None:
+def neighbours(embeddings: Sequence[Embedding]) -> Figure | None:
     """The easiest and hardest negatives of some anchors, by the last model (WCL paper Fig. 4)."""
-    one = found[-1]
-    if one.facts.is_table or one.inputs.dtype != np.uint8:
+    last = embeddings[-1]
+    if last.facts.is_table or last.inputs.dtype != np.uint8:
         return None
-    anchors = np.random.default_rng(0).permutation(len(one.target))[:ANCHORS]
-    title = f"Easiest and hardest negatives of {len(anchors)} anchors, {one.label}"
-    title += ": framed ones have the anchor's bias class" if one.bias is not None else ""
+    anchors = np.random.default_rng(0).permutation(len(last.target))[:ANCHORS]
+    title = f"Easiest and hardest negatives of {len(anchors)} anchors, {last.label}"
+    title += ": framed ones have the anchor's bias class" if last.bias is not None else ""
     figure, panels = new(title, 0.9 + 0.85 * len(anchors), 1 + 2 * NEIGHBOURS, len(anchors))
     for row, anchor in enumerate(anchors):
-        cosine = one.features @ one.features[anchor]
-        negatives = np.flatnonzero(one.target != one.target[anchor])
+        cosine = last.features @ last.features[anchor]
+        negatives = np.flatnonzero(last.target != last.target[anchor])
         ordered = negatives[np.argsort(cosine[negatives], kind="stable")]
         easy, hard = ordered[:NEIGHBOURS], ordered[::-1][:NEIGHBOURS]
         line = panels[row * (1 + 2 * NEIGHBOURS) :]
@@ -92,10 +103,10 @@ def neighbours(found: Sequence[Embedding]) -> Figure | None:
             axes.set(xticks=[], yticks=[])
             axes.set_frame_on(False)
         for axes, sample in zip(line, (anchor, *easy, *hard), strict=False):
-            framed = one.bias is not None and sample != anchor and one.bias[sample] == one.bias[anchor]
-            _picture(axes, one.inputs[sample], VERMILLION if framed else None)
+            framed = last.bias is not None and sample != anchor and last.bias[sample] == last.bias[anchor]
+            _picture(axes, last.inputs[sample], VERMILLION if framed else None)
             axes.set_xlabel(
-                f"{cosine[sample]:.2f}" if sample != anchor else f"class {one.target[anchor]}", fontsize=8.5
+                f"{cosine[sample]:.2f}" if sample != anchor else f"class {last.target[anchor]}", fontsize=8.5
             )
     for place, text in ((0, "anchor"), (1, "easiest"), (1 + NEIGHBOURS, "hardest")):
         panels[place].set_title(text, loc="left", fontsize=9.5)
@@ -103,22 +114,22 @@ def neighbours(found: Sequence[Embedding]) -> Figure | None:
 
 
 @styled
-def tsne(found: Sequence[Embedding]) -> Figure | None:
+def tsne(embeddings: Sequence[Embedding]) -> Figure | None:
     """The features in the plane by t-SNE, coloured by class and by bias class (FSCL paper Fig. 3)."""
-    found = [one for one in found if one.is_main]
-    if min((len(one.target) for one in found), default=0) < 10:
+    embeddings = [embedding for embedding in embeddings if embedding.is_main]
+    if min((len(embedding.target) for embedding in embeddings), default=0) < 10:
         return None
-    kinds = ["class", *(["bias class"] if all(one.bias is not None for one in found) else [])]
-    size = (len(kinds), len(found))
+    kinds = ["class", *(["bias class"] if all(embedding.bias is not None for embedding in embeddings) else [])]
+    size = (len(kinds), len(embeddings))
     figure, panels = new("t-SNE of features: near samples are similar", 0.6 + 3.1 * size[1], *size, sharey=False)
-    for row, one in enumerate(found):
-        shown = slice(None, None, -(-len(one.target) // POINTS))
-        points = _tsne(one.features[shown])
-        for column, (kind, label) in enumerate(zip(kinds, (one.target, one.bias), strict=False)):
-            assert label is not None  # among the kinds only then
+    for row, embedding in enumerate(embeddings):
+        sample = slice(None, None, -(-len(embedding.target) // POINTS))
+        points = _tsne(embedding.features[sample])
+        for column, (kind, label) in enumerate(zip(kinds, (embedding.target, embedding.bias), strict=False)):
+            assert label is not None  # bias class is among the kinds only if all have it
             axes = panels[row * len(kinds) + column]
-            _cloud(axes, points, label[shown])
-            axes.set_title(f"{one.label}, by {kind}", loc="left")
+            _cloud(axes, points, label[sample])
+            axes.set_title(f"{embedding.label}, by {kind}", loc="left")
             axes.set(xticks=[], yticks=[])
             axes.grid(visible=False)
     return figure
@@ -132,16 +143,16 @@ MODEL_FIGURES: dict[str, Callable[[Sequence[Embedding]], Figure | None]] = {
 }
 
 
-def _tensors(one: Embedding) -> "tuple[Tensor, Tensor, Tensor]":
+def _tensors(embedding: Embedding) -> "tuple[Tensor, Tensor, Tensor]":
     """Features, classes and bias classes."""
     import torch
 
-    assert one.bias is not None
-    return torch.from_numpy(one.features), torch.from_numpy(one.target), torch.from_numpy(one.bias)
+    assert embedding.bias is not None
+    return torch.from_numpy(embedding.features), torch.from_numpy(embedding.target), torch.from_numpy(embedding.bias)
 
 
 def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:
-    """A table as colours between two ends, with its numbers where there is room."""
+    """A table as colours between two values, with its numbers where there is room."""
     image = axes.imshow(table, cmap=COLOURS, aspect="auto", vmin=ends[0], vmax=ends[1])
     axes.grid(visible=False)
     for axis, count in ((axes.yaxis, table.shape[0]), (axes.xaxis, table.shape[1])):
@@ -168,17 +179,17 @@ def _picture(axes: Axes, pixels: np.ndarray, frame: str | None) -> None:
 
 
 def _cloud(axes: Axes, points: np.ndarray, label: np.ndarray) -> None:
-    """Points in the colours of their labels, each label written where the middle of its points is."""
-    for one in np.unique(label[label >= 0]):
-        members = points[label == one]
-        colour = PALETTE[int(one) % len(PALETTE)]
-        marker = "os^Dv"[int(one) // len(PALETTE) % 5]
+    """Points in the colours of their labels, each label written at the median of its points."""
+    for name in np.unique(label[label >= 0]):
+        members = points[label == name]
+        colour = PALETTE[int(name) % len(PALETTE)]
+        marker = "os^Dv"[int(name) // len(PALETTE) % 5]
         axes.scatter(
             members[:, 0], members[:, 1], s=7, color=colour, marker=marker, alpha=0.7, linewidths=0, rasterized=True
         )
         middle = np.median(members, axis=0)
         box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour, "alpha": 0.85}
-        axes.annotate(plain(str(one)), (middle[0], middle[1]), ha="center", va="center", fontsize=8.5, bbox=box)
+        axes.annotate(plain(str(name)), (middle[0], middle[1]), ha="center", va="center", fontsize=8.5, bbox=box)
     unknown = points[label < 0]
     axes.scatter(unknown[:, 0], unknown[:, 1], s=5, color=GREY, linewidths=0, rasterized=True)
 
@@ -188,6 +199,6 @@ def _tsne(features: np.ndarray) -> np.ndarray:
     from threadpoolctl import threadpool_limits
 
     perplexity = min(30.0, (len(features) - 1) / 3)
-    with threadpool_limits(1):  # the same picture on any number of cores; so few points are not faster on several
-        found: np.ndarray = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
-    return found
+    with threadpool_limits(1):  # the same picture on any number of cores; with few points several are no faster
+        points: np.ndarray = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
+    return points

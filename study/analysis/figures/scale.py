@@ -1,4 +1,4 @@
-"""Where values of a searched parameter lie on an axis: numbers on their own scale, choices beside one another."""
+"""Where values of a searched parameter lie on an axis: numbers on a linear or log scale, choices side by side."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from study.analysis.figures.style import plain
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.spec.schema import Domain
 
 LETTERS = 24
-"""That many have room in a row below a panel."""
+"""Letters that fit in a row below a panel."""
 
 
 @dataclass(frozen=True)
@@ -22,42 +22,42 @@ class Scale:
 
     Attributes:
         domain: the values that the search may give to it.
-        names: of the choices, in order; none for a range.
+        names: of the choices, in order; empty for a range.
     """
 
     domain: Domain
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, domain: Domain, more: Iterable[Any] = ()) -> "Scale":
-        """Of a domain, and of further values that are among its choices (the baseline's)."""
+    def of(cls, domain: Domain, further: Iterable[Any] = ()) -> "Scale":
+        """The scale of a domain, with further values (the baseline's) among its choices."""
         if domain.choices is None:
             return cls(domain, ())
-        return cls(domain, tuple(dict.fromkeys(words.setting(choice) for choice in [*domain.choices, *more])))
+        return cls(domain, tuple(dict.fromkeys(formatting.setting(choice) for choice in [*domain.choices, *further])))
 
-    def place(self, given: Any) -> float | None:
-        """Where a value lies; None for nowhere."""
+    def place(self, value: Any) -> float | None:
+        """Where a value lies; None if it has no place on the axis."""
         if self.domain.choices is not None:
-            text = words.setting(given)
+            text = formatting.setting(value)
             return float(self.names.index(text)) if text in self.names else None
-        return None if given is None or (self.domain.log and given <= 0) else float(given)
+        return None if value is None or (self.domain.log and value <= 0) else float(value)
 
-    def share(self, given: Any) -> float | None:
-        """The same as a share of the axis' length, 0 at its beginning; None also for what the search cannot give."""
+    def share(self, value: Any) -> float | None:
+        """The same as a fraction of the axis' length from its start; None also outside of the searched range."""
         low, high = self.ends()
-        place = self.place(given)
+        place = self.place(value)
         if place is None or not low <= place <= high or low == high:
             return 0.5 if place == low == high else None
         low, high, place = np.log10([low, high, place]) if self.domain.log else (low, high, place)
         return float((place - low) / (high - low))
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Where along the axis (as `share`) which value is: every choice, or both ends and the middle of a range."""
+        """Positions along the axis (as `share`) and their labels: every choice, or both ends and middle of a range."""
         if self.domain.choices is not None:
             return [(index / max(1, len(self.names) - 1), name) for index, name in enumerate(self.names)]
         low, high = self.ends()
         middle = float(np.sqrt(low * high)) if self.domain.log else (low + high) / 2
-        return [(share, words.setting(value, 2)) for share, value in ((0.0, low), (0.5, middle), (1.0, high))]
+        return [(share, formatting.setting(value, 2)) for share, value in ((0.0, low), (0.5, middle), (1.0, high))]
 
     def edges(self, count: int) -> np.ndarray:
         """The ends of cells that cover the axis: about `count` equal ones, or one for each choice."""
@@ -72,10 +72,10 @@ class Scale:
         if self.domain.choices is None:
             if self.domain.log:
                 axes.set(**{f"{which}scale": "log"})
-                axis.set_major_formatter(FuncFormatter(lambda value, _: words.setting(float(value))))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: formatting.setting(float(value))))
                 axis.set_minor_formatter(NullFormatter())
                 low, high = self.ends()
-                if high < 10 * low:  # there may be no power of ten on it
+                if high < 10 * low:  # the axis may have no power of ten
                     axis.set_ticks([low, float(np.sqrt(low * high)), high], [name for _, name in self.ticks()])
             axes.margins(x=0.08 if which == "x" else None, y=0.08 if which == "y" else None)
             return

@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from study.analysis.statistics.words import SYMBOLS, in_percent
+from study.analysis.statistics.formatting import SYMBOLS, in_percent
 from study.home.record import TrialRecord
 from study.spec import StudySpec
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
 GREY, PALE = "#767676", "#C4C4C4"
-PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, "#CC79A7", "#56B4E9", "#F0E442", BLACK)  # beyond these, other marks
+PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, "#CC79A7", "#56B4E9", "#F0E442", BLACK)  # more classes get other marks
 
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere
@@ -46,29 +46,29 @@ STYLE: dict[str, Any] = {
     "pdf.fonttype": 42,  # letters stay letters, which journals ask for
 }
 
-WIDTH = 7.0  # inches: letters stay readable when a phone shows the figure on its whole width
+WIDTH = 7.0  # inches: text stays readable when a phone shows the figure at full width
 
-# How a trial's value is drawn: a low-budget value never looks like a full one.
+# How a trial's value is drawn: the value of a pruned trial never looks like that of a complete one.
 MARKS: dict[str, dict[str, Any]] = {
     "complete": {"marker": "o", "s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4},
     "pruned": {"marker": "v", "s": 26, "facecolors": "none", "edgecolors": GREY, "linewidths": 1.0, "zorder": 3},
 }
-MARK_WORDS = {"complete": "full budget", "pruned": "stopped early, at its last epoch"}
+MARK_WORDS = {"complete": "complete", "pruned": "pruned, at its last epoch"}
 BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
 BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
-RASTERIZED = 1000  # more marks than these are pixels in a PDF
+RASTERIZED = 1000  # more marks than this become pixels in a PDF
 
-styled = matplotlib.rc_context(STYLE)  # type: ignore[arg-type]  # a decorator; settings of the user's do not leak in
+styled = matplotlib.rc_context(STYLE)  # type: ignore[arg-type]  # a decorator; keeps the user's settings out
 
 
 def ended_value(spec: StudySpec, trial: TrialRecord) -> float | None:
-    """What a finished trial ended with."""
+    """The study's metric at the last epoch of a complete or pruned trial, None for any other."""
     return trial.last(spec.metric) if trial.state in MARKS else None
 
 
 def fade(count: int) -> float:
-    """Opacity of each of so many marks: full for a study of usual size, less where they would hide one another."""
+    """Opacity of a mark among `count`: full for a study of usual size, less where marks would hide one another."""
     return min(1.0, (150 / max(count, 1)) ** 0.5)
 
 
@@ -78,14 +78,14 @@ def label(key: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text in which a dollar sign is a dollar sign, not the start of a formula."""
+    """Text with its dollar signs escaped, so that they do not start a formula."""
     return text.replace("$", r"\$")
 
 
 def new(
     title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False, sharey: bool = True
 ) -> tuple[Figure, Sequence[Axes]]:
-    """A figure of this height (inches) with a title that says what one sees, and its axes, row by row."""
+    """A figure of this height (inches) with a title, and its axes, row by row."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     figure.suptitle(fill(plain(title), 66), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
@@ -100,12 +100,16 @@ def metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
 
 
 def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
-    """Write names at (x, y) in a colour, to the right of the point, pushed apart where they would touch."""
+    """Write names to the right of their points, in a colour, pushed apart where they would overlap.
+
+    Args:
+        labels: (x, y, name, colour) of each.
+    """
     low, high = axes.get_ylim()
     height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
     per_point = (high - low) / (height * 72 * 0.7)  # the axes take about 0.7 of the figure's height
     line, previous = 13.0, float("-inf")
-    for x, y, text, colour in sorted(labels, key=lambda one: one[1]):
+    for x, y, text, colour in sorted(labels, key=lambda end: end[1]):
         at = max(y / per_point, previous + line)
         previous = at
         axes.annotate(
@@ -122,7 +126,7 @@ def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
 
 
 def legend(figure: Figure, axes: Axes, **options: Any) -> None:
-    """One legend below everything, of what the axes name."""
+    """One legend for the whole figure, below it, from the labels of these axes."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         columns = len(handles) if sum(len(name) + 8 for name in names) < 95 else 3

@@ -21,7 +21,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import best_values
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import candidates, searched
@@ -32,11 +32,11 @@ COLOURS = "cividis"  # made for colour-blind readers (Nuñez et al. 2018)
 
 
 @dataclass(frozen=True)
-class Plane:
-    """Two parameters, and the complete trials of the search that were given both.
+class ParameterPair:
+    """Two parameters, and the complete trials of the search that have both.
 
     Attributes:
-        keys, scales: of the parameter across, and of the one that goes up.
+        keys, scales: of the parameter on the horizontal axis, then of the one on the vertical axis.
         trials: in the order of the ranking.
         spots: where each lies, and its value, (N, 3).
     """
@@ -47,12 +47,12 @@ class Plane:
     spots: np.ndarray
 
     def at(self, trial: TrialRecord) -> tuple[float, float] | None:
-        """Where a trial lies; None for nowhere."""
+        """Where a trial lies; None if it has no place on an axis."""
         x, y = (scale.place(trial.params.get(key)) for scale, key in zip(self.scales, self.keys, strict=True))
         return None if x is None or y is None else (x, y)
 
     def tiles(self) -> tuple[list[np.ndarray], np.ndarray]:
-        """The edges of cells over both axes, and the mean of the trials in each, NaN for none."""
+        """The edges of tiles over both axes, and the mean of the trials in each, NaN for an empty one."""
         count = int(np.clip(np.sqrt(len(self.spots) / 2), 2, 12))
         edges = [scale.edges(count) for scale in self.scales]
         x, y, values = self.spots.T
@@ -60,60 +60,60 @@ class Plane:
         return edges, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
-def plane(spec: StudySpec, record: StudyRecord) -> Plane | None:
-    """Over the two parameters with numbers for values that matter most by PED-ANOVA, else over the first two.
+def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None:
+    """The two numeric parameters that are most important by PED-ANOVA; where it says nothing, the first two.
 
-    Parameters that no three complete trials have together make no plane. None if there are no such two.
+    Only pairs that at least three complete trials have in common. None without such a pair.
     """
     shares = best_values(spec, record)
     numeric = {key: Scale.of(domain) for key, domain in spec.search.space.items() if _is_numeric(domain)}
     pairs = sorted(combinations(numeric, 2), key=lambda pair: -sum(shares[key][0] for key in pair if key in shares))
     complete = searched(record, spec)
     for across, up in pairs:
-        empty = Plane((across, up), (numeric[across], numeric[up]), [], np.empty((0, 3)))
-        found = [(one, at) for one in complete if (at := empty.at(one.trial))]
-        if len(found) >= 3:
-            spots = np.array([(*at, one.value) for one, at in found])
-            return replace(empty, trials=[one.trial for one, _ in found], spots=spots)
+        empty = ParameterPair((across, up), (numeric[across], numeric[up]), [], np.empty((0, 3)))
+        placed = [(candidate, at) for candidate in complete if (at := empty.at(candidate.trial))]
+        if len(placed) >= 3:
+            spots = np.array([(*at, candidate.value) for candidate, at in placed])
+            return replace(empty, trials=[candidate.trial for candidate, _ in placed], spots=spots)
     return None
 
 
 @styled
 def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """The metric over two parameters: each complete trial, and means over cells."""
-    found = plane(spec, record)
-    if found is None:
+    """The metric over two parameters: each complete trial, and means over tiles."""
+    pair = parameter_pair(spec, record)
+    if pair is None:
         return None
-    count = words.count(len(found.trials), "complete trial")
-    figure, (axes, *_) = new(f"{spec.metric} of {count} over {found.keys[0]} and {found.keys[1]}", 4.8)
-    found.scales[0].apply(axes, "x")
-    found.scales[1].apply(axes, "y")
+    count = formatting.count(len(pair.trials), "complete trial")
+    figure, (axes, *_) = new(f"{spec.metric} of {count} over {pair.keys[0]} and {pair.keys[1]}", 4.8)
+    pair.scales[0].apply(axes, "x")
+    pair.scales[1].apply(axes, "y")
     axes.grid(visible=False)
-    x, y, values = found.spots.T
+    x, y, values = pair.spots.T
     cmap = COLOURS if spec.mode == "max" else f"{COLOURS}_r"
     shades: dict[str, Any] = {"cmap": cmap, "vmin": values.min(), "vmax": values.max()}
-    (across, up), means = found.tiles()
+    (across, up), means = pair.tiles()
     axes.pcolormesh(across, up, means.T, alpha=0.45, linewidth=0, rasterized=True, **shades)
-    stopped = [trial for trial in record.by_stage("search") if trial.state == "pruned"]
-    _stopped(axes, [at for trial in stopped if (at := found.at(trial))])
+    pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned"]
+    _pruned(axes, [at for trial in pruned if (at := pair.at(trial))])
     many = len(values) > 300
     shades |= {"s": 18 if many else 46, "edgecolors": "white", "linewidths": 0.5, "zorder": 3}
-    marks = axes.scatter(x, y, c=values, label="full budget", rasterized=len(values) > RASTERIZED, **shades)
-    best = found.at(candidates(record, spec)[0].trial)
+    marks = axes.scatter(x, y, c=values, label="complete", rasterized=len(values) > RASTERIZED, **shades)
+    best = pair.at(candidates(record, spec)[0].trial)
     if best:
         axes.scatter([best[0]], [best[1]], label="best", zorder=5, **BEST_MARK)
-    axes.set(xlabel=label(found.keys[0]), ylabel=label(found.keys[1]))
+    axes.set(xlabel=label(pair.keys[0]), ylabel=label(pair.keys[1]))
     metric_axis(figure.colorbar(marks, ax=axes, label=plain(spec.metric), pad=0.02).ax, spec.metric)
     legend(figure, axes)
     return figure
 
 
-def _stopped(axes: Axes, spots: list[tuple[float, float]]) -> None:
+def _pruned(axes: Axes, spots: list[tuple[float, float]]) -> None:
     if spots:
         x, y = zip(*spots, strict=True)
         mark: dict[str, Any] = {"marker": "v", "s": 18, "facecolors": "none", "edgecolors": GREY, "linewidths": 0.8}
         many = len(spots) > RASTERIZED
-        axes.scatter(x, y, label="stopped early", alpha=fade(len(spots)), rasterized=many, **mark)
+        axes.scatter(x, y, label="pruned", alpha=fade(len(spots)), rasterized=many, **mark)
 
 
 def _is_numeric(domain: Domain) -> bool:

@@ -1,4 +1,4 @@
-"""A report's content, described once, and written as Markdown and as one self-contained HTML page."""
+"""A report's page, independent of format, and its writers for Markdown and self-contained HTML."""
 
 import base64
 import re
@@ -11,7 +11,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from study.analysis.tables.markdown import escape
+from study.text.markdown import escape, table
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of `figures/`, by the name of its file without `.png`; `title` is what it says on top."""
+    """A figure of `figures/`, by the name of its file without `.png`; `title` is printed in it."""
 
     kind: ClassVar = "picture"
     name: str
@@ -67,7 +67,7 @@ Block = Text | Points | Table | Picture
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a heading; `folded` ones are closed at first in HTML."""
+    """Blocks under a heading; a `folded` section is closed at first in HTML."""
 
     title: str
     blocks: Sequence[Block]
@@ -76,7 +76,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, the message in a few sentences, and sections."""
+    """A title, the conclusions in a few sentences, and sections."""
 
     title: str
     lead: Sequence[str]
@@ -84,12 +84,12 @@ class Page:
 
 
 def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None) -> str:
-    """One page with everything in it: it needs no network and no other file. Every text is escaped.
+    """One self-contained page: it needs no network and no other file. Every text is escaped.
 
     Args:
         pictures: PNG files by the names that the page uses.
-        plots: Plotly figures (JSON) of the same names, which take their places where scripts run; the pictures are
-            printed. With any, the page holds Plotly itself, 4.8 MB.
+        plots: Plotly figures (JSON) of the same names, shown instead of the pictures where scripts run, but not in
+            print. With any, the page contains Plotly itself, 4.8 MB.
     """
     from plotly.offline import get_plotlyjs
 
@@ -98,9 +98,11 @@ def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] 
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
-    given = {name: Markup(plot.replace("<", "\\u003c")) for name, plot in (plots or {}).items()}  # no tag ends early
-    library = Markup(get_plotlyjs()) if given else None
-    return environment.get_template("report.html.j2").render(page=page, pictures=encoded, plots=given, library=library)
+    scripts = {name: Markup(plot.replace("<", "\\u003c")) for name, plot in (plots or {}).items()}  # no tag ends early
+    library = Markup(get_plotlyjs()) if scripts else None
+    return environment.get_template("report.html.j2").render(
+        page=page, pictures=encoded, plots=scripts, library=library
+    )
 
 
 def to_markdown(page: Page) -> str:
@@ -113,10 +115,8 @@ def to_markdown(page: Page) -> str:
 
 def markdown_table(frame: pd.DataFrame) -> str:
     """A frame of text as a Markdown table."""
-    table = Table(frame)
-    rule = ["---:" if numeric else "---" for numeric in table.numeric]
-    rows = [[escape(cell) for cell in row] for row in (table.header, *table.rows)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+    table_frame = Table(frame)
+    return table(table_frame.header, table_frame.rows, table_frame.numeric)
 
 
 def _block(block: Block) -> str:

@@ -1,34 +1,34 @@
-"""The report of a study as files."""
+"""Writing the report of a study as files."""
 
-import os
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from study.analysis.figures.figures import FIGURES
+from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
 from study.analysis.figures.representations import MODEL_FIGURES
 from study.analysis.figures.style import styled
-from study.analysis.report.content import report_page
 from study.analysis.report.page import to_html, to_markdown
+from study.analysis.report.sections import report_page
 from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.home.record import StudyRecord
-from study.ranking import unchanging
+from study.ranking import ranked_once
 from study.spec import StudySpec
 
 
 def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequence[Embedding] = ()) -> Path:
-    """Write `report.html` (whole in itself), `report.md`, `figures/*.png` and `.pdf`, and `trials.csv` into a folder.
+    """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `.pdf`, and `trials.csv` into a folder.
 
     A study in any state has a report. The same study gives the same files, byte for byte. Each file is replaced in
     one step: a reader sees the old one or the new one.
 
     Args:
-        models: what `study.analysis.statistics.embedding` gives, for figures of what they learned.
+        models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
 
     Returns:
         The path of `report.html`.
@@ -36,16 +36,16 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
     Raises:
         UserError: the folder cannot be written.
     """
-    with unchanging(record):
+    with ranked_once(record):
         files = _files(spec, record, models)
     try:
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in FIGURES.keys() | MODEL_FIGURES:
             for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):
-                if figure not in files:  # of an earlier report, before the trials were run anew
+                if figure not in files:  # left by a report from before the trials were run again
                     (out / figure).unlink(missing_ok=True)
         for name, content in files.items():
-            _replace(out / name, content)
+            write_whole(out / name, content)
     except OSError as error:
         raise UserError(f"{out}: the report cannot be written: {error.strerror}") from None
     return out / "report.html"
@@ -55,7 +55,7 @@ def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) ->
     """Every file of a report, by its path in the folder."""
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, record))}
     if models:
-        drawn |= {name: figure for name, look in MODEL_FIGURES.items() if (figure := look(models))}
+        drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
     pictures = {name: png(figure) for name, figure in drawn.items()}
     plots = {name: str(draw(spec, record).to_json()) for name, draw in INTERACTIVE.items() if name in drawn}
     page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
@@ -69,9 +69,9 @@ def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) ->
 
 @styled
 def png(figure: Figure) -> bytes:
-    """A figure as a PNG file that holds nothing but the picture: no date, no version.
+    """A figure as a PNG file without date and version.
 
-    Where everything goes is settled here, once, for any file that is made of it afterwards.
+    Fixes the figure's layout, so that files made from it afterwards have the same.
     """
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
@@ -86,12 +86,3 @@ def pdf(figure: Figure) -> bytes:
     stream = BytesIO()
     figure.savefig(stream, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
     return stream.getvalue()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

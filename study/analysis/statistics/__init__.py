@@ -1,1 +1,1 @@
-"""Numbers from trials: frames, cells, spreads, differences, claims and verdicts; nothing is printed or drawn here."""
+"""Numbers computed from trials: frames, cells, differences, claims and verdicts. Nothing is printed or drawn here."""

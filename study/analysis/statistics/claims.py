@@ -1,11 +1,11 @@
-"""What a reader takes from a table, checked with its uncertainty: a bootstrap over the seeds of each cell.
+"""Whether a table's claims hold, given its uncertainty: a bootstrap over the seeds of each cell.
 
-Each cell's values are drawn anew with replacement, cell by cell and always with the same random numbers, and the claim
-is looked at in each such table. A mean of few values drawn anew moves too little. So each is moved further from the
-cell's mean by sqrt(n / (n - 1)) and by the ratio of the 95% quantiles of Student's t (n - 1 degrees of freedom) and
-the normal distribution, after the expanded percentile interval of Hesterberg, "What Teachers Should Know About the
-Bootstrap" (2015). In simulations of two to ten values, of equal and of unequal spreads, one of two cells of the same
-truth was then called better in 1% to 6% of the cases.
+Each cell's values are drawn again with replacement, always with the same random numbers, and the claim is checked in
+each such table. Means of few resampled values spread too little. So each is moved away from the cell's mean by
+sqrt(n / (n - 1)) and by the ratio of the 95% quantiles of Student's t (n - 1 degrees of freedom) and the normal
+distribution: the expanded percentile interval of Hesterberg, "What Teachers Should Know About the Bootstrap" (2015). In
+simulations of two to ten values, with equal and unequal spreads, one of two equal cells was called better in 1% to 6%
+of the cases.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,27 +27,27 @@ DECIMALS = 12  # means that differ by less differ by rounding alone
 
 RULE = (
     f"Claims (bootstrap over the values of each cell, {RESAMPLES} times): a claim holds where it is true in at least "
-    f"{SURE:.0%} of the resampled tables. It does not hold where one of the comparisons that it makes is true in at "
-    f"most {1 - SURE:.0%} of them (shared among the comparisons). Else, or where a cell has fewer than two values, "
-    "it cannot be told. A tie is not better."
+    f"{SURE:.0%} of the resampled tables. It does not hold where one of its comparisons is true in at most "
+    f"{1 - SURE:.0%} of them (divided by the number of comparisons). Otherwise, or where a cell has fewer than two "
+    "values, it cannot be told. A tie is not better."
 )
 """To stand under a table of claims."""
 
 Word = Literal["holds", "does not hold", "cannot tell"]
 Cells = Mapping[tuple[str, str], Cell]
 Order = tuple[Cell, Cell]
-"""Two cells, the first of which is said to have the larger mean."""
+"""Two cells; the claim is that the first has the larger mean."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What became of a claim.
+class ClaimResult:
+    """Whether a claim holds.
 
     Attributes:
         word: see `RULE`.
         direction: whether the means as they are show it; None where a cell has no value.
-        share: of the resampled tables that show it; None where a cell has fewer than two values.
-        remark: what else must be known; may be empty.
+        share: of the resampled tables, how many show it; None where a cell has fewer than two values.
+        remark: what else to know; may be empty.
     """
 
     word: Word
@@ -56,45 +56,45 @@ class Finding:
     remark: str = ""
 
 
-def better(one: Cell, other: Cell) -> Finding:
+def better(cell: Cell, other: Cell) -> ClaimResult:
     """Whether a cell is better than another of the same metric: higher, or lower where less is better."""
-    return _judged([_ordered(one, other)])
+    return _judged([_ordered(cell, other)])
 
 
-def increasing(cells: Sequence[Cell]) -> Finding:
+def increasing(cells: Sequence[Cell]) -> ClaimResult:
     """Whether each cell's mean is larger than that before it."""
     return _judged([(after, before) for before, after in pairwise(cells)])
 
 
-def decreasing(cells: Sequence[Cell]) -> Finding:
+def decreasing(cells: Sequence[Cell]) -> ClaimResult:
     """Whether each cell's mean is smaller than that before it."""
     return _judged([(before, after) for before, after in pairwise(cells)])
 
 
-def best(cell: Cell, among: Sequence[Cell]) -> Finding:
-    """Whether a cell is better than each of the others; those without a value are left out, and told."""
-    known = [other for other in among if other.values]
-    found = _judged([_ordered(cell, other) for other in known])
-    if len(known) == len(among):
-        return found
-    remark = f"compared with the {len(known)} of {len(among)} others that have a value"
-    return Finding(found.word, found.direction, found.share, "; ".join(filter(None, [found.remark, remark])))
+def best(cell: Cell, among: Sequence[Cell]) -> ClaimResult:
+    """Whether a cell is better than each of the others that have a value; the remark tells how many those are."""
+    measured = [other for other in among if other.values]
+    result = _judged([_ordered(cell, other) for other in measured])
+    if len(measured) == len(among):
+        return result
+    remark = f"compared with the {len(measured)} of {len(among)} others that have a value"
+    return ClaimResult(result.word, result.direction, result.share, "; ".join(filter(None, [result.remark, remark])))
 
 
-def check(claim: Mapping[str, Any], cells: Cells) -> Finding:
+def check(claim: Mapping[str, Any], cells: Cells) -> ClaimResult:
     """A claim as a published table states it, in our cells.
 
     Args:
-        claim: has one of `better: [[row, column], [row, column]]`, `increasing` or `decreasing` (`{row, columns}` or
-            `{column, rows}`), `best: {row, column, among}` where `among` is `column` (those above and below, if
-            nothing is said) or `row` (those beside it).
-        cells: by the labels of row and column; one that is not there has no value.
+        claim: one of `better: [[row, column], [row, column]]`, `increasing` or `decreasing` (`{row, columns}` or
+            `{column, rows}`), `best: {row, column, among}` where `among` is `column` (the cells above and below, the
+            default) or `row` (the cells beside it).
+        cells: by the labels of row and column; an absent cell has no value.
     """
     if pair := claim.get("better"):
         return better(*(_at(cells, row, column) for row, column in pair))
-    if named := claim.get("best"):
-        place = (named["row"], named["column"])
-        level = 0 if named.get("among", "column") == "row" else 1
+    if best_cell := claim.get("best"):
+        place = (best_cell["row"], best_cell["column"])
+        level = 0 if best_cell.get("among", "column") == "row" else 1
         others = [cell for at, cell in cells.items() if at[level] == place[level] and at != place]
         return best(_at(cells, *place), others)
     for trend, judge in (("increasing", increasing), ("decreasing", decreasing)):
@@ -113,35 +113,37 @@ def _at(cells: Cells, row: str, column: str) -> Cell:
     return cells.get((row, column), Cell(""))
 
 
-def _ordered(one: Cell, other: Cell) -> Order:
-    return (other, one) if lower_is_better(one.metric) else (one, other)
+def _ordered(cell: Cell, other: Cell) -> Order:
+    return (other, cell) if lower_is_better(cell.metric) else (cell, other)
 
 
-def _judged(orders: Sequence[Order]) -> Finding:
+def _judged(orders: Sequence[Order]) -> ClaimResult:
     """Whether all of some orders of two cells hold."""
-    everyone = [cell for order in orders for cell in order]
-    empty = sum(not cell.values for cell in everyone)
+    cells = [cell for order in orders for cell in order]
+    empty = sum(not cell.values for cell in cells)
     if empty or not orders:
-        return Finding("cannot tell", None, None, "a value is missing" if empty else "there is nothing to compare with")
+        return ClaimResult(
+            "cannot tell", None, None, "a value is missing" if empty else "there is nothing to compare with"
+        )
     direction = all(_mean(more) > _mean(less) for more, less in orders)
-    if any(len(cell.values) < 2 for cell in everyone):
-        return Finding("cannot tell", direction, None, "one value is too few")
-    drawn = {id(cell): cell for cell in everyone}
-    means = {key: _resampled(cell, place) for place, (key, cell) in enumerate(drawn.items())}
-    shown = np.array([means[id(more)] > means[id(less)] for more, less in orders])
-    share, weakest = float(shown.all(axis=0).mean()), float(shown.mean(axis=1).min())
+    if any(len(cell.values) < 2 for cell in cells):
+        return ClaimResult("cannot tell", direction, None, "one value is too few")
+    by_id = {id(cell): cell for cell in cells}
+    means = {key: _resampled(cell, place) for place, (key, cell) in enumerate(by_id.items())}
+    true_in = np.array([means[id(more)] > means[id(less)] for more, less in orders])
+    share, weakest = float(true_in.all(axis=0).mean()), float(true_in.mean(axis=1).min())
     refuted = weakest <= (1 - SURE) / len(orders)
-    return Finding("holds" if share >= SURE else "does not hold" if refuted else "cannot tell", direction, share)
+    return ClaimResult("holds" if share >= SURE else "does not hold" if refuted else "cannot tell", direction, share)
 
 
 def _resampled(cell: Cell, place: int) -> np.ndarray:
-    """Means of the cell's values drawn anew, (RESAMPLES,); `place` chooses the random numbers."""
+    """Means of the cell's resampled values, (RESAMPLES,); `place` selects the random numbers."""
     values, n = np.array(cell.values), len(cell.values)
-    chosen = np.random.default_rng([SEED, place]).integers(n, size=(RESAMPLES, n))
+    draws = np.random.default_rng([SEED, place]).integers(n, size=(RESAMPLES, n))
     reach = (n / (n - 1)) ** 0.5 * stdtrit(n - 1, SURE) / ndtri(SURE)
     mean = values.mean()
-    found: np.ndarray = np.round(mean + reach * (values[chosen].mean(axis=1) - mean), DECIMALS)
-    return found
+    means: np.ndarray = np.round(mean + reach * (values[draws].mean(axis=1) - mean), DECIMALS)
+    return means
 
 
 def _mean(cell: Cell) -> float:

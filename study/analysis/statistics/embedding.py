@@ -1,4 +1,4 @@
-"""What trained models make of the data: the features that figures of representations are drawn from."""
+"""Features that trained models compute from the data; the figures of representations are drawn from them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from study import data
-from study.analysis.statistics.compare import final_side, side_of, sides
+from study.analysis.statistics.difference import final_side, side_of, sides
 from study.analysis.statistics.frame import param
 from study.data import Facts
 from study.errors import UserError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from study.training import Trial
 
 MOST = 5000
-"""Samples of a split that are looked at; of more, so many drawn at random: pairs of samples grow as the square."""
+"""Samples of a split, at most; of a larger split a random sample, since the number of pairs grows as the square."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Embedding:
     """A trained model's features of a split.
 
     Attributes:
-        label: whose: `baseline`, `trial 7`, `seed 0`; with the epoch where it is not the last.
-        is_main: whether it is of the baseline, the best configuration or a final training, at the last epoch.
+        label: of the model: `baseline`, `trial 7`, `seed 0`; with the epoch where it is not the last.
+        is_main: whether the model is the baseline's, the best configuration's or a final training's, at the last epoch.
         split: `test` where the data have one, else `val`.
         facts: of the split.
         features: unit vectors, float32 (N, F).
@@ -48,46 +48,47 @@ class Embedding:
 
 
 def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., Path]) -> list[Embedding]:
-    """The baseline and what was confirmed, the best last, on the first seed whose model was kept; of a final training
-    one seed. Each at the epochs of `train.keep_epochs` and at the last one.
+    """Of the baseline and each confirmed configuration, the best last, or of a final training: the first kept model.
+
+    Each at the epochs of `train.keep_epochs` and at the last one.
 
     Args:
         model_file: where a trial's model is, by its number, or by that and an epoch.
 
     Raises:
-        UserError: no model was kept, or the data are not those that they were trained on.
+        UserError: no model was kept, or the data have changed since the training.
     """
     from study.training import Trial
 
-    kept = list(_kept(spec, record, model_file))
-    if not kept:
+    kept_models = list(_kept(spec, record, model_file))
+    if not kept_models:
         raise UserError(
-            f"{spec.name}: no models are kept of it. They are of confirm trials of the baseline and the best "
-            "(search.confirm.top) and of final trainings (study train)"
+            f"{spec.name}: it has no kept models. Models are kept of the confirm trials of the baseline and the best "
+            "(search.confirm.top), and of final trainings (study train)"
         )
     datasets = data.load_all(spec.data_sections)
     if record.sessions[-1].get("data") != data.joint_fingerprint(datasets):
-        raise UserError(f"{spec.name}: its data have changed since it ran; its models know other ones")
-    found = []
-    main = [trial for side in (*sides(spec, record), final_side(record)) if side for trial in side.trials]
-    for label, trial in kept:
+        raise UserError(f"{spec.name}: its data have changed since it ran; its models were trained on other data")
+    results = []
+    main_trials = [trial for side in (*sides(spec, record), final_side(record)) if side for trial in side.trials]
+    for label, trial in kept_models:
         config = spec.trial_config(trial.params, trial.seed)
         model = Trial(config, datasets[data.key(config.data)])
         epochs = [epoch for epoch in config.train.keep_epochs if model_file(trial.number, epoch).is_file()]
         for epoch in epochs:
             model.load(model_file(trial.number, epoch))
-            found.append(_embedding(f"{label}, epoch {epoch}", model, is_main=False))
+            results.append(_embedding(f"{label}, epoch {epoch}", model, is_main=False))
         model.load(model_file(trial.number))
-        found.append(_embedding(label, model, is_main=trial in main))
-    return found
+        results.append(_embedding(label, model, is_main=trial in main_trials))
+    return results
 
 
 def _kept(spec: StudySpec, record: StudyRecord, model_file: Callable[..., Path]) -> Iterator[tuple[str, TrialRecord]]:
-    """The first kept model of each configuration, and what it is called: with epsilon, where that is searched."""
-    reference, chosen = sides(spec, record)
-    others = [side_of(one) for one in candidates(record, spec) if one.confirmed]
-    others = [side for side in others if not chosen or side.number != chosen.number]
-    for side in (reference, *reversed(others), chosen, final_side(record)):
+    """Label and trial of the first kept model of each configuration; where epsilon is searched, it is in the label."""
+    reference, best = sides(spec, record)
+    others = [side_of(candidate) for candidate in candidates(record, spec) if candidate.confirmed]
+    others = [side for side in others if not best or side.number != best.number]
+    for side in (reference, *reversed(others), best, final_side(record)):
         kept = [trial for trial in side.trials if model_file(trial.number).is_file()] if side else []
         if side and kept:
             label = f"seed {kept[0].seed}" if kept[0].stage == "final" else side.label
@@ -101,10 +102,10 @@ def _embedding(label: str, model: "Trial", is_main: bool) -> Embedding:
 
     dataset = model.dataset
     split = "test" if "test" in dataset.splits else "val"
-    given = dataset.splits[split]
-    chosen = np.sort(np.random.default_rng(0).permutation(len(given))[:MOST])
-    features = functional.normalize(model.evaluate.features(split), dim=1).cpu().numpy()[chosen]
-    bias = None if given.bias is None else given.bias[chosen]
+    samples = dataset.splits[split]
+    drawn = np.sort(np.random.default_rng(0).permutation(len(samples))[:MOST])
+    features = functional.normalize(model.evaluate.features(split), dim=1).cpu().numpy()[drawn]
+    bias = None if samples.bias is None else samples.bias[drawn]
     return Embedding(
-        label, split, dataset.facts.on(split), features, given.inputs[chosen], given.target[chosen], bias, is_main
+        label, split, dataset.facts.on(split), features, samples.inputs[drawn], samples.target[drawn], bias, is_main
     )

@@ -1,4 +1,4 @@
-"""A study's trials as pandas tables; everything else in `study.analysis` can be had from these."""
+"""A study's trials as pandas tables."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar
@@ -30,19 +30,19 @@ def load(name: str) -> pd.DataFrame:
         0      baseline  complete     0          1.00          0.56
         1        search  complete     0          0.01          0.70
         2        search    pruned     0          0.50          0.20
-        >>> ablation(frame, "method.alpha", "val/accuracy")[["mean", "sd", "n", "stopped"]].round(3)
-        val/accuracy  mean    sd  n  stopped
+        >>> ablation(frame, "method.alpha", "val/accuracy")[["mean", "sd", "n", "pruned"]].round(3)
+        val/accuracy  mean    sd  n  pruned
         method.alpha
-        0.010000      0.74  0.04  3        0
-        0.123456      0.70  0.10  3        0
-        0.500000       NaN   NaN  0        1
-        1.000000      0.52  0.02  3        0
+        0.010000      0.74  0.04  3       0
+        0.123456      0.70  0.10  3       0
+        0.500000       NaN   NaN  0       1
+        1.000000      0.52  0.02  3       0
         >>> print(to_markdown(sensitivity(frame, "method.alpha", "method.lambda", "val/accuracy")))
         | method.alpha | method.lambda 0 | method.lambda 1.5 |
         | --- | ---: | ---: |
         | 0.01 | - | 74.0 ± 4.0 (3; 1 failed) |
         | 0.1235 | - | 70.0 ± 10.0 (3) |
-        | 0.5 | - | - (1 stopped) |
+        | 0.5 | - | - (1 pruned) |
         | 1 | 52.0 ± 2.0 (3) | - |
         <BLANKLINE>
         val/accuracy in percent: mean ± sample standard deviation over seeds. In brackets n, and ...
@@ -55,11 +55,10 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """One row per trial, indexed by its number.
 
     Returns:
-        The columns of `FIXED` (`kind` of failure, `reason` of failure or of an early stop, `seconds` from the start of
-        the last run to its end), then every parameter under its dotted key, then every metric under its name: `val/*`
-        and `train/*` at the trial's last epoch, `test/*` where the test split was read. What there is not is missing
-        (NaN or None). A parameter that a trial was not given has the value of the study file, as that is what the
-        trial ran with.
+        The columns of `FIXED` (`kind` of failure, `reason` of failure or pruning, `seconds` from the start of the last
+        run to its end), then every parameter under its dotted key, then every metric under its name: `val/*` and
+        `train/*` at the trial's last epoch, `test/*` where the test split was read. Absent values are NaN or None. A
+        parameter that a trial was not given has the study file's value, which the trial ran with.
     """
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
@@ -72,7 +71,7 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 
 def epochs_frame(record: StudyRecord) -> pd.DataFrame:
-    """One row per trial and epoch: `trial`, `epoch`, then every reported metric; NaN where it was not a number."""
+    """One row per trial and epoch: `trial`, `epoch`, then every reported metric, NaN where it is not finite."""
     rows = [{"trial": trial.number, **report} for trial in record.trials.values() for report in trial.reports]
     metrics = list(dict.fromkeys(key for row in rows for key in row if key not in ("trial", "epoch")))
     frame = pd.DataFrame(rows, columns=["trial", "epoch", *metrics])
@@ -80,7 +79,7 @@ def epochs_frame(record: StudyRecord) -> pd.DataFrame:
 
 
 def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
-    """Dotted keys that the study searches, then any others that its trials were given."""
+    """Dotted keys that the study searches, then any others that its trials have."""
     return list(dict.fromkeys([*spec.search.space, *(key for trial in trials for key in trial.params)]))
 
 
@@ -92,7 +91,7 @@ def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
 
 
 def param(spec: StudySpec, trial: TrialRecord, key: str) -> Any:
-    """The value that a trial ran with, None for a key that it did not have."""
+    """The value that a trial ran with, None for a key that does not apply to it."""
     if key in trial.params:
         return trial.params[key]
     section, _, name = key.partition(".")
@@ -100,7 +99,7 @@ def param(spec: StudySpec, trial: TrialRecord, key: str) -> Any:
 
 
 def metric(trial: TrialRecord, name: str) -> float | None:
-    """A metric of a trial: what the test split gave where it was read, else the value at the last epoch."""
+    """A metric of a trial: its final reading of the test split where there is one, else the value at the last epoch."""
     return trial.tested[name] if name in trial.tested else trial.last(name)
 
 
@@ -117,5 +116,5 @@ def varied(spec: StudySpec) -> dict[str, Domain]:
 
 
 def thin(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many of them, evenly chosen, in order."""
+    """At most `most` of the items, evenly chosen, in order."""
     return items if len(items) <= most else [items[place * len(items) // most] for place in range(most)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from study.home.record import Stage, StudyRecord, TrialRecord
 from study.spec import StudySpec
 
-SEEN: tuple[Stage, ...] = ("baseline", "search", "replicate")
+SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
 """Stages of the search itself; what came after it is not its cost."""
 
 
@@ -32,7 +32,7 @@ def spent(spec: StudySpec, record: StudyRecord) -> dict[str, Spent]:
 
     Failed trials are left out: nobody chose to stop them.
     """
-    trials = [trial for trial in record.by_stage(*SEEN) if trial.state in ("complete", "pruned")]
+    trials = [trial for trial in record.by_stage(*SEARCH_STAGES) if trial.state in ("complete", "pruned")]
     states = {name: [trial for trial in trials if trial.state == name] for name in ("complete", "pruned")}
     return {name: _spent(spec, chosen) for name, chosen in {**states, "all": trials}.items()}
 

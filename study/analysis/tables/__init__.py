@@ -1,1 +1,1 @@
-"""Tables as they are printed: grids of cells, a paper's beside ours, in Markdown, LaTeX and CSV."""
+"""Printed tables: grids of cells, our numbers beside a paper's, in Markdown, LaTeX and CSV."""

@@ -7,11 +7,12 @@ from itertools import groupby
 
 import pandas as pd
 
-from study.analysis.statistics import words
-from study.analysis.statistics.cells import Place
+from study.analysis.statistics import formatting
+from study.analysis.statistics.cell_tables import Place
+from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.grid import Along, Entry, Grid
-from study.analysis.tables.markdown import escape
-from study.analysis.tables.printed import to_grid
+from study.text import markdown
+from study.text.markdown import Written, escape
 
 TEX = {
     "\\": r"\textbackslash{}",
@@ -20,12 +21,12 @@ TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "±": r"$\pm$",
-    "[": "{[}",  # behind a line's end it would be taken for a length
+    "[": "{[}",  # after a line's end LaTeX would read it as a length
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
 FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-"""Before a tabular, which then is no wider than the text."""
+"""Before a tabular: makes it no wider than the text."""
 
 
 def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: int = 1) -> str:
@@ -33,20 +34,18 @@ def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: i
 
     Args:
         table: to write.
-        best: along each `row` or `column` the best is bold and the second in italics; None: nothing is.
+        best: along each `row` or `column` the best is bold and the second in italics; None: nothing is marked.
         digits: of a frame's percentages, see `Grid`.
     """
     grid = _grid(table, best, digits)
-    header = [escape(name) for name in grid.stub] + [
-        escape(", ".join(_named(*pair) for pair in zip(grid.heads, column, strict=True))) for column in grid.columns
-    ]
-    rule = ["---"] * len(grid.stub) + ["---:"] * len(grid.columns)
+    heads = [", ".join(_named(*pair) for pair in zip(grid.heads, column, strict=True)) for column in grid.columns]
     rows = [
-        [escape(words.setting(label)) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
+        [formatting.setting(label) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
         for place, entries in zip(grid.rows, grid.entries, strict=True)
     ]
-    lines = [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]
-    return "\n".join([*lines, "", escape(" ".join([*grid.notes, *_legend(best, "in italics")]))])
+    numeric = [False] * len(grid.stub) + [True] * len(grid.columns)
+    notes = escape(" ".join([*grid.notes, *_legend(best, "in italics")]))
+    return f"{markdown.table([*grid.stub, *heads], rows, numeric)}\n\n{notes}"
 
 
 def to_latex(
@@ -61,7 +60,7 @@ def to_latex(
     """
     grid = _grid(table, best, digits)
     body = [
-        " & ".join([*_row_labels(grid, row), *(_latex_entry(grid, one) for one in grid.entries[row])]) + r" \\"
+        " & ".join([*_row_labels(grid, row), *(_latex_entry(grid, entry) for entry in grid.entries[row])]) + r" \\"
         for row in range(len(grid.rows))
     ]
     notes = " ".join([*grid.notes, *_legend(best, "underlined")])
@@ -84,7 +83,7 @@ def to_latex(
 
 
 def to_csv(table: pd.DataFrame | Grid) -> str:
-    """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, shares as fractions), remark."""
+    """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark."""
     grid = _grid(table, None, 1)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -92,8 +91,8 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
     writer.writerow([*(name or "row" for name in grid.stub), *heads, "metric", "mean", "sd", "n", "remark"])
     for row, entries in zip(grid.rows, grid.entries, strict=True):
         for column, entry in zip(grid.columns, entries, strict=True):
-            found = entry.spread
-            numbers = [found.mean, found.deviation, found.count] if found else [None, None, 0]
+            spread = entry.spread
+            numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
             writer.writerow([*row, *column, entry.metric, *numbers, entry.remark])
     return text.getvalue()
 
@@ -113,12 +112,12 @@ def _legend(best: Along | None, second: str) -> list[str]:
 
 
 def _named(head: str, label: object) -> str:
-    return f"{head} {words.setting(label)}".strip()
+    return f"{head} {formatting.setting(label)}".strip()
 
 
-def _markdown_entry(grid: Grid, entry: Entry) -> str:
+def _markdown_entry(grid: Grid, entry: Entry) -> Written:
     around = {"best": "**", "second": "*", None: ""}[entry.mark]
-    return " ".join(part for part in (f"{around}{grid.number(entry)}{around}", escape(entry.remark)) if part)
+    return Written(" ".join(part for part in (f"{around}{grid.number(entry)}{around}", escape(entry.remark)) if part))
 
 
 def _latex_entry(grid: Grid, entry: Entry) -> str:
@@ -128,7 +127,7 @@ def _latex_entry(grid: Grid, entry: Entry) -> str:
 
 
 def _latex_header(grid: Grid) -> Iterable[str]:
-    """A line per level of the columns' labels; equal ones that stand together are one, but on the last level."""
+    """A line per level of the columns' labels; adjacent equal labels are merged, except on the last level."""
     for level, head in enumerate(grid.heads):
         is_last = level == len(grid.heads) - 1
         spans = _spans(grid.columns, level) if not is_last else [(at, 1) for at in range(len(grid.columns))]
@@ -145,24 +144,25 @@ def _latex_header(grid: Grid) -> Iterable[str]:
 
 
 def _spans(columns: Sequence[Place], level: int) -> list[tuple[int, int]]:
-    """(first column, how many) of each run of columns that have the same labels down to a level."""
+    """(first column, number of columns) of each run of columns with the same labels down to a level."""
     runs = [list(run) for _, run in groupby(range(len(columns)), key=lambda at: columns[at][: level + 1])]
     return [(run[0], len(run)) for run in runs]
 
 
 def _row_labels(grid: Grid, row: int) -> list[str]:
-    """A row's labels; an outer one that is the same as above is not printed again."""
+    """A row's labels; an outer one that equals the one above is not repeated."""
     place, above = grid.rows[row], grid.rows[row - 1] if row else ()
     same = [place[: level + 1] == above[: level + 1] for level in range(len(place) - 1)]
     return [
-        "" if repeated else latex(words.setting(label)) for label, repeated in zip(place, [*same, False], strict=True)
+        "" if repeated else latex(formatting.setting(label))
+        for label, repeated in zip(place, [*same, False], strict=True)
     ]
 
 
 def _latex_label(head: str, label: object) -> str:
-    text = latex(words.setting(label))
+    text = latex(formatting.setting(label))
     return f"{_symbol(head)} = {text}" if head else text
 
 
 def _symbol(name: str) -> str:
-    return words.SYMBOLS.get(name) or latex(name)
+    return formatting.SYMBOLS.get(name) or latex(name)

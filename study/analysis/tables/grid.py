@@ -1,4 +1,4 @@
-"""A table as it is printed, whatever the format: labels, numbers, which of them are best, and what to know about them.
+"""A printed table in no particular format: labels, numbers, which of them are best, and notes about them.
 
 `study.analysis.tables.formats` writes it as Markdown, LaTeX and CSV.
 """
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from study.analysis.statistics import words
-from study.analysis.statistics.cells import Place
+from study.analysis.statistics import formatting
+from study.analysis.statistics.cell_tables import Place
 from study.metrics import better, is_share
 from study.ranking import Spread
 
@@ -24,10 +24,10 @@ class Entry:
 
     Attributes:
         metric: of the number; empty for an entry of words.
-        spread: the number, None where there is none.
-        remark: stands behind the number, or is the entry of words.
-        source: whose number it is; only numbers of one metric and source are ranked among each other.
-        mark: how it ranks.
+        spread: the number, None without one.
+        remark: printed after the number, or the words of an entry without one.
+        source: whose number it is; only numbers of the same metric and source are ranked against each other.
+        mark: its rank.
     """
 
     metric: str = ""
@@ -42,12 +42,12 @@ class Grid:
     """A printed table.
 
     Attributes:
-        stub: what the labels of the rows are called, one per level.
+        stub: titles of the row labels, one per level.
         rows, columns: labels of each, one per level.
-        heads: what the labels of the columns are called, empty where these speak for themselves.
+        heads: titles of the column labels, one per level, empty where the labels need none.
         entries: a list per row with an entry per column.
-        notes: sentences that stand under the table.
-        digits: of percentages, behind the decimal point. Other numbers have four significant ones.
+        notes: sentences to print under the table.
+        digits: of percentages, after the decimal point. Other numbers have four significant digits.
     """
 
     stub: tuple[str, ...]
@@ -59,18 +59,18 @@ class Grid:
     digits: int = 1
 
     def number(self, entry: Entry) -> str:
-        """`90.51 ± 1.55` without a unit, `-` for no number, nothing for an entry of words."""
+        """`90.51 ± 1.55` without a unit, `-` for a missing number, empty for an entry of words."""
         if entry.spread is None:
-            return words.MISSING if entry.metric else ""
+            return formatting.MISSING if entry.metric else ""
         scale, digits = self._form(entry.metric, entry.spread.mean)
         parts = [entry.spread.mean, entry.spread.deviation]
         return " ± ".join(f"{scale * part:z.{digits}f}" for part in parts if part is not None)
 
     def marked(self, along: Along) -> "Grid":
-        """The best and the second of each row or column marked, as printed: equal print shares a mark.
+        """The same grid with the best and second-best of each row or column marked; equal printed numbers share a mark.
 
-        A number that has no other of its metric and source beside it has no mark, nor has one of a metric of which
-        neither direction is better.
+        A number without another of its metric and source to compare with gets no mark, nor does one of a metric of
+        which neither direction is better.
         """
         places = [(row, column) for row in range(len(self.rows)) for column in range(len(self.columns))]
         lines: dict[tuple[int, str, str], dict[tuple[int, int], float]] = defaultdict(dict)
@@ -93,7 +93,7 @@ class Grid:
         return replace(self, entries=entries)
 
     def _form(self, metric: str, mean: float) -> tuple[float, int]:
-        """By what a number is multiplied, and its digits behind the decimal point."""
+        """The factor of a number, and its digits after the decimal point."""
         if is_share(metric):
             return 100.0, self.digits
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3

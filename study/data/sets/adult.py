@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data import tables
 from study.data.cache import cached
@@ -76,17 +77,17 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        split_seed: of the 70/15/15 splits of both files together (WCL paper section 6.2).
-        sensitive_input: whether gender is among the inputs, as it is among the 14 features that the paper counts.
-        unknown: whether people with an unknown (`?`) value stay; without them there are 45,222 instead of 48,842.
-    """
-
-    split_seed: Annotated[int, Range(low=0)] = 0
-    sensitive_input: bool = True
-    unknown: bool = True
+    split_seed: Annotated[
+        int, Range(low=0), Doc("seed of the 70/15/15 splits of both files together (WCL paper section 6.2)")
+    ] = 0
+    sensitive_input: Annotated[
+        bool, Doc("whether gender is among the inputs, as it is among the 14 features that the paper counts")
+    ] = True
+    unknown: Annotated[
+        bool, Doc("whether people with an unknown (`?`) value stay; without them there are 45,222 instead of 48,842")
+    ] = True
 
 
 def describe(options: Options) -> Facts:
@@ -117,7 +118,7 @@ def _rows(options: Options) -> tables.Rows:
 
 
 def _encoded(path: Path, options: Options) -> tables.Rows:
-    # the test file begins with a line that is no row, and its labels end in a full stop
+    # the test file begins with a line that is not a row, and its labels end in a full stop
     frame = tables.read_csv(path, COLUMNS, header=None, names=COLUMNS, comment="|", skipinitialspace=True)
     frame["income"] = frame["income"].str.rstrip(".")
     if not options.unknown:

@@ -32,7 +32,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Options:
-    """size: pixels of both sides."""
+    """Keys of the `data` section."""
 
     size: Size = 224
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data import colour_bias
 from study.data.dataset import Dataset, Facts, Split
@@ -18,10 +19,12 @@ SHARES = {"train": 0.6, "val": 0.2, "test": 0.2}
 
 @dataclass(frozen=True)
 class Options:
-    """rho: share of training samples whose colour is their class's own; seed: of the split and the colours."""
+    """Keys of the `data` section."""
 
-    rho: Annotated[float, Range(low=0.0, high=1.0)] = 0.95
-    seed: Annotated[int, Range(low=0)] = 0
+    rho: Annotated[
+        float, Range(low=0.0, high=1.0), Doc("share of training samples whose colour is their class's own")
+    ] = 0.95
+    seed: Annotated[int, Range(low=0), Doc("seed of the split and the colours")] = 0
 
 
 def describe(options: Options) -> Facts:

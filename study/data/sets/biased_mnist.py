@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data import colour_bias, holdout, mnist
 from study.data.cache import cached
@@ -19,23 +20,24 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        rho: share of training images whose colour is their class's own.
-        seed: of the validation split and the colours.
-        class_nine: colour of class 9: green (50, 255, 128) as in FairKL's code, grey (128, 128, 128) as in ReBias'.
-        foreground: colour the digit, on black, instead of the ground.
-        val_share: of the 60,000 training digits that is held out, before colouring.
-        val: unbiased: held-out digits are coloured as the test split's, rho 0.1; biased: as the training split's.
-    """
-
-    rho: Annotated[float, Range(low=0.0, high=1.0)] = 0.99
-    seed: Annotated[int, Range(low=0)] = 0
-    class_nine: Literal["green", "grey"] = "green"
-    foreground: bool = False
-    val_share: holdout.Share = 0.1
-    val: Literal["unbiased", "biased"] = "unbiased"
+    rho: Annotated[
+        float, Range(low=0.0, high=1.0), Doc("share of training images whose colour is their class's own")
+    ] = 0.99
+    seed: Annotated[int, Range(low=0), Doc("seed of the validation split and the colours")] = 0
+    class_nine: Annotated[
+        Literal["green", "grey"],
+        Doc("colour of class 9: green (50, 255, 128) as in FairKL's code, grey (128, 128, 128) as in ReBias'"),
+    ] = "green"
+    foreground: Annotated[bool, Doc("colour the digit, on a black ground, instead of the ground")] = False
+    val_share: Annotated[
+        holdout.Share, Doc("share of the 60,000 training digits that is held out for validation, before colouring")
+    ] = 0.1
+    val: Annotated[
+        Literal["unbiased", "biased"],
+        Doc("unbiased: held-out digits are coloured like the test split's, rho 0.1; biased: like the training split's"),
+    ] = "unbiased"
 
 
 def describe(options: Options) -> Facts:

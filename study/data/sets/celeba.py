@@ -6,10 +6,11 @@ image is cropped to the square in its middle, where the aligned face is: faces k
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import label_files, listings
 from study.data.dataset import Dataset, Facts
@@ -39,16 +40,22 @@ IMAGES = Source("celeba/img_align_celeba", note=NOTE)
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        target, sensitive: attributes, as `Attractive` and `Male`; several as one label: `Male+Young` is
-            Male + 2 Young, four values (FSCL paper section 4.1 and its code).
-        size: pixels of both sides.
-    """
-
-    target: str = "Attractive"
-    sensitive: str = "Male"
+    target: Annotated[
+        str,
+        Doc(
+            "attribute that is the class, such as `Attractive`; several as one label: `Male+Young` is Male + "
+            "2 Young, four values (FSCL paper section 4.1 and its code)"
+        ),
+    ] = "Attractive"
+    sensitive: Annotated[
+        str,
+        Doc(
+            "attribute that is the bias, such as `Male`; several as one label: `Male+Young` is Male + 2 "
+            "Young, four values"
+        ),
+    ] = "Male"
     size: Size = 128
 
 
@@ -85,8 +92,8 @@ def _listings(options: Options) -> dict[str, Listing]:
     target, bias = (_label(table, _attributes(options, key)) for key in ("target", "sensitive"))
     splits = label_files.read(partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file")
     if not splits.index.equals(table.index):
-        given = f"{len(splits)} and {len(table)} images"
-        raise UserError(f"{partition}: does not list the images of {labels} in their order ({given}). Get both again")
+        counts = f"{len(splits)} and {len(table)} images"
+        raise UserError(f"{partition}: does not list the images of {labels} in their order ({counts}). Get both again")
     codes = label_files.codes(splits["split"], partition, "split", ("0", "1", "2"))
     label_files.check_files(table.index, labels, "file")
     everything = Listing([images / name for name in table.index], target, bias)

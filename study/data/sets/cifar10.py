@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
+from typing_extensions import Doc
+
 from study.data import cifar, holdout
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
@@ -17,24 +19,25 @@ Kind = Literal["auto", "official", "jpeg"]
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        source: official: `cifar-10-batches-py` (checksummed); jpeg: `cifar10-jpeg/*.tar.gz`, other pixels and order;
-            auto: the official files, or the JPEG copy where only that is there.
-        val_share: of the 50,000 training images that is held out, by class.
-        split_seed: of that choice.
-    """
-
-    source: Kind = "auto"
-    val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0)] = 0
+    source: Annotated[
+        Kind,
+        Doc(
+            "official: `cifar-10-batches-py` (checksummed); jpeg: `cifar10-jpeg/*.tar.gz`, other pixels and "
+            "order; auto: the official files, or the JPEG copy where only that is there"
+        ),
+    ] = "auto"
+    val_share: Annotated[
+        holdout.Share, Doc("share of the 50,000 training images that is held out for validation, by class")
+    ] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def is_jpeg(source: Kind) -> bool:
     """Whether this means the JPEG copy, here and now."""
-    official = cifar.CIFAR10.there() or cifar.CIFAR10.archive_there()
-    return source == "jpeg" or (source == "auto" and not official and all(one.there() for one in cifar.JPEG))
+    official = cifar.CIFAR10.existing_path() or cifar.CIFAR10.existing_archive()
+    return source == "jpeg" or (source == "auto" and not official and all(one.existing_path() for one in cifar.JPEG))
 
 
 def describe(options: Options) -> Facts:

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
+from typing_extensions import Doc
+
 from study.data import cifar, holdout
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
@@ -14,10 +16,12 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Options:
-    """val_share: of the 50,000 training images that is held out, by class; split_seed: of that choice."""
+    """Keys of the `data` section."""
 
-    val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0)] = 0
+    val_share: Annotated[
+        holdout.Share, Doc("share of the 50,000 training images that is held out for validation, by class")
+    ] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def describe(options: Options) -> Facts:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import holdout, mnist
 from study.data.cache import cached
@@ -41,10 +42,10 @@ NOISE = 40.0
 
 @dataclass(frozen=True)
 class Options:
-    """seed: of the colours and the validation split; val_share: of the training digits that is held out."""
+    """Keys of the `data` section."""
 
-    seed: Annotated[int, Range(low=0)] = 0
-    val_share: holdout.Share = 0.1
+    seed: Annotated[int, Range(low=0), Doc("seed of the colours and the validation split")] = 0
+    val_share: Annotated[holdout.Share, Doc("share of the training digits that is held out for validation")] = 0.1
 
 
 def describe(options: Options) -> Facts:

@@ -6,6 +6,8 @@ ProPublica's table identifies people. Only the columns below are ever read from 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from typing_extensions import Doc
+
 from study.data import tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
@@ -38,19 +40,14 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        split_seed: of the 70/15/15 splits (WCL paper section 6.2).
-        filtered: keep only the rows that ProPublica's analysis keeps (6,172 of 7,214).
-        races: two: African-American and Caucasian defendants; all: the six values of the table.
-        sensitive_input: whether race is among the inputs.
-    """
-
-    split_seed: Annotated[int, Range(low=0)] = 0
-    filtered: bool = True
-    races: Literal["two", "all"] = "two"
-    sensitive_input: bool = True
+    split_seed: Annotated[int, Range(low=0), Doc("seed of the 70/15/15 splits (WCL paper section 6.2)")] = 0
+    filtered: Annotated[bool, Doc("keep only the rows that ProPublica's analysis keeps (6,172 of 7,214)")] = True
+    races: Annotated[
+        Literal["two", "all"], Doc("two: African-American and Caucasian defendants; all: the six values of the table")
+    ] = "two"
+    sensitive_input: Annotated[bool, Doc("whether race is among the inputs")] = True
 
 
 def describe(options: Options) -> Facts:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import cifar, colour_bias
 from study.data.cache import cached
@@ -27,23 +28,35 @@ FOLDER = "cifar10c"
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        rho: share of training images under their class's own corruption: 0.95, 0.98, 0.99, 0.995 in the papers.
-        severity: strength of the corruptions; 5 is what the published data calls Severity4. (A folder has its own.)
-        source: official, jpeg, auto: built from CIFAR-10, as `cifar10` names them; folder: the published folder.
-        seed: of the validation split and the corruptions. (A folder has its own split.)
-        val_share: of the training images that is held out, before corruption.
-        val: unbiased: they are corrupted as the test split, every way as often; biased: as the training split.
-    """
-
-    rho: Annotated[float, Range(low=0.0, high=1.0)] = 0.95
-    severity: Annotated[int, Range(low=1, high=5)] = 5
-    source: Literal["auto", "official", "jpeg", "folder"] = "auto"
-    seed: Annotated[int, Range(low=0)] = 0
-    val_share: Share = 0.1
-    val: Literal["unbiased", "biased"] = "unbiased"
+    rho: Annotated[
+        float,
+        Range(low=0.0, high=1.0),
+        Doc("share of training images under their class's own corruption: 0.95, 0.98, 0.99, 0.995 in the papers"),
+    ] = 0.95
+    severity: Annotated[
+        int,
+        Range(low=1, high=5),
+        Doc("strength of the corruptions; 5 is what the published data calls Severity4. (A folder has its own.)"),
+    ] = 5
+    source: Annotated[
+        Literal["auto", "official", "jpeg", "folder"],
+        Doc("official, jpeg, auto: built from CIFAR-10, as `cifar10` names them; folder: the published folder"),
+    ] = "auto"
+    seed: Annotated[
+        int, Range(low=0), Doc("seed of the validation split and the corruptions. (A folder has its own split.)")
+    ] = 0
+    val_share: Annotated[
+        Share, Doc("share of the training images that is held out for validation, before corruption")
+    ] = 0.1
+    val: Annotated[
+        Literal["unbiased", "biased"],
+        Doc(
+            "unbiased: validation images are corrupted like the test split, every way equally often; biased: "
+            "like the training split"
+        ),
+    ] = "unbiased"
 
 
 def describe(options: Options) -> Facts:
@@ -109,9 +122,9 @@ def _read(options: Options) -> dict[str, Split]:
 def _labels(name: str, path: str) -> tuple[int, int]:
     try:
         _, target, bias = name.removesuffix(".png").rsplit("_", 2)
-        found = int(target), int(bias)
+        labels = int(target), int(bias)
     except ValueError:
         raise UserError(f"{path}: its name is not INDEX_CLASS_CORRUPTION.png. Remove it") from None
-    if not all(0 <= label <= 9 for label in found):
+    if not all(0 <= label <= 9 for label in labels):
         raise UserError(f"{path}: its name gives class {target} and corruption {bias}, allowed is 0 to 9. Remove it")
-    return found
+    return labels

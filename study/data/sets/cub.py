@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
@@ -29,19 +30,20 @@ FOLDER = Source("CUB_200_2011", note="The folder of the archive CUB_200_2011.tgz
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        condition: binary: which attributes were seen in the image; continuous: the share of people who see each
-            attribute in the image's species, 0 to 1.
-        size: pixels of both sides.
-        val_share, split_seed: share of the training images that is held out, by species, and of its choice.
-    """
-
-    condition: Literal["binary", "continuous"] = "binary"
+    condition: Annotated[
+        Literal["binary", "continuous"],
+        Doc(
+            "binary: which attributes were seen in the image; continuous: the share of people who see each "
+            "attribute in the image's species, 0 to 1"
+        ),
+    ] = "binary"
     size: Size = 224
-    val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0)] = 0
+    val_share: Annotated[
+        holdout.Share, Doc("share of the training images that is held out for validation, by species")
+    ] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def describe(options: Options) -> Facts:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data import balance, label_files, listings
 from study.data.dataset import Dataset, Facts
@@ -36,18 +37,14 @@ LISTS = tuple(
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
-
-    Attributes:
-        size: pixels of both sides.
-        split_seed: of the choice of images.
-        train_samples, eval_samples: images of the training split, and of each of the two others.
-    """
+    """Keys of the `data` section."""
 
     size: Size = 128
-    split_seed: Annotated[int, Range(low=0)] = 0
-    train_samples: Annotated[int, Range(low=12)] = 8_220
-    eval_samples: Annotated[int, Range(low=4)] = 2_400
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
+    eval_samples: Annotated[
+        int, Range(low=4), Doc("number of images in the validation split, and again in the test split")
+    ] = 2_400
 
 
 def describe(options: Options) -> Facts:

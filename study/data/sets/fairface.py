@@ -7,6 +7,8 @@ official validation images are the test split; validation is cut from training. 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from typing_extensions import Doc
+
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
@@ -32,19 +34,13 @@ IMAGES = tuple(Source(f"fairface/{split}", note=NOTE) for split in LABELS)
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        target, sensitive: attributes.
-        size: pixels of both sides.
-        val_share, split_seed: share of the training images that is held out, and of its choice.
-    """
-
-    target: Attribute = "gender"
-    sensitive: Attribute = "race"
+    target: Annotated[Attribute, Doc("attribute that is the class")] = "gender"
+    sensitive: Annotated[Attribute, Doc("attribute that is the bias")] = "race"
     size: Size = 128
-    val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0)] = 0
+    val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def describe(options: Options) -> Facts:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typing_extensions import Doc
+
 from study.data import holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
@@ -20,37 +22,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        path: folder of the images, any that you can read; absolute, or relative to the current folder or that of all
-            data sets. Links in it are followed.
-        labels: the CSV (or .parquet) in it, relative to `path`, without `..`.
-        file: its column with the files, relative to `path` or to the folders `train`, `val`, `test`, without `..`.
-        target: its column with the classes, whole numbers or names.
-        bias: its column with the bias (sensitive, spurious) classes; several combined: `gender+young`.
-        condition: its columns with continuous attributes.
-        condition_file: or their vectors, see `study.data.conditions`; the keys are as in the column `file`.
-        split: its column that says train, val or test. Without it the folders `train`, `val`, `test` say so, and where
-            there are none, the shares. Without `val` it is cut from train.
-        val_share: of the samples outside the test split; `test_share`: of all samples. Of each (class, bias class).
-        split_seed: of these choices.
-        size, frame: pixels of both sides; `crop` to the square in the middle, or `squash` the whole image into it.
-    """
-
-    path: str
-    labels: str = "labels.csv"
-    file: str = "file"
-    target: str = "target"
-    bias: str | None = None
-    condition: tuple[str, ...] = ()
-    condition_file: str | None = None
-    split: str | None = None
-    val_share: holdout.Share = 0.15
-    test_share: user_data.TestShare = 0.15
-    split_seed: Annotated[int, Range(low=0)] = 0
+    path: Annotated[
+        str,
+        Doc(
+            "folder of the images, any that you can read; absolute, or relative to the current folder or to "
+            "the folder of all data sets. Links in it are followed"
+        ),
+    ]
+    labels: Annotated[str, Doc("the CSV (or .parquet) file with the labels, relative to `path`, without `..`")] = (
+        "labels.csv"
+    )
+    file: Annotated[
+        str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test`, without `..`")
+    ] = "file"
+    target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
+    bias: Annotated[
+        str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
+    ] = None
+    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
+    condition_file: Annotated[
+        str | None,
+        Doc(
+            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; its keys "
+            "are as in the column `file`"
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        Doc(
+            "column that says train, val or test. Without it the folders `train`, `val`, `test` say so, and "
+            "where there are none, the shares. Without `val` it is cut from train"
+        ),
+    ] = None
+    val_share: Annotated[
+        holdout.Share,
+        Doc("share of the samples outside the test split that is held out for validation, by class and bias class"),
+    ] = 0.15
+    test_share: Annotated[
+        user_data.TestShare, Doc("share of all samples that is the test split, by class and bias class")
+    ] = 0.15
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test samples")] = 0
     size: Size = 64
-    frame: Frame = "crop"
+    frame: Annotated[
+        Frame, Doc("how an image becomes square: `crop` to the square in its middle, or `squash` the whole image")
+    ] = "crop"
 
 
 def describe(options: Options) -> Facts:
@@ -90,10 +107,10 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)
     files, by_folder = _places(folder, names)
-    given = list(table[options.split]) if options.split else by_folder
+    split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     everything = Listing(files, labels.target, labels.bias, labels.condition)
-    splits = user_data.divide(labels.cells, given, options, place)
+    splits = user_data.divide(labels.cells, split_names, options, place)
     width = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
     facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
@@ -125,8 +142,8 @@ def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | Non
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        found = (alias for alias in homes if os.path.exists(homes[alias] / name))
-        home = first if first in homes else next(found, None)
+        homes_with_file = (alias for alias in homes if os.path.exists(homes[alias] / name))
+        home = first if first in homes else next(homes_with_file, None)
         if home is None:
             raise UserError(f"{folder}: {name!r} is in none of its folders {', '.join(homes)}")
         files.append(folder / name if first in homes else homes[home] / name)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from typing_extensions import Doc
+
 from study.data import conditions, holdout, imagenet, label_files, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
@@ -28,21 +30,27 @@ VECTORS = (
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        class_file: list of the 100 classes, relative to the current folder or that of all data sets. A line may go on
-            after the number.
-        condition_file: see `study.data.conditions`; keys as `train/n01440764/n01440764_10026.JPEG`.
-        size: pixels of both sides.
-        val_share, split_seed: share of the training images that is held out, by class, and of its choice.
-    """
-
-    class_file: str = "imagenet/imagenet100.txt"
-    condition_file: str | None = None
+    class_file: Annotated[
+        str,
+        Doc(
+            "list of the 100 classes, relative to the current folder or to the folder of all data sets. A "
+            "line may go on after the number"
+        ),
+    ] = "imagenet/imagenet100.txt"
+    condition_file: Annotated[
+        str | None,
+        Doc(
+            "file of continuous attributes, see `study.data.conditions`; its keys are like "
+            "`train/n01440764/n01440764_10026.JPEG`"
+        ),
+    ] = None
     size: Size = 224
-    val_share: holdout.Share = 0.05
-    split_seed: Annotated[int, Range(low=0)] = 0
+    val_share: Annotated[
+        holdout.Share, Doc("share of the training images that is held out for validation, by class")
+    ] = 0.05
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def describe(options: Options) -> Facts:

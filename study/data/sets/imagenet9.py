@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from typing_extensions import Doc
+
 from study.data import holdout, imagenet, label_files, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
@@ -49,20 +51,19 @@ HARD = Source("imagenet-a", note="The folder of the archive imagenet-a.tar of it
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        clustering: 1, 2 or 3: which texture labels the test split has as bias labels; 0: none, no file needed.
-        imagenet_a: whether there is the split `imagenet_a`.
-        size: pixels of both sides.
-        val_share, split_seed: share of the training images that is held out, by class, and of its choice.
-    """
-
-    clustering: Annotated[int, Range(low=0, high=3)] = 0
-    imagenet_a: bool = False
+    clustering: Annotated[
+        int,
+        Range(low=0, high=3),
+        Doc("1, 2 or 3: which texture labels the test split has as bias labels; 0: none, no file needed"),
+    ] = 0
+    imagenet_a: Annotated[bool, Doc("whether there is the split `imagenet_a`")] = False
     size: Size = 224
-    val_share: holdout.Share = 0.05
-    split_seed: Annotated[int, Range(low=0)] = 0
+    val_share: Annotated[
+        holdout.Share, Doc("share of the training images that is held out for validation, by class")
+    ] = 0.05
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def describe(options: Options) -> Facts:
@@ -95,8 +96,8 @@ def load(options: Options) -> Dataset:
         train, val = listings.cut(whole, options.val_share, options.split_seed)
         if options.clustering:
             test = _textured(test, TEXTURE_FILE.find(), options.clustering)
-        found = {"train": train, "val": val, "test": test}
-        return found | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
+        splits = {"train": train, "val": val, "test": test}
+        return splits | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
 
     return prepared(
         "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(build(), options.size, "crop")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import cifar, holdout
 from study.data.cache import cached, scratch
@@ -31,17 +32,13 @@ CHUNK = 2000
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        unlabelled: add the unlabelled images to the training split, with target -1.
-        val_share: of the 5,000 labelled training images that is held out, by class.
-        split_seed: of that choice.
-    """
-
-    unlabelled: bool = False
-    val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0)] = 0
+    unlabelled: Annotated[bool, Doc("add the unlabelled images to the training split, with target -1")] = False
+    val_share: Annotated[
+        holdout.Share, Doc("share of the 5,000 labelled training images that is held out for validation, by class")
+    ] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def describe(options: Options) -> Facts:

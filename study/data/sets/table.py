@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import holdout, label_files, user_data
 from study.data.dataset import Dataset, Facts, Split
@@ -26,34 +27,43 @@ MOST_VALUES = 200
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        path: the .csv or .parquet; absolute, or relative to the current folder or that of all data sets.
-        target: column with the classes, whole numbers or names.
-        bias: column with the bias (sensitive) classes; several combined: `sex+race`.
-        features: columns that are the inputs; empty: all that no other key names.
-        condition: columns with continuous attributes, taken as they are.
-        condition_file: or their vectors, see `study.data.conditions`; `key` is the column with their keys.
-        missing: what happens to rows with missing values: `error`; `drop`: they are left out; `fill`: a number becomes
-            the mean of the training rows, a text a value of its own (labels are never filled).
-        split: column that says train, val or test; where none is val, it is cut from train. Without it the shares.
-        val_share: of the rows outside the test split; `test_share`: of all rows. Of each (class, bias class).
-        split_seed: of these choices.
-    """
-
-    path: str
-    target: str
-    bias: str | None = None
-    features: tuple[str, ...] = ()
-    condition: tuple[str, ...] = ()
-    condition_file: str | None = None
-    key: str | None = None
-    missing: Literal["error", "drop", "fill"] = "error"
-    split: str | None = None
-    val_share: holdout.Share = 0.15
-    test_share: user_data.TestShare = 0.15
-    split_seed: Annotated[int, Range(low=0)] = 0
+    path: Annotated[
+        str,
+        Doc("the .csv or .parquet file; absolute, or relative to the current folder or to the folder of all data sets"),
+    ]
+    target: Annotated[str, Doc("column of the classes, whole numbers or names")]
+    bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
+    features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
+    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
+    condition_file: Annotated[
+        str | None,
+        Doc(
+            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; `key` names "
+            "the column of their keys"
+        ),
+    ] = None
+    key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
+    missing: Annotated[
+        Literal["error", "drop", "fill"],
+        Doc(
+            "what happens to rows with missing values: `error`; `drop`: they are left out; `fill`: a number "
+            "becomes the mean of the training rows, a text a value of its own (labels are never filled)"
+        ),
+    ] = "error"
+    split: Annotated[
+        str | None,
+        Doc("column that says train, val or test; where none is val, it is cut from train. Without it the shares"),
+    ] = None
+    val_share: Annotated[
+        holdout.Share,
+        Doc("share of the rows outside the test split that is held out for validation, by class and bias class"),
+    ] = 0.15
+    test_share: Annotated[
+        user_data.TestShare, Doc("share of all rows that is the test split, by class and bias class")
+    ] = 0.15
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test rows")] = 0
 
 
 @dataclass(frozen=True)
@@ -79,16 +89,16 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
-    found = _read(options)
+    table = _read(options)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    return prepared("table", options, _facts(found), [found.path, *more], lambda: _splits(found))
+    return prepared("table", options, _facts(table), [table.path, *more], lambda: _splits(table))
 
 
-def _facts(found: _Read) -> Facts:
-    labels = found.labels
-    width = sum(1 if _is_number(found.rows[name]) else found.rows[name].nunique() for name in found.features)
+def _facts(table: _Read) -> Facts:
+    labels = table.labels
+    width = sum(1 if _is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
-    facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(found.splits))
+    facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
     return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
 
 
@@ -115,9 +125,9 @@ def _read(options: Options) -> _Read:
             raise UserError(f"{path}: column {name!r} {problem}. Leave it out of data.features, or make it numbers")
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.labels(rows, path, options, samples)
-    given = list(rows[options.split]) if options.split else None
+    split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    return _Read(path, rows, labels, features, user_data.divide(labels.cells, given, options, place))
+    return _Read(path, rows, labels, features, user_data.divide(labels.cells, split_names, options, place))
 
 
 def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path) -> "pd.DataFrame":
@@ -138,9 +148,9 @@ def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path)
     return filled.astype(dict.fromkeys(texts, str))
 
 
-def _splits(found: _Read) -> dict[str, Split]:
-    inputs = np.concatenate([_encoded(found.rows[name], found.splits["train"]) for name in found.features], 1)
-    labels = found.labels
+def _splits(table: _Read) -> dict[str, Split]:
+    inputs = np.concatenate([_encoded(table.rows[name], table.splits["train"]) for name in table.features], 1)
+    labels = table.labels
     return {
         name: Split(
             inputs[members],
@@ -148,7 +158,7 @@ def _splits(found: _Read) -> dict[str, Split]:
             None if labels.bias is None else labels.bias[members],
             None if labels.condition is None else labels.condition[members],
         )
-        for name, members in found.splits.items()
+        for name, members in table.splits.items()
     }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
@@ -37,19 +38,12 @@ IMAGES = (Source("ut-zap50k-images", note=NOTE), Source("ut-zap50k-images-square
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        square: read the images of the folder ut-zap50k-images-square.
-        size: pixels of both sides.
-        val_share: share of the training images that is held out.
-        split_seed: of the choice of test and validation images, by class.
-    """
-
-    square: bool = False
+    square: Annotated[bool, Doc("read the images of the folder ut-zap50k-images-square")] = False
     size: Size = 32
-    val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0)] = 0
+    val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses test and validation images, by class")] = 0
 
 
 def describe(options: Options) -> Facts:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data import balance, listings
 from study.data.dataset import Dataset, Facts
@@ -38,23 +39,29 @@ UNNAMED = 0.01
 
 @dataclass(frozen=True)
 class Options:
-    """Keys of the `data` section.
+    """Keys of the `data` section."""
 
-    Attributes:
-        target, sensitive: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35), as in the FSCL code.
-        severity: the FSCL paper's alpha (2, 3, 4): how many times as many men as women one group has; 1: balanced.
-        size: pixels of both sides.
-        split_seed: of the choice of images.
-        train_samples, eval_samples: images of the training split, and of each of the two others.
-    """
-
-    target: Attribute = "gender"
-    sensitive: Attribute = "ethnicity"
-    severity: Annotated[int, Range(low=1, high=100)] = 2
+    target: Annotated[
+        Attribute,
+        Doc(
+            "attribute that is the class: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35), "
+            "as in the FSCL code"
+        ),
+    ] = "gender"
+    sensitive: Annotated[
+        Attribute, Doc("attribute that is the bias: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35)")
+    ] = "ethnicity"
+    severity: Annotated[
+        int,
+        Range(low=1, high=100),
+        Doc("the FSCL paper's alpha (2, 3, 4): how many times as many men as women one group has; 1: balanced"),
+    ] = 2
     size: Size = 128
-    split_seed: Annotated[int, Range(low=0)] = 0
-    train_samples: Annotated[int, Range(low=4)] = 10_000
-    eval_samples: Annotated[int, Range(low=4)] = 2_400
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
+    eval_samples: Annotated[
+        int, Range(low=4), Doc("number of images in the validation split, and again in the test split")
+    ] = 2_400
 
 
 def describe(options: Options) -> Facts:
@@ -98,15 +105,17 @@ def _common(options: Options) -> frozenset[balance.Cell]:
 
 def _faces(options: Options) -> Listing:
     files = listings.images_in(FOLDER.find())
-    found: list[tuple[Path, dict[str, int]]] = []
+    named: list[tuple[Path, dict[str, int]]] = []
     for file in files:
-        if said := labels(file.name):
-            found.append((file, said))
-    nameless = len(files) - len(found)
+        if attributes := labels(file.name):
+            named.append((file, attributes))
+    nameless = len(files) - len(named)
     if nameless > max(3, UNNAMED * len(files)):
         raise UserError(
             f"{FOLDER.find()}: {nameless} of {len(files)} file names are not age_gender_race_datetime.jpg.chip.jpg "
             "(race 0 to 4, gender 0 or 1). Is this the folder of aligned and cropped faces?"
         )
-    target, bias = (np.array([said[key] for _, said in found], np.int64) for key in (options.target, options.sensitive))
-    return Listing([file for file, _ in found], target, bias)
+    target, bias = (
+        np.array([attributes[key] for _, attributes in named], np.int64) for key in (options.target, options.sensitive)
+    )
+    return Listing([file for file, _ in named], target, bias)

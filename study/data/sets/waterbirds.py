@@ -24,7 +24,7 @@ COLUMNS = ("img_filename", "y", "split", "place")
 
 @dataclass(frozen=True)
 class Options:
-    """size: pixels of both sides."""
+    """Keys of the `data` section."""
 
     size: Size = 224
 

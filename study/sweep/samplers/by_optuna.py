@@ -79,13 +79,13 @@ class OptunaStrategy(Strategy):
 
     def _value(self, trial: Trial, key: str, seed: int) -> Any:
         """What it gives to a key."""
-        one = self._history.distributions[key]
-        if isinstance(one, CategoricalDistribution):
-            return trial.suggest_categorical(key, one.choices)
-        if isinstance(one, IntDistribution):
-            return trial.suggest_int(key, one.low, one.high, step=one.step, log=one.log)
-        assert isinstance(one, FloatDistribution)
-        return trial.suggest_float(key, one.low, one.high, step=one.step, log=one.log)
+        domain = self._history.distributions[key]
+        if isinstance(domain, CategoricalDistribution):
+            return trial.suggest_categorical(key, domain.choices)
+        if isinstance(domain, IntDistribution):
+            return trial.suggest_int(key, domain.low, domain.high, step=domain.step, log=domain.log)
+        assert isinstance(domain, FloatDistribution)
+        return trial.suggest_float(key, domain.low, domain.high, step=domain.step, log=domain.log)
 
 
 class RandomStrategy(OptunaStrategy):
@@ -100,7 +100,7 @@ class AllKeys(TPESampler):
 
     def __init__(self, seed: int, domains: Mapping[str, BaseDistribution]) -> None:
         super().__init__(seed=seed, multivariate=True, constant_liar=True)
-        self._domains = {key: one for key, one in sorted(domains.items()) if not one.single()}
+        self._domains = {key: domain for key, domain in sorted(domains.items()) if not domain.single()}
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         return self._domains
@@ -109,7 +109,7 @@ class AllKeys(TPESampler):
 class TPEStrategy(OptunaStrategy):
     """Tree-structured Parzen estimator (Bergstra et al. 2011), of all keys that go together at once.
 
-    It learns from complete and stopped trials, and keeps away from what runs. It looks at the best and the newest.
+    It learns from complete and pruned trials, and keeps away from what runs. It looks at the best and the newest.
     """
 
     BEST, NEWEST = 100, 200

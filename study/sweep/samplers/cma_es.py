@@ -9,7 +9,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 
 from study.spec import StudySpec
 from study.spec.distributions import at, unit
-from study.sweep.samplers.history import History, Told
+from study.sweep.samplers.history import History, TrialEnd
 from study.sweep.samplers.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Rank = tuple[float, float, float]
 class CMAStrategy(Strategy):
     """Draws from a normal distribution that moves, with each generation, to where the better half of the last was.
 
-    Complete trials rank before stopped ones, by constraints and then value, stopped ones by how far they came and
+    Complete trials rank before pruned ones, by constraints and then value, pruned ones by how far they came and
     then their value there; failed ones do not count, nor what the study was given, nor a trial that ends when its
     generation is over. A distribution that has shrunk to a point begins again anywhere with twice as many trials in a
     generation (IPOP, Auger and Hansen 2005).
@@ -33,9 +33,9 @@ class CMAStrategy(Strategy):
     def __init__(self, spec: StudySpec, history: History) -> None:
         super().__init__(spec, history)
         self._ranges = {
-            key: one
-            for key, one in history.distributions.items()
-            if isinstance(one, FloatDistribution | IntDistribution) and not one.single()
+            key: distribution
+            for key, distribution in history.distributions.items()
+            if isinstance(distribution, FloatDistribution | IntDistribution) and not distribution.single()
         }
         self._given = [spec.search.baseline, *spec.search.enqueue]
         self._generation: list[tuple[np.ndarray, Rank]] = []
@@ -51,21 +51,21 @@ class CMAStrategy(Strategy):
 
     def adopted(self, number: int, params: Mapping[str, Any]) -> None:
         if params not in self._given:
-            self._running[number] = np.array([unit(one, params[key]) for key, one in self._ranges.items()])
+            self._running[number] = np.array([unit(range_, params[key]) for key, range_ in self._ranges.items()])
 
-    def told(self, told: Told) -> None:
-        point, rank = self._running.pop(told.number, None), _rank(told)
+    def ended(self, end: TrialEnd) -> None:
+        point, rank = self._running.pop(end.number, None), _rank(end)
         if self._optimizer is None or point is None or rank is None:
             return
         self._generation.append((point, rank))
         if len(self._generation) < self._optimizer.population_size:
             return
-        ordered = sorted(self._generation, key=lambda one: one[1])
-        self._optimizer.tell([(one, float(position)) for position, (one, _) in enumerate(ordered)])
+        ordered = sorted(self._generation, key=lambda member: member[1])
+        self._optimizer.tell([(point, float(position)) for position, (point, _) in enumerate(ordered)])
         self._generation.clear()
         self._running.clear()
         if self._optimizer.should_stop():
-            elsewhere = np.random.RandomState(self._seed(told.number)).rand(len(self._ranges))
+            elsewhere = np.random.RandomState(self._seed(end.number)).rand(len(self._ranges))
             self._optimizer = self._begin(2 * self._optimizer.population_size, elsewhere)
 
     def _begin(self, population: int | None, mean: np.ndarray) -> "CMA":
@@ -75,11 +75,11 @@ class CMAStrategy(Strategy):
         return CMA(mean=mean, sigma=SIGMA, bounds=bounds, population_size=population)
 
 
-def _rank(told: Told) -> Rank | None:
+def _rank(end: TrialEnd) -> Rank | None:
     """The better trial's is smaller; None of a trial that says nothing."""
-    if told.state == "complete" and told.score is not None:
-        return (-math.inf, told.score.violation, -told.score.gains[0])
-    if told.state == "pruned" and told.course:
-        epoch, score = told.course[-1]
+    if end.state == "complete" and end.score is not None:
+        return (-math.inf, end.score.violation, -end.score.gains[0])
+    if end.state == "pruned" and end.course:
+        epoch, score = end.course[-1]
         return (-epoch, 0.0, -score.gains[0])
     return None

@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from study.spec import StudySpec
 from study.sweep.samplers.by_optuna import OptunaStrategy, experimental, study_of
-from study.sweep.samplers.history import History, Told
+from study.sweep.samplers.history import History, TrialEnd
 
 POPULATION = 20
 """Trials of a generation: studies of networks have hundreds of trials, Optuna's 50 is for thousands."""
@@ -44,7 +44,7 @@ class GeneticStrategy(OptunaStrategy):
     """Breeds parameters from parents, which are chosen anew each time POPULATION more trials are complete.
 
     A trial joins the offspring when it ends, whoever its parents were, so that none that ran beside others is lost.
-    Stopped and failed trials have no offspring. A key that only some of the parents have is inherited from one of
+    Pruned and failed trials have no offspring. A key that only some of the parents have is inherited from one of
     those, or drawn anew as often as others mutate.
     """
 
@@ -53,13 +53,13 @@ class GeneticStrategy(OptunaStrategy):
         self._parents: list[FrozenTrial] = []
         self._offspring: list[FrozenTrial] = []
 
-    def told(self, told: Told) -> None:
-        trial = self._history.trials[told.number]
+    def ended(self, end: TrialEnd) -> None:
+        trial = self._history.trials[end.number]
         if trial.state != TrialState.COMPLETE:
             return
         self._offspring.append(trial)
         if len(self._offspring) == POPULATION:
-            sampler = self._sampler(self._seed(told.number))
+            sampler = self._sampler(self._seed(end.number))
             self._parents = sampler.select_parent(study_of(sampler, self._history), 1)
             self._offspring = []
 
@@ -74,8 +74,8 @@ class GeneticStrategy(OptunaStrategy):
         return self._parents  # which decide what keys are crossed: those that all of them have
 
     def _value(self, trial: Trial, key: str, seed: int) -> Any:
-        found = [parent.params[key] for parent in self._parents if key in parent.params]
+        inherited = [parent.params[key] for parent in self._parents if key in parent.params]
         draw = random.Random(f"{seed} {key}")
-        if 0 < len(found) < len(self._parents) and draw.random() > 1 / len(self._space.domains):
-            return draw.choice(found)
+        if 0 < len(inherited) < len(self._parents) and draw.random() > 1 / len(self._space.domains):
+            return draw.choice(inherited)
         return super()._value(trial, key, seed)

@@ -15,7 +15,7 @@ from study.spec.objective import Score
 
 
 @dataclass(frozen=True)
-class Told:
+class TrialEnd:
     """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
 
     number: int
@@ -67,20 +67,20 @@ class History:
         """Whether a trial with these parameters was decided on."""
         return tuple(sorted(params.items())) in self._known
 
-    def tell(self, told: Told) -> bool:
+    def tell(self, end: TrialEnd) -> bool:
         """How a trial ended. Says whether it ran; nothing of one that did not."""
-        running = self._running.pop(told.number, None)
+        running = self._running.pop(end.number, None)
         if running is None:
             return False
-        score = told.score if told.state == "complete" else None
-        pruned = told.state == "pruned"
+        score = end.score if end.state == "complete" else None
+        pruned = end.state == "pruned"
         state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
-        course: dict[str, Any] = {"intermediate_values": {epoch: one.values[0] for epoch, one in told.course}}
+        course: dict[str, Any] = {"intermediate_values": {epoch: score.values[0] for epoch, score in end.course}}
         if len(self.directions) > 1:  # in which Optuna knows of no course
-            course = {"user_attrs": {"course": {epoch: one.values for epoch, one in told.course}}}
+            course = {"user_attrs": {"course": {epoch: score.values for epoch, score in end.course}}}
         if score and self._constrained:
             course["constraints"] = {"violation": score.violation}
-        trial = self._keep(told.number, running.params, state=state, values=score and score.values, **course)
+        trial = self._keep(end.number, running.params, state=state, values=score and score.values, **course)
         if score or pruned:
             self._ended.append(trial)
         if score:
@@ -94,16 +94,16 @@ class History:
         Of several metrics the best are those than which no other is better, the newest of them.
 
         Args:
-            pruned: whether those that were stopped early are among the newest.
+            pruned: whether pruned ones are among the newest.
         """
         ranked = self._best[:best] if len(self.directions) == 1 else self._best[-best:]
         ended = (self._ended if pruned else self._complete)[-newest:]
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
 
-    def _keep(self, number: int, params: Mapping[str, Any], **told: Any) -> FrozenTrial:
+    def _keep(self, number: int, params: Mapping[str, Any], **fields: Any) -> FrozenTrial:
         known = {key: self.distributions[key] for key in params}
-        trial = create_trial(params=dict(params), distributions=known, **told)
+        trial = create_trial(params=dict(params), distributions=known, **fields)
         trial.number = number
         self.trials[number] = trial
         return trial
@@ -111,6 +111,6 @@ class History:
     def _rank(self, score: Score, trial: FrozenTrial) -> None:
         """Put a complete trial in its place among the best."""
         if len(self.directions) == 1:
-            insort(self._best, (score, trial), key=lambda one: (one[0].violation, -one[0].gains[0]))
+            insort(self._best, (score, trial), key=lambda ranked: (ranked[0].violation, -ranked[0].gains[0]))
         elif not any(other.dominates(score) for other, _ in self._best):
-            self._best = [one for one in self._best if not score.dominates(one[0])] + [(score, trial)]
+            self._best = [ranked for ranked in self._best if not score.dominates(ranked[0])] + [(score, trial)]

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from study.spec import StudySpec
-from study.sweep.samplers.history import History, Told
+from study.sweep.samplers.history import History, TrialEnd
 
 
 class Strategy(ABC):
     """Suggests parameters.
 
-    A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and told, in
+    A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and ended, in
     that order, and never on how often something was suggested. What a strategy remembers is made in `adopted` and
-    `told` alone, which are called after the history took it in.
+    `ended` alone, which are called after the history took it in.
     """
 
     def __init__(self, spec: StudySpec, history: History) -> None:
@@ -26,7 +26,7 @@ class Strategy(ABC):
     def adopted(self, number: int, params: Mapping[str, Any]) -> None:  # noqa: B027 (most remember nothing)
         """A trial with these parameters was decided on."""
 
-    def told(self, told: Told) -> None:  # noqa: B027
+    def ended(self, end: TrialEnd) -> None:  # noqa: B027
         """A trial ended."""
 
     def _seed(self, number: int, attempt: int = 0) -> int:

@@ -6,7 +6,7 @@ Each is one module with a dataclass `Options` and a function
 
 features: float (N, F), as the encoder gives them; target: int64 (N,), samples of -1 are left out; the result maps
 features (M, F) to scores (M, classes), the highest for the predicted class. Both are on the features' device.
-`ridge` beside them predicts a continuous attribute and is no classifier.
+`ridge` beside them predicts a continuous attribute and is not a classifier.
 """
 
 from collections.abc import Callable, Mapping

@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
+from typing_extensions import Doc
 
 from study.knobs import Range
 from study.training.probes import Classifier
@@ -17,10 +18,10 @@ CHUNK = 2**24
 
 @dataclass(frozen=True)
 class Options:
-    """neighbours: that vote, at most all there are; temperature: of their votes e^(cosine / temperature)."""
+    """Options of this classifier."""
 
-    neighbours: Annotated[int, Range(low=1)] = 200
-    temperature: Annotated[float, Range(above=0.0)] = 0.5
+    neighbours: Annotated[int, Range(low=1), Doc("training samples that vote, at most all there are")] = 200
+    temperature: Annotated[float, Range(above=0.0), Doc("temperature of their votes e^(cosine / temperature)")] = 0.5
 
 
 def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Options = Options()) -> Classifier:
@@ -33,9 +34,9 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
     @torch.no_grad()
     def votes(queries: Tensor) -> Tensor:
         cosine, nearest = (normalize(queries.float(), dim=1) @ bank).topk(neighbours, dim=1)
-        # less the largest, so that no temperature makes a vote infinite; in float64 the order of the sum is no matter
+        # less the largest: no temperature makes a vote infinite; in float64: the order of the sum does not matter
         weight = ((cosine - cosine[:, :1]).double() / options.temperature).exp()
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
 
-    return lambda given: torch.cat([votes(chunk) for chunk in given.split(max(1, CHUNK // len(labels)))])
+    return lambda features: torch.cat([votes(chunk) for chunk in features.split(max(1, CHUNK // len(labels)))])

@@ -6,8 +6,10 @@ from typing import Annotated
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
+from typing_extensions import Doc
 
 from study.knobs import Range
+from study.training.eager import LBFGS
 from study.training.probes import Classifier
 from study.training.probes.labelled import labelled
 
@@ -18,10 +20,14 @@ CURVATURE = 1e-3
 
 @dataclass(frozen=True)
 class Options:
-    """l2: weight of the squared norm of the weights, the biases left out (CCL-K's probe: 1e-6); steps: at most."""
+    """Options of this classifier."""
 
-    l2: Annotated[float, Range(low=0.0)] = 1e-6
-    steps: Annotated[int, Range(low=1)] = 500
+    l2: Annotated[
+        float,
+        Range(low=0.0),
+        Doc("weight of the squared norm of the weights, the biases left out (CCL-K's probe: 1e-6)"),
+    ] = 1e-6
+    steps: Annotated[int, Range(low=1), Doc("largest number of steps")] = 500
 
 
 def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Options = Options()) -> Classifier:
@@ -38,7 +44,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
     root = _root(rows, options.l2)
     searched = rows.new_zeros(classes, rows.shape[1], requires_grad=True)
     bias = rows.new_zeros(classes, requires_grad=True)
-    optimizer = torch.optim.LBFGS(
+    optimizer = LBFGS(
         [searched, bias], max_iter=options.steps, tolerance_grad=1e-6, history_size=20, line_search_fn="strong_wolfe"
     )
 
@@ -53,7 +59,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
         optimizer.step(objective)
     weight = _weight(searched.detach(), root)
     offset = bias.detach() - weight @ centre
-    return lambda given: linear(given.float(), weight, offset)
+    return lambda queries: linear(queries.float(), weight, offset)
 
 
 def _root(rows: Tensor, l2: float) -> Tensor:

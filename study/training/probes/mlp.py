@@ -6,20 +6,22 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from typing_extensions import Doc
 
 from study.knobs import Range
+from study.training.eager import Adam
 from study.training.probes import Classifier
 from study.training.probes.labelled import labelled
 
 
 @dataclass(frozen=True)
 class Options:
-    """hidden: units; epochs, batch_size, learning_rate: of Adam. The paper gives the epochs alone."""
+    """Options of this classifier."""
 
-    hidden: Annotated[int, Range(low=1)] = 128
-    epochs: Annotated[int, Range(low=1)] = 10
-    batch_size: Annotated[int, Range(low=1)] = 256
-    learning_rate: Annotated[float, Range(above=0.0)] = 0.001
+    hidden: Annotated[int, Range(low=1), Doc("units of the hidden layer")] = 128
+    epochs: Annotated[int, Range(low=1), Doc("epochs of Adam, the one figure that the paper gives")] = 10
+    batch_size: Annotated[int, Range(low=1), Doc("samples per step of Adam")] = 256
+    learning_rate: Annotated[float, Range(above=0.0), Doc("learning rate of Adam")] = 0.001
 
 
 def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Options = Options()) -> Classifier:
@@ -36,7 +38,7 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
     network = nn.Sequential(
         _linear(rows.shape[1], options.hidden, generator), nn.ReLU(), _linear(options.hidden, classes, generator)
     ).to(rows.device)
-    optimizer = torch.optim.Adam(network.parameters(), lr=options.learning_rate)
+    optimizer = Adam(network.parameters(), lr=options.learning_rate)
     with torch.enable_grad():
         for _ in range(options.epochs):
             order = torch.randperm(len(rows), generator=generator).to(rows.device)
@@ -46,8 +48,8 @@ def fit(features: Tensor, target: Tensor, classes: int, seed: int, options: Opti
                 optimizer.step()
 
     @torch.no_grad()
-    def scores(given: Tensor) -> Tensor:
-        return network((given.float() - centre) / scale)
+    def scores(queries: Tensor) -> Tensor:
+        return network((queries.float() - centre) / scale)
 
     return scores
 

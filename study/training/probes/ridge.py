@@ -30,7 +30,7 @@ def fit(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tens
     # the error is a mean over the K attributes, too, so that K scales the penalty in the normal equations
     product.diagonal().add_(l2 * width * count)
     weight = torch.linalg.solve(product, moment)
-    return lambda given: (given.detach().double() - inputs) @ weight + outputs
+    return lambda queries: (queries.detach().double() - inputs) @ weight + outputs
 
 
 def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.figures.figures import FIGURES
+from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
-from study.analysis.figures.plane import pareto, trade_off_metrics
 from study.analysis.figures.scale import Scale
-from study.analysis.figures.surface import plane
+from study.analysis.figures.surface import parameter_pair
+from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import pdf, png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import importances
@@ -137,7 +137,7 @@ def test_tiles_hold_means_and_gaps(writer):
     study = writer()
     for value, strength, epsilon in ((0.2, 0.1, 0.0), (0.4, 0.3, 0.0), (0.9, 1.9, 0.5)):
         study.trial("search", [value], params={"method.lambda": strength, "method.epsilon": epsilon})
-    found = plane(spec, study.record())
+    found = parameter_pair(spec, study.record())
     assert found.keys == ("method.lambda", "method.epsilon")
     (across, up), means = found.tiles()
     assert across.tolist() == [0.0, 1.0, 2.0]
@@ -166,6 +166,6 @@ def test_few_of_many_are_spread_evenly(count, most):
 
 
 def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
-    monkeypatch.setattr("study.analysis.figures.figures.CURVES", 3)
+    monkeypatch.setattr("study.analysis.figures.curves.CURVES", 3)
     figure = FIGURES["learning_curves"](spec, wide)
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]

@@ -61,7 +61,7 @@ def test_neighbours_are_the_farthest_and_the_nearest_of_other_classes():
 def models(spec, writer, tmp_path_factory):
     """Models of a baseline and a searched trial, as they were before training, and their study."""
     folder, study = tmp_path_factory.mktemp("models"), writer()
-    study.append("opened", data=joint_fingerprint(load_all(spec.data_sections)))
+    study.append("opened", owner="ada", data=joint_fingerprint(load_all(spec.data_sections)))
     study.trial("baseline", [0.3])
     study.trial("search", [0.5])
     for repeats in (0, 1, 0, 1):
@@ -87,7 +87,7 @@ def test_models_are_looked_at(spec, models):
 def test_every_confirmed_configuration_is_looked_at_and_the_epochs_that_were_kept(writer, tmp_path):
     """Those besides the baseline and the best, and epochs before the last, are in the similarities alone."""
     spec, study = load_study("quickstart", ["train.epochs=4", "train.keep_epochs=[1, 3]"]), writer()
-    study.append("opened", data=joint_fingerprint(load_all(spec.data_sections)))
+    study.append("opened", owner="ada", data=joint_fingerprint(load_all(spec.data_sections)))
     study.trial("baseline", [0.3])
     for one, value in zip(PARAMS[1:], (0.6, 0.5), strict=True):
         study.trial("search", [value], params=one)
@@ -123,7 +123,7 @@ def test_a_report_shows_the_models(spec, models, tmp_path):
 
 
 def test_no_model_was_kept(spec, models, tmp_path):
-    with pytest.raises(UserError, match="no models are kept of it"):
+    with pytest.raises(UserError, match="it has no kept models"):
         embeddings(spec, models[0], lambda number: tmp_path / str(number))
 
 

@@ -11,17 +11,16 @@ from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
 from study.analysis import write_report
-from study.analysis.figures.figures import FIGURES
+from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
-from study.analysis.report.content import report_page
 from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.report import png
-from study.analysis.tables import tables
-from study.analysis.tables.markdown import escape
+from study.analysis.report.sections import report_page
+from study.analysis.tables import report_tables
 from study.errors import UserError
 from study.spec import load_study
 
-DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "bought"}  # of the frozen study
+DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "best_over_time"}  # of the frozen study
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
 
 
@@ -124,7 +123,7 @@ def test_user_text_is_text(writer, tmp_path):
     study = writer()
     study.trial("search", [0.5], reason=HOSTILE, state="failed")
     study.trial("search", [0.5], params={"method.alpha": 0.1, "data.key": HOSTILE})
-    study.append("opened", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
+    study.append("opened", owner="ada", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
     object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
     write_report(spec, study.record(), tmp_path)
     read = Reader((tmp_path / "report.html").read_text())
@@ -138,14 +137,6 @@ def test_user_text_is_text(writer, tmp_path):
     rows = [line for line in markdown.splitlines() if line.startswith("| 0 |")]
     assert len(rows) == 1
     assert len(re.findall(r"(?<!\\)\|", rows[0])) == 14
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("a|b", r"a\|b"), ("method.tau_plus", "method.tau_plus"), ("_a_ *b*", r"\_a\_ \*b\*"), ("a\n\n# b", r"a \# b")],
-)
-def test_markdown_prints_text_as_it_is(text, expected):
-    assert escape(text) == expected
 
 
 def test_a_folder_that_cannot_be_written(spec, writer, tmp_path):
@@ -244,7 +235,7 @@ def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, clos
     markdown, html = to_markdown(page), to_html(page, dict.fromkeys(drawn, b""))
     assert not re.search(r"\| (nan|None|<NA>) \|", markdown)
     assert html.endswith("</html>")
-    summary = tables.summary(spec, record)
+    summary = report_tables.summary(spec, record)
     for name in ("baseline", "best", "final"):
         if f"{name} n" in summary:
             assert list(summary[f"{name} n"]) == [len(seeds) for seeds in summary[f"{name} seeds"]]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, trials_frame
-from study.analysis.statistics.cells import STATISTICS, Cell, cell, chosen
+from study.analysis.statistics.cells import STATISTICS, Cell, cell
 from study.errors import UserError
 from study.ranking import spread
 
@@ -49,7 +49,7 @@ def test_of_several_configurations_each_counts_once_with_its_mean() -> None:
 def test_what_did_not_run_to_the_end_is_counted_and_in_no_mean() -> None:
     trials = [told(0.1, 0.5), *(told(0.1, 0.9, state=state) for state in ("pruned", "pruned", "failed", "running"))]
     row = ablation(frame(*trials), "method.alpha", METRIC).loc[0.1]
-    assert row[["mean", "n", "stopped", "failed", "open"]].to_list() == [0.5, 1, 2, 1, 1]
+    assert row[["mean", "n", "pruned", "failed", "open"]].to_list() == [0.5, 1, 2, 1, 1]
     assert math.isnan(row["sd"])
 
 
@@ -114,23 +114,19 @@ def test_a_metric_that_no_trial_has_yet_gives_empty_cells() -> None:
     assert found.loc[0.1, ["n", "unread"]].to_list() == [0, 1]
 
 
-def test_trials_are_chosen_by_their_values() -> None:
-    found = chosen(frame(told(0.1, 0.5), told(1.0, 0.6), told(1, 0.7, lambda_=1.0)), {"method.alpha": 1})
-    assert list(found.index) == [1, 2]
-    assert list(chosen(found, {"method.alpha": 1.0, "method.lambda": 1.0}).index) == [2]
-    assert chosen(found, {"method.alpha": True}).empty, "a switch is no number"
-    assert cell(chosen(found, {"method.alpha": 0.5}), METRIC) == Cell(METRIC)
-    with pytest.raises(UserError, match=r"'data\.rho' is no parameter that differs"):
-        chosen(found, {"data.rho": 0.99})
+def test_equal_numbers_are_one_configuration_and_true_is_not_1() -> None:
+    assert cell(frame(told(1.0, 0.6), told(1, 0.7)), METRIC).repeated == 1
+    assert cell(frame(told(1, 0.6), told(True, 0.7)), METRIC).values == (0.6, 0.7)
+    assert cell(frame(), METRIC) == Cell(METRIC)
 
 
 @pytest.mark.parametrize(
     ("by", "metric", "said"),
     [
-        ("method.alhpa", METRIC, "'method.alhpa' is no parameter that differs .* Did you mean 'method.alpha'"),
-        ("state", METRIC, "'state' is no parameter"),
-        ("method.alpha", "val/acuracy", "'val/acuracy' is no metric. Did you mean 'val/accuracy'"),
-        ("method.alpha", "accuracy", "'accuracy' is no metric"),
+        ("method.alhpa", METRIC, "'method.alhpa' is not a parameter that differs .* Did you mean 'method.alpha'"),
+        ("state", METRIC, "'state' is not a parameter"),
+        ("method.alpha", "val/acuracy", "'val/acuracy' is not a metric. Did you mean 'val/accuracy'"),
+        ("method.alpha", "accuracy", "'accuracy' is not a metric"),
     ],
 )
 def test_what_is_not_there_is_refused(by: str, metric: str, said: str) -> None:
@@ -139,7 +135,7 @@ def test_what_is_not_there_is_refused(by: str, metric: str, said: str) -> None:
 
 
 def test_a_parameter_for_rows_and_columns_is_refused() -> None:
-    with pytest.raises(UserError, match=r"method\.alpha given for rows and for columns"):
+    with pytest.raises(UserError, match=r"method\.alpha given for rows and for columns: give it for one of them"):
         sensitivity(frame(told(0.1, 0.5)), "method.alpha", ["method.alpha", "method.lambda"], METRIC)
 
 
@@ -165,13 +161,13 @@ def test_every_trial_is_in_one_cell_and_counted_once(trials: list[Told]) -> None
     if not trials:
         return
     whole = ablation(frame(*trials), "method.epsilon", METRIC).iloc[0]
-    for count in ("stopped", "failed", "open", "unread"):
+    for count in ("pruned", "failed", "open", "unread"):
         assert found[count].to_numpy().sum() == whole[count]
     complete = sum(trial.state == "complete" for trial in trials)
     read = [trial for trial in trials if trial.state == "complete" and trial.values[-1] is not None]
     assert whole["unread"] == complete - len(read)
     assert whole["repeated"] == len(read) - len({(*trial.params.values(), trial.seed) for trial in read})
-    assert whole[["stopped", "failed", "open"]].sum() == len(trials) - complete
+    assert whole[["pruned", "failed", "open"]].sum() == len(trials) - complete
 
 
 @settings(max_examples=15)

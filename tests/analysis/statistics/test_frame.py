@@ -8,7 +8,7 @@ import pytest
 
 from study.analysis import epochs_frame, load, trials_frame
 from study.analysis.figures.parameters import parameters
-from study.analysis.tables.tables import printed_trials
+from study.analysis.tables.report_tables import printed_trials
 from study.home.folder import Home
 from study.spec import load_study
 

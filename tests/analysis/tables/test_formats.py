@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics.cells import Cell
-from study.analysis.tables.beside import beside, claims_table
+from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.formats import latex
 from study.analysis.tables.grid import Entry, Grid
-from study.analysis.tables.printed import to_grid
+from study.analysis.tables.paper_comparison import claims_table, compare_with_paper
 from study.ranking import Spread, spread
 
 SPEC = quickstart()
@@ -96,11 +96,11 @@ def test_markdown_of_a_partly_finished_study() -> None:
     assert to_markdown(table, best="column").splitlines() == [
         "| method.alpha | method.lambda 0.5 | method.lambda 1 |",
         "| --- | ---: | ---: |",
-        "| 0.01 | **90.0 ± 1.4** (2) | - (2 stopped, 1 failed, 1 open) |",
+        "| 0.01 | **90.0 ± 1.4** (2) | - (2 pruned, 1 failed, 1 open) |",
         "| 1 | *40.0* (1) | 50.0 ± 0.0 (2) |",
         "",
-        "val/accuracy in percent: mean ± sample standard deviation over seeds. In brackets n, and trials that are in "
-        "no mean: stopped (early), failed, open (not ended). 1 trial repeats another's configuration "
+        "val/accuracy in percent: mean ± sample standard deviation over seeds. In brackets n, and trials without "
+        "a value: pruned (by early stopping), failed, open (not ended). 1 trial repeats another's configuration "
         "and seed and counts once. Best of a column in bold, second in italics.",
     ]
 
@@ -110,7 +110,7 @@ def test_csv_is_not_rounded() -> None:
     rows = list(csv.reader(io.StringIO(to_csv(table))))
     assert rows[0] == ["method.alpha", "method.lambda", "metric", "mean", "sd", "n", "remark"]
     assert rows[1] == ["0.01", "0.5", METRIC, "0.9", "0.014142135623730963", "2", "(2)"]
-    assert rows[2] == ["0.01", "1.0", METRIC, "", "", "0", "(2 stopped, 1 failed, 1 open)"]
+    assert rows[2] == ["0.01", "1.0", METRIC, "", "", "0", "(2 pruned, 1 failed, 1 open)"]
 
 
 def test_several_metrics_side_by_side_rank_each_in_its_direction() -> None:
@@ -168,7 +168,9 @@ PAPER = {
 
 
 def test_ours_beside_the_papers() -> None:
-    found = to_markdown(beside(["CE", "new", "old"], ["0.99", "0.9"], OURS, PAPER), best="column").splitlines()
+    found = to_markdown(
+        compare_with_paper(["CE", "new", "old"], ["0.99", "0.9"], OURS, PAPER), best="column"
+    ).splitlines()
     assert found[:9] == [
         "|  |  | 0.99 | 0.9 |",
         "| --- | --- | ---: | ---: |",
@@ -184,7 +186,7 @@ def test_ours_beside_the_papers() -> None:
 
 
 def test_a_row_label_is_printed_once_in_latex() -> None:
-    lines = to_latex(beside(["CE"], ["0.99", "0.9"], OURS, PAPER)).splitlines()
+    lines = to_latex(compare_with_paper(["CE"], ["0.99", "0.9"], OURS, PAPER)).splitlines()
     assert lines[7:10] == [
         r"CE & ours & 61.0 $\pm$ 1.0 (3) & 90.0 (1) \\",
         r" & paper & 70.0 $\pm$ 1.0 & 90.0 $\pm$ 1.0 \\",

@@ -118,5 +118,5 @@ def test_absent_and_truncated_images_are_named(folder):
     with pytest.raises(UserError, match=r"1 file is not readable as images: .*000003\.jpg"):
         load()
     (images / "000005.jpg").unlink()
-    with pytest.raises(UserError, match=r"1 file is listed but not there: .*000005\.jpg"):
+    with pytest.raises(UserError, match=r"1 file is listed but missing: .*000005\.jpg"):
         load()

@@ -124,7 +124,7 @@ def test_a_folder_of_other_images_is_refused(faces):
 
 
 def test_too_few_images_and_equal_attributes(faces):
-    with pytest.raises(UserError, match=r"24 images of class 0 and bias class 0, 28 are needed \(24 for train"):
+    with pytest.raises(UserError, match=r"24 images of class 0 and bias class 0, 28 needed \(24 for train"):
         utkface(train_samples=96, severity=1)
     with pytest.raises(UserError, match="another attribute"):
         utkface(sensitive="gender")
@@ -179,7 +179,7 @@ def test_lists_that_make_no_sense(animals, entry, message):
 def test_a_listed_animal_without_a_file(animals):
     for file in (animals / "train").glob("dog.*"):
         file.unlink()
-    with pytest.raises(UserError, match=r"20 files are listed but not there: .*dog\.\d+\.jpg.* and 15 more"):
+    with pytest.raises(UserError, match=r"20 files are listed but missing: .*dog\.\d+\.jpg.* and 15 more"):
         dogs_and_cats()
 
 

@@ -124,7 +124,7 @@ def test_described_without_reading_images(home):
     facts = data.describe({"name": "image_folder", "path": "mine", "bias": "gender", "condition": ["weight"]})
     assert (facts.classes, facts.bias_classes, facts.shape, facts.condition) == (2, 2, (3, 64, 64), 1)
     assert facts.splits == ("train", "val", "test")
-    with pytest.raises(UserError, match="40 files are listed but not there"):
+    with pytest.raises(UserError, match="40 files are listed but missing"):
         load()
 
 
@@ -144,7 +144,7 @@ def test_whole_numbers_are_classes_in_their_order(home):
         ),
         ({"bias": "gender+old"}, r"no column 'old'"),
         ({"file": "path"}, r"no column 'path'"),
-        ({"split": "gender"}, r"column 'gender', row 1: 'f' is no split, allowed: training, valid"),
+        ({"split": "gender"}, r"column 'gender', row 1: 'f' is not a split, allowed: training, valid"),
         ({"condition": ["gender"]}, r"column 'gender', row 1: 'f' is not a finite number"),
         ({"target": "weight"}, r"column 'weight' has 40 different values in 40 rows: no classes"),
         ({"labels": "list.csv"}, r"mine/list\.csv: not found"),
@@ -175,7 +175,7 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
         (lambda lines: [*lines, f"/{lines[7]}"], r"column 'file', row 41: '/7\.png' given"),
         (lambda lines: [*lines, lines[7].replace(".", "\0.", 1)], r"column 'file', row 41: '7\\x00\.png' given"),
         (lambda lines: [*lines, lines[7].replace("7.png", "./", 1)], r"column 'file', row 41: '\./' given"),
-        (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but not there: .*mine/x+7\.png"),
+        (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but missing: .*mine/x+7\.png"),
         (lambda lines: [], r"labels\.csv: has no rows"),
         (lambda lines: [lines[0], lines[1] + ",7,8", *lines[2:]], r"labels\.csv: not readable as a table"),
         (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),

@@ -129,7 +129,7 @@ def test_vectors_of_a_file_go_to_their_images(hundred):
         assert (classes[split.condition[:, 0].astype(int)] == split.target).all()
     assert len({*np.concatenate([split.condition[:, 0] for split in dataset.splits.values()])}) == 400
     vectors(hundred, files, slice(7, None))
-    with pytest.raises(UserError, match=r"no vector for 7 of 300 samples, as 'train/n10000000/"):
+    with pytest.raises(UserError, match=r"no vector for 7 of 300 samples, such as 'train/n10000000/"):
         imagenet100(condition_file="clip.npz")
 
 

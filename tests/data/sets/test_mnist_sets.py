@@ -112,7 +112,7 @@ def test_strokes_of_color_mnist_are_black(root: Path) -> None:
 @pytest.mark.parametrize("name", ["biased_mnist", "color_mnist"])
 def test_facts_are_what_is_loaded(root: Path, name: str) -> None:
     facts = data.describe({"name": name})
-    assert [source.there() for source in data.sources({"name": name})] == [None] * 4
+    assert [source.existing_path() for source in data.sources({"name": name})] == [None] * 4
     write_mnist(root)
     dataset = load(name)
     assert dataset.facts == facts

@@ -136,7 +136,7 @@ def test_a_constant_column_is_zero():
         ({"features": ["age", "jobs"]}, r"no column 'jobs'\. Did you mean 'job'\?"),
         ({"features": ["income"]}, r"data\.features: has the target 'income' in it"),
         ({"target": "id"}, r"column 'id' has 80 different values in 80 rows: no classes"),
-        ({"split": "job"}, r"column 'job', row 1: 'nurse' is no split"),
+        ({"split": "job"}, r"column 'job', row 1: 'nurse' is not a split"),
         ({"condition": ["job"], "features": ["age"]}, r"column 'job', row 1: 'nurse' is not a finite number"),
         ({"path": "nobody.csv"}, r"nobody\.csv: not found"),
     ],

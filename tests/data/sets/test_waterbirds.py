@@ -53,7 +53,7 @@ def test_prepared_again_only_where_something_changed(folder):
         ("Bird_0002.jpg,1,0,0", "Bird_0002.jpg,1,0,", r"column 'place', row 3: the value is empty"),
         (",place,", ",ground,", r"metadata.csv: no column 'place'\. It has: img_id, img_filename, y, split, ground"),
         ("001.Bird/Bird_0002", "/001.Bird/Bird_0002", r"column 'img_filename', row 3: '/001\.Bird/Bird_0002"),
-        ("Bird_0002.jpg", "Bird_9999.jpg", r"1 file is listed but not there: .*Bird_9999.jpg"),
+        ("Bird_0002.jpg", "Bird_9999.jpg", r"1 file is listed but missing: .*Bird_9999.jpg"),
     ],
 )
 def test_bad_metadata(folder, old, new, message):

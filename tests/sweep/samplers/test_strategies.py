@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 from study.spec import StudySpec
 from study.spec.objective import Score
-from study.sweep.sampler import Sampler, Told
+from study.sweep.sampler import Sampler, TrialEnd
 from study.sweep.samplers import cma_es, genetic
 from study.sweep.samplers.history import History
 
@@ -32,8 +32,8 @@ def score(*gains: float, violation: float = 0.0) -> Score:
     return Score(gains, gains, violation)
 
 
-def complete(number: int, *gains: float, violation: float = 0.0) -> Told:
-    return Told(number, "complete", (), score(*gains, violation=violation))
+def complete(number: int, *gains: float, violation: float = 0.0) -> TrialEnd:
+    return TrialEnd(number, "complete", (), score(*gains, violation=violation))
 
 
 def searched(sampler: Sampler, trials: int, at: int = 0) -> list[dict[str, Any]]:
@@ -111,17 +111,17 @@ class TestCMA:
 
     def test_stopped_trials_rank_last_by_how_far_they_came(self) -> None:
         ends = [
-            Told(0, "complete", (), score(0.1)),
-            Told(1, "pruned", [(1, score(0.2)), (4, score(0.3))]),
-            Told(2, "pruned", [(2, score(0.9))]),
-            Told(3, "complete", (), score(0.5)),
-            Told(4, "complete", (), score(0.9, violation=0.2)),
-            Told(5, "pruned", [(2, score(0.95))]),
+            TrialEnd(0, "complete", (), score(0.1)),
+            TrialEnd(1, "pruned", [(1, score(0.2)), (4, score(0.3))]),
+            TrialEnd(2, "pruned", [(2, score(0.9))]),
+            TrialEnd(3, "complete", (), score(0.5)),
+            TrialEnd(4, "complete", (), score(0.9, violation=0.2)),
+            TrialEnd(5, "pruned", [(2, score(0.95))]),
         ]
         ranks = {end.number: cma_es._rank(end) for end in ends}
         assert sorted(ranks, key=lambda number: ranks[number] or ()) == [3, 0, 4, 1, 5, 2]
-        assert cma_es._rank(Told(6, "failed", [(1, score(0.9))])) is None
-        assert cma_es._rank(Told(7, "pruned")) is None
+        assert cma_es._rank(TrialEnd(6, "failed", [(1, score(0.9))])) is None
+        assert cma_es._rank(TrialEnd(7, "pruned")) is None
 
     def test_it_begins_again_where_it_has_converged(self) -> None:
         found = searched(Sampler(spec_of("cmaes")), 1000)
@@ -149,7 +149,7 @@ class TestGenetic:
         for number in range(3 * genetic.POPULATION):
             sampler.ask(number)
             gain = float(number % 30)
-            sampler.tell(Told(number, "complete", (), Score((gain, -gain), (gain, gain), 0.0)))
+            sampler.tell(TrialEnd(number, "complete", (), Score((gain, -gain), (gain, gain), 0.0)))
         assert isinstance(sampler._strategy, genetic.GeneticStrategy)
         found = sorted(trial.values[0] for trial in sampler._strategy._parents)
         assert found == sorted([*range(20, 30), *range(20, 30)])
@@ -158,7 +158,7 @@ class TestGenetic:
         sampler = Sampler(spec_of("nsga2"))
         for number in range(2 * genetic.POPULATION):
             sampler.ask(number)
-            sampler.tell(Told(number, "pruned" if number % 2 else "failed", [(1, score(1.0))]))
+            sampler.tell(TrialEnd(number, "pruned" if number % 2 else "failed", [(1, score(1.0))]))
         assert isinstance(sampler._strategy, genetic.GeneticStrategy)
         assert sampler._strategy._parents == []
 
@@ -202,8 +202,8 @@ class TestHistory:
         history = self.fill(self.history(), [(0.1,), (0.9,)])
         for number in (2, 3, 4):
             history.adopt(number, BEST)
-        history.tell(Told(2, "pruned", [(1, score(0.3))]))
-        history.tell(Told(3, "failed"))
+        history.tell(TrialEnd(2, "pruned", [(1, score(0.3))]))
+        history.tell(TrialEnd(3, "failed"))
         assert self.numbers(history, 1, 1) == [1, 2, 4]
         assert self.numbers(history, 1, 1, pruned=False) == [1, 4]
         assert history.trials[4].state == TrialState.RUNNING

@@ -1,6 +1,6 @@
-"""The figures again for the HTML page, with Plotly: the reader can point at a trial, zoom in, and pick by a parameter.
+"""The figures as interactive Plotly plots for the HTML page: the reader can point at a trial, zoom and filter.
 
-Each function draws what the figure of the same name shows, with the same marks; figures of few marks have no such form.
+Each function draws the same as the Matplotlib figure of its name; figures with few marks have no interactive form.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.curves import learning_curves, progress
-from study.analysis.figures.interactive.planes import trade_off, worst_group
-from study.analysis.figures.interactive.searched import parallel, parameters, surface
+from study.analysis.figures.interactive.parameters import parallel, parameters, surface
+from study.analysis.figures.interactive.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 

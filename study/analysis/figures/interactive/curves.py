@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from study.analysis.figures.figures import compared_at, curve, with_curve
-from study.analysis.figures.interactive.parts import kinds, marks, metric_axis, new
+from study.analysis.figures.curves import compared_at, curve, with_curve
+from study.analysis.figures.interactive.style import by_kind, marks, metric_axis, new
 from study.analysis.figures.style import BLACK, BLUE, MARK_WORDS, ORANGE, PALE, ended_value
-from study.analysis.statistics import words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates, searched
@@ -19,21 +19,21 @@ CURVES = 150
 
 
 def learning_curves(spec: StudySpec, record: StudyRecord) -> go.Figure:
-    """One line per trial; pointing at it tells its number."""
+    """One line per trial; pointing at it shows its number."""
     trials = with_curve(spec, record)
-    chosen, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
-    named = [one.trial for one in (chosen, reference) if one]
+    best, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    named = [candidate.trial for candidate in (best, reference) if candidate]
     others = [trial for trial in trials if trial not in named]
     figure = new(xaxis={"title": "epoch"}, yaxis=metric_axis(spec.metric))
-    for pruned, name, colour in ((True, "stopped early", PALE), (False, "full budget", BLUE)):
-        shown = thin([trial for trial in others if (trial.state == "pruned") == pruned], CURVES)
-        figure.add_trace(_curves(spec, shown, name, {"color": colour, "width": 1.2}, opacity=1.0 if pruned else 0.5))
-    for one, name, line in (
-        (chosen, "best", {"color": BLUE, "width": 3.5}),
+    for pruned, name, colour in ((True, "pruned", PALE), (False, "complete", BLUE)):
+        drawn = thin([trial for trial in others if (trial.state == "pruned") == pruned], CURVES)
+        figure.add_trace(_curves(spec, drawn, name, {"color": colour, "width": 1.2}, opacity=1.0 if pruned else 0.5))
+    for candidate, name, line in (
+        (best, "best", {"color": BLUE, "width": 3.5}),
         (reference, "baseline", {"color": BLACK, "width": 3, "dash": "dash"}),
     ):
-        if one:
-            figure.add_trace(_curves(spec, [one.trial], f"{name} (trial {one.trial.number})", line))
+        if candidate:
+            figure.add_trace(_curves(spec, [candidate.trial], f"{name} (trial {candidate.trial.number})", line))
     name, epochs = compared_at(spec)
     for rung in epochs:
         figure.add_vline(rung, line={"color": ORANGE, "width": 1, "dash": "dot"}, annotation_text=f"{name} {rung}")
@@ -45,11 +45,11 @@ def progress(spec: StudySpec, record: StudyRecord) -> go.Figure:
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
     axis = {"title": "trial, in the order in which the search chose them"}
     figure = new(xaxis=axis, yaxis=metric_axis(spec.metric))
-    for name, shown in kinds(spec, record, trials).items():
+    for name, of_kind in by_kind(spec, record, trials).items():
         if name in MARK_WORDS:
-            spots = [(trial, (float(trial.number), trial.last(spec.metric))) for trial in shown]
+            spots = [(trial, (float(trial.number), trial.last(spec.metric))) for trial in of_kind]
             figure.add_trace(marks(spec, spots, name))
-    complete = sorted((one.trial.number, one.value) for one in searched(record, spec))
+    complete = sorted((candidate.trial.number, candidate.value) for candidate in searched(record, spec))
     if complete:
         pick = np.maximum if spec.mode == "max" else np.minimum
         best = pick.accumulate([value for _, value in complete])
@@ -67,10 +67,13 @@ def _curves(
     """All these curves as one trace, with a gap after each."""
     parts = [np.empty((0, 3))]
     for trial in trials:
-        one = curve(spec, trial)
-        parts += [np.column_stack([one, np.full(len(one), trial.number)]), np.full((1, 3), np.nan)]
+        points_of_trial = curve(spec, trial)
+        parts += [
+            np.column_stack([points_of_trial, np.full(len(points_of_trial), trial.number)]),
+            np.full((1, 3), np.nan),
+        ]
     points = np.concatenate(parts)
-    value = "%{y:.1%}" if words.in_percent(spec.metric) else "%{y:.4g}"
+    value = "%{y:.1%}" if formatting.in_percent(spec.metric) else "%{y:.4g}"
     return go.Scatter(
         x=points[:, 0],
         y=points[:, 1],

@@ -61,11 +61,11 @@ def random_boxes(generator: torch.Generator, batch: int, size: tuple[int, int], 
     fits = (heights >= 1) & (heights <= height) & (widths >= 1) & (widths <= width)
     first = fits.to(torch.uint8).argmax(0, keepdim=True)  # 0 where none fits, too
     whole_height, whole_width = _largest(height, width, ratio)
-    found = fits.gather(0, first)[0]
-    box_height = torch.where(found, heights.gather(0, first)[0], whole_height)
-    box_width = torch.where(found, widths.gather(0, first)[0], whole_width)
+    fits_once = fits.gather(0, first)[0]
+    box_height = torch.where(fits_once, heights.gather(0, first)[0], whole_height)
+    box_width = torch.where(fits_once, widths.gather(0, first)[0], whole_width)
     room = torch.stack([height - box_height, width - box_width])
-    corner = torch.where(found, (uniform(generator, 2, batch) * (room + 1)).floor(), (room / 2).floor())
+    corner = torch.where(fits_once, (uniform(generator, 2, batch) * (room + 1)).floor(), (room / 2).floor())
     return Boxes(corner[0], corner[1], box_height, box_width)
 
 

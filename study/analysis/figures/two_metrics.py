@@ -1,0 +1,237 @@
+"""Two metrics at once: accuracy against a fairness gap, and the worst group against the average."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from study.analysis.figures.style import (
+    BASELINE_MARK,
+    BEST_MARK,
+    BLACK,
+    BLUE,
+    GREY,
+    MARKS,
+    ORANGE,
+    RASTERIZED,
+    VERMILLION,
+    fade,
+    legend,
+    metric_axis,
+    new,
+    plain,
+    styled,
+)
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Side, final_side, side_of
+from study.home.record import StudyRecord
+from study.metrics import lower_is_better
+from study.ranking import Candidate, Spread, baseline, candidates
+from study.spec import StudySpec
+
+GAPS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
+
+
+@styled
+def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and confirmed configurations.
+
+    For a study with several metrics the first over the second.
+    """
+    metrics = trade_off_metrics(spec, record)
+    if metrics is None:
+        return None
+    across, up = metrics
+    return _figure(spec, record, across, up, with_front=True)
+
+
+@styled
+def worst_group(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """Worst-group over average accuracy; on the diagonal no group is worse than the average."""
+    across, up = worst_group_metrics(spec)
+    if not any((trial.last(up) or 0.0) > 0 for trial in record.trials.values()):
+        return None  # with many small groups, one is always entirely misclassified
+    return _figure(spec, record, across, up, with_front=False)
+
+
+def worst_group_metrics(spec: StudySpec) -> tuple[str, str]:
+    """Average and worst-group accuracy on the split that the search uses."""
+    split = spec.metric.split("/")[0]
+    return f"{split}/accuracy", f"{split}/worst_group_accuracy"
+
+
+def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] | None:
+    """The two metrics to weigh against one another: (across, up); None where the study has no such pair."""
+    if len(spec.objective.metrics) > 1:
+        up, across = spec.objective.metrics[:2]
+        return across, up
+    split, name = spec.metric.split("/")
+    reported = _reported(spec, record)
+    if name in GAPS:
+        return (spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
+    gap = next((gap for gap in GAPS if f"{split}/{gap}" in reported), None)
+    return (f"{split}/{gap}", spec.metric) if gap and spec.metric in reported else None
+
+
+def value_of(candidate: Candidate, name: str) -> float | None:
+    """A metric of a configuration in the search: its mean over the replicates."""
+    values = [trial.last(name) for trial in candidate.replicates]
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
+
+
+def point(candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
+    """Both metrics of a configuration; None where one is missing."""
+    x, y = value_of(candidate, across), value_of(candidate, up)
+    return None if x is None or y is None else (x, y)
+
+
+def confirmed(
+    spec: StudySpec, record: StudyRecord, across: str, up: str
+) -> tuple[tuple[str, str], list[tuple[Side, tuple[Spread, Spread]]]]:
+    """The configurations confirmed on fresh seeds, or the final training, on the test split where it was read.
+
+    Returns:
+        The two metrics' names on that split, and the spreads of both for each configuration.
+    """
+    reference, final = baseline(record, spec), final_side(record)
+    ranked = [*candidates(record, spec), *([reference] if reference else [])]
+    sides = [side_of(candidate) for candidate in ranked if candidate.confirmed] or ([final] if final else [])
+    for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
+        spreads = [(side, side.spread(names[0]), side.spread(names[1])) for side in sides]
+        if measured := [(side, (x, y)) for side, x, y in spreads if x and y]:
+            break
+    return names, measured
+
+
+def pareto(points: Sequence[tuple[float, float]], across: str, up: str) -> list[int]:
+    """Positions of the points (across, up) that are not dominated in these two metrics, from left to right."""
+    signs = [-1 if lower_is_better(name) else 1 for name in (across, up)]
+    gains = [(signs[0] * x, signs[1] * y) for x, y in points]
+    front: list[int] = []
+    for place in sorted(range(len(points)), key=lambda place: gains[place], reverse=True):
+        if not front or gains[place][1] > gains[front[-1]][1] or gains[place] == gains[front[-1]]:
+            front.append(place)
+    return sorted(front, key=lambda place: points[place])
+
+
+def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_front: bool) -> Figure | None:
+    reference = baseline(record, spec)
+    points = [(candidate, at) for candidate in candidates(record, spec) if (at := point(candidate, across, up))]
+    names, measured = confirmed(spec, record, across, up)
+    panels = [bool(points), bool(measured)]
+    if len(points) < 2 and not measured:
+        return None
+    figure, drawn = new(_title(points, reference, across, up), 4.0, sum(panels))
+    axes = iter(drawn)
+    if points:
+        _search(spec, next(axes), points, reference, (across, up), with_front)
+    if measured:
+        _confirmed(next(axes), measured, names)
+    for candidate in drawn:
+        if not with_front:
+            _diagonal(candidate)
+    legend(figure, drawn[0])
+    return figure
+
+
+def _search(
+    spec: StudySpec,
+    axes: Axes,
+    points: list[tuple[Candidate, tuple[float, float]]],
+    reference: Candidate | None,
+    names: tuple[str, str],
+    with_front: bool,
+) -> None:
+    places = [place for _, place in points]
+    dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
+    axes.scatter(*zip(*places, strict=True), label="complete, one seed", **{**MARKS["complete"], **dim})
+    if with_front:
+        line = [places[place] for place in pareto(places, *names)]
+        steps: Literal["post", "pre"] = "post" if lower_is_better(names[0]) else "pre"
+        axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
+        _limits(spec, axes, names)
+    axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
+    at = point(reference, *names) if reference else None
+    if at:
+        axes.scatter(*[[x] for x in at], label="baseline", **{**BASELINE_MARK, "zorder": 5})
+    axes.set_title("the search, validation split", loc="left")
+    _name_axes(axes, names)
+
+
+def _confirmed(axes: Axes, measured: list[tuple[Side, tuple[Spread, Spread]]], names: Sequence[str]) -> None:
+    for place, (side, (x, y)) in enumerate(measured):
+        colour = BLACK if side.label == "baseline" else BLUE
+        axes.errorbar(
+            x.mean, y.mean, xerr=x.deviation, yerr=y.deviation, fmt="o", color=colour, markersize=6, elinewidth=1.3
+        )
+        above = place % 2 == 0
+        axes.annotate(
+            plain(side.label),
+            (x.mean, y.mean),
+            xytext=(7, 7 if above else -7),
+            textcoords="offset points",
+            va="bottom" if above else "top",
+            color=colour,
+            fontweight="bold",
+            fontsize=9.5,
+        )
+    axes.margins(0.18)
+    axes.set_title(
+        f"fresh seeds, {'test' if names[0].startswith('test') else 'validation'} split, mean ± sd", loc="left"
+    )
+    _name_axes(axes, names)
+
+
+def _name_axes(axes: Axes, names: Sequence[str]) -> None:
+    axes.set(xlabel=_axis_label(names[0]), ylabel=_axis_label(names[1]))
+    metric_axis(axes, names[0], "x")
+    metric_axis(axes, names[1])
+
+
+def _limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+    """Lines at the study's constraints on these two metrics."""
+    for limit in spec.objective.constraints:
+        options: dict[str, Any] = {"color": VERMILLION, "linewidth": 1.2, "linestyle": ":"}
+        label = f"{limit.metric} {limit.sense} {formatting.setting(limit.limit)}"
+        if limit.metric == names[0]:
+            axes.axvline(limit.limit, label=plain(label), **options)
+        elif limit.metric == names[1]:
+            axes.axhline(limit.limit, label=plain(label), **options)
+
+
+def _diagonal(axes: Axes) -> None:
+    low = max(axes.get_xlim()[0], axes.get_ylim()[0])
+    high = min(axes.get_xlim()[1], axes.get_ylim()[1])
+    if low < high:
+        axes.plot(
+            [low, high],
+            [low, high],
+            color=GREY,
+            linewidth=1.0,
+            linestyle="--",
+            label="all groups equal",
+            zorder=1,
+        )
+
+
+def _reported(spec: StudySpec, record: StudyRecord) -> set[str]:
+    """Metrics of the trials' last reports."""
+    return {name for trial in record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
+
+
+def _title(points: list[tuple[Candidate, Any]], reference: Candidate | None, across: str, up: str) -> str:
+    named = [("best", points[0][1])] if points else []
+    if reference and (at := point(reference, across, up)):
+        named.append(("baseline", at))
+    texts = [f"{formatting.value(up, y)} at {formatting.value(across, x)} ({name})" for name, (x, y) in named]
+    return f"{_short(up)} at {_short(across)}: {', '.join(texts)}"
+
+
+def _short(name: str) -> str:
+    return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
+
+
+def _axis_label(name: str) -> str:
+    return f"{plain(name)} (lower is better)" if lower_is_better(name) else plain(name)

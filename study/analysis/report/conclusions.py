@@ -1,0 +1,132 @@
+"""A study's conclusions and their caveats, as sentences computed from its trials; no more than the numbers support."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
+from study.home.record import StudyRecord
+from study.ranking import candidates
+from study.spec import StudySpec
+
+
+def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
+    """One or two sentences: the search's gain over the baseline, which split chose, on which seeds."""
+    reference, best = sides(spec, record)
+    final = final_side(record)
+    if spec.final_seeds is not None:
+        return _final(spec, final) if final else ["No seed of the final training is complete yet."]
+    if best and reference:
+        return _gain(spec, reference, best)
+    if best:
+        return [
+            f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
+            "The baseline is not complete, so what the search gained is not known.",
+        ]
+    baseline_sentence = f"The baseline reaches {_value_text(spec.metric, reference)}. " if reference else ""
+    if not record.trials:
+        return ["No trial has been started yet."]
+    return [f"{baseline_sentence}No trial of the search is complete yet, so its result is not known."]
+
+
+def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """What a reader might assume to be known, and is not."""
+    reference, best = sides(spec, record)
+    final = final_side(record)
+    is_search = spec.final_seeds is None
+    trials = list(record.trials.values())
+    if is_search and best and reference is None:
+        yield "The baseline is not complete, so what the search gained is not known."
+    planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
+    if is_search and started < planned:
+        ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
+        yield f"{started} of the {planned} planned trials of the search were started{ended}."
+    for state in ("running", "waiting", "interrupted"):
+        if numbers := [trial.number for trial in trials if trial.state == state]:
+            yield f"{formatting.count(len(numbers), 'trial')} {state}: {formatting.listed(numbers)}."
+    reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
+    for reason, count in reasons.items():
+        yield f"{formatting.count(count, 'trial')} failed: {reason}"
+    without_metric = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
+    if without_metric:
+        left_out = _trials(without_metric)
+        yield f"{spec.metric} is not a number at the last epoch of {left_out}; the results leave them out."
+    unconfirmed = sorted(candidate.trial.number for candidate in candidates(record, spec) if not candidate.confirmed)
+    if unconfirmed:
+        is_or_are = "is" if len(unconfirmed) == 1 else "are"
+        yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on one seed only: not confirmed on others."
+    yield from _test_readings(spec, record)
+    for trial in trials:
+        if trial.untested:
+            yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
+    if final and len(final.seeds(spec.metric)) < 2:
+        yield "There is only one seed, so the spread over seeds is not known."
+
+
+def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Which configurations' test metrics are known."""
+    if spec.base["train"]["report_test"]:
+        yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
+        return
+    sides_with_trials = [side for side in (*sides(spec, record), final_side(record)) if side]
+    read = [side.label for side in sides_with_trials if side.spread(spec.test_metric)]
+    if read and spec.final_seeds is None:
+        yield f"The test split was read only for {formatting.listed(read)}; no other trial's test metrics are known."
+    elif sides_with_trials and not read:
+        yield "The test split was not read."
+
+
+def _trials(numbers: list[int]) -> str:
+    return f"trial{'s' if len(numbers) > 1 else ''} {formatting.listed(numbers)}"
+
+
+def _final(spec: StudySpec, final: Side) -> list[str]:
+    sentences = [f"The final training reaches {_value_text(spec.metric, final)}."]
+    test = spec.test_metric
+    if final.spread(test):
+        sentences.append(f"On the test split it reaches {_value_text(test, final)}.")
+    return sentences
+
+
+def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
+    name, test = spec.metric, spec.test_metric
+    gain = difference(best.spread(name), reference.spread(name))
+    assert gain is not None  # both sides are complete and have the metric
+    after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
+    if spec.better(gain.value, 0.0):
+        verb = "raised" if spec.mode == "max" else "lowered"
+        first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
+    else:
+        first = f"The search found nothing better than the baseline: {name} is {before} for the baseline"
+        first += f" and {after} for the best of the search ({best.label})"
+    sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}."
+    test_gain = difference(best.spread(test), reference.spread(test))
+    if test_gain is None:
+        return [sentence, f"That is {_difference_text(spec, name, gain)}; the test split was not read for both."]
+    after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
+    on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
+    second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"
+    return [sentence, f"{second}: {_difference_text(spec, test, test_gain)}."]
+
+
+def _difference_text(spec: StudySpec, name: str, difference: Difference) -> str:
+    """A difference, and whether it exceeds the spread over seeds."""
+    amount = formatting.change(name, difference.value)
+    if difference.clear is None:
+        return f"{amount}, which one seed cannot tell from luck"
+    amount += f" (95% interval {formatting.interval(name, difference)})"
+    if difference.clear:
+        return f"{amount}, {'better' if spec.better(difference.value, 0.0) else 'worse'} beyond the spread over seeds"
+    return f"{amount}, within the spread over seeds"
+
+
+def _value_text(name: str, side: Side) -> str:
+    return f"{name} {formatting.mean(name, side.spread(name))} ({formatting.seeds(side.seeds(name))})"
+
+
+def _seeds_text(name: str, reference: Side, chosen: Side) -> str:
+    """The seeds of both, once where they are the same."""
+    before, after = reference.seeds(name), chosen.seeds(name)
+    if before == after:
+        return f"both on {formatting.seeds(after)}"
+    return f"the baseline on {formatting.seeds(before)}, {chosen.label} on {formatting.seeds(after)}"

@@ -1,0 +1,198 @@
+"""The report's sections, as a `study.analysis.report.page.Page`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC
+from typing import Any
+
+import pandas as pd
+
+from study import ranking
+from study.analysis.figures.curves import CURVES
+from study.analysis.figures.parallel import LINES
+from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
+from study.analysis.report.conclusions import caveats, conclusions
+from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
+from study.analysis.statistics import formatting, search_efficiency
+from study.analysis.statistics.difference import final_side, sides
+from study.analysis.statistics.frame import trials_frame
+from study.analysis.tables import report_tables
+from study.home.record import StudyRecord
+from study.spec import StudySpec, rungs
+from study.text.moment import moment
+
+LISTED = 200
+"""Trials in the page's table at most: a longer one is slow to show, and nobody reads it."""
+
+
+def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> Page:
+    """The whole report; `pictures` are the titles of the figures that could be drawn."""
+    figures = [Picture(name, _caption(name, spec), _one_line(pictures[name])) for name in CAPTIONS if name in pictures]
+    model_figures = [
+        Picture(name, MODEL_CAPTIONS[name], _one_line(pictures[name])) for name in MODEL_CAPTIONS if name in pictures
+    ]
+    summary, configurations = (
+        report_tables.printed_summary(spec, record),
+        report_tables.printed_configurations(spec, record),
+    )
+    open_points = list(caveats(spec, record))
+    sections = [
+        Section("Summary", [Table(summary[:2]), Text(_summary_note(spec, record))])
+        if final_side(record) or any(sides(spec, record))
+        else None,
+        Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
+        if len(configurations)
+        else None,
+        Section("Figures", [*figures, *_thinned(record)]) if figures else None,
+        Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
+        Section("Trials", [Table(report_tables.printed_counts(record)), *_early_stopping(spec, record)])
+        if record.trials
+        else None,
+        Section("Settings", [Table(_pairs(_settings(spec, record)))]),
+        Section("What is not known", [Points(open_points)]) if open_points else None,
+        Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
+        Section("Every metric", [Table(summary)], folded=True) if len(summary) > 2 else None,
+        _trials(spec, record) if record.trials else None,
+    ]
+    return Page(f"Study {spec.name}", conclusions(spec, record), [section for section in sections if section])
+
+
+def _thinned(record: StudyRecord) -> list[Text]:
+    if len(record.trials) <= min(CURVES, LINES):
+        return []
+    return [Text("With many trials, figures with a line per trial and interactive figures show an even selection.")]
+
+
+def _trials(spec: StudySpec, record: StudyRecord) -> Section:
+    """Every trial, or the best ones of a large study."""
+    if len(record.trials) <= LISTED:
+        return Section(
+            "All trials", [Table(report_tables.printed_trials(spec, trials_frame(spec, record)))], folded=True
+        )
+    by_rank = [
+        *record.by_stage("baseline"),
+        *(candidate.trial for candidate in ranking.candidates(record, spec)),
+        *record.trials.values(),
+    ]
+    listed = dict(list({trial.number: trial for trial in by_rank}.items())[:LISTED])
+    table = report_tables.printed_trials(spec, trials_frame(spec, replace(record, trials=listed)))
+    note = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
+    return Section(f"{LISTED} trials", [Text(note), Table(table)], folded=True)
+
+
+def _one_line(title: str) -> str:
+    """A figure's title on one line, its dollar signs not escaped."""
+    return " ".join(title.replace(r"\$", "$").split())
+
+
+def _caption(name: str, spec: StudySpec) -> str:
+    rule = spec.search.early_stopping.name
+    if name != "learning_curves" or spec.final_seeds is not None or rule == "none":
+        return CAPTIONS[name]
+    if rule == "median":
+        return (
+            f"{CAPTIONS[name]} From the dotted line on trials are compared after each epoch and the worse half pruned."
+        )
+    several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
+    return (
+        f"{CAPTIONS[name]} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
+    )
+
+
+def _summary_note(spec: StudySpec, record: StudyRecord) -> str:
+    note = "Mean ± sample standard deviation over the seeds in the last column, at the last epoch."
+    if spec.final_seeds is not None:
+        return note
+    note += " The interval is Welch's 95% interval of the difference."
+    if any(side and len(side.trials) > 1 for side in sides(spec, record)):
+        note += " The seeds are fresh: the trial by which a configuration was chosen is not among them."
+    return note + " All seeds use the same data and splits."
+
+
+def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
+    candidates = ranking.candidates(record, spec)
+    note = "Ordered by the value in the search, and by the mean on fresh seeds once all of these have run."
+    rest = len(candidates) - report_tables.TOP
+    return note + (f" {formatting.count(rest, 'more trial')} not listed." if rest > 0 else "")
+
+
+def _early_stopping(spec: StudySpec, record: StudyRecord) -> list[Table]:
+    table = search_efficiency.printed_early_stopping(spec, record)
+    return [Table(table)] if len(table) else []
+
+
+BETTER = {"max": "higher", "min": "lower"}
+
+
+def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+    """The data's title, every key that a trial starts from, and how the search works."""
+    search = spec.search
+    settings = {"data": record.sessions[-1]["dataset"]} if record.sessions and "dataset" in record.sessions[-1] else {}
+    for section, values in spec.base.items():
+        for key, value in values.items():
+            dotted = f"{section}.{key}"
+            settings[dotted] = formatting.setting(value)
+    settings |= {key: _domain_text(spec, key) for key in search.space}
+    goal = spec.objective
+    aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
+    metric = f"at the last epoch: {'; '.join([*aims, *spec.search.constraints])}"
+    if spec.final_seeds is not None:
+        return settings | {"metric": metric}
+    confirm = ranking.confirm(record, spec)
+    settings["metric"] = metric
+    settings["search"] = f"{formatting.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    if len(spec.seeds) > 1:
+        settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
+    settings["baseline"] = (
+        ", ".join(f"{key} {formatting.setting(value)}" for key, value in (search.baseline or {}).items()) or "none"
+    )
+    settings["early stopping"] = rungs.words(search.early_stopping, spec.epochs)
+    settings["confirm"] = (
+        f"top {confirm.top} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
+        if confirm.top
+        else "none"
+    )
+    return settings
+
+
+def _domain_text(spec: StudySpec, key: str) -> str:
+    domain, condition = spec.search.space[key], spec.space.condition(key)
+    where = " and ".join(
+        f"{other} is {' or '.join(map(formatting.setting, values))}" for other, values in condition.items()
+    )
+    where_clause = f", where {where}" if where else ""
+    if domain.choices is not None:
+        is_constant = len(domain.choices) == 1
+        return f"{'always' if is_constant else 'searched: other of'} {formatting.setting(domain.choices)}{where_clause}"
+    scale = (", log" if domain.log else "") + (f", step {formatting.setting(domain.step)}" if domain.step else "")
+    return f"searched: {formatting.setting(domain.low)} to {formatting.setting(domain.high)}{scale}{where_clause}"
+
+
+def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+    """Where the numbers come from; where sessions differ, every different value in order."""
+    facts: dict[str, list[str]] = {
+        "study": [spec.name],
+        "id": [record.id or formatting.MISSING],
+        "settings' hash": [spec.hash],
+        "state": [record.state],
+        "readings of the test split": [str(record.test_readings)],
+    }
+    for key, value in _flat(spec.origin or {}, "origin"):
+        facts.setdefault(key, []).append(formatting.setting(value))
+    for session in record.sessions:
+        ordered = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in ("event", "time")}}
+        for key, value in _flat(ordered):
+            facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
+    return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
+
+
+def _flat(values: Mapping[str, Any], *path: str) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, *path, str(key))
+        else:
+            yield " ".join((*path, str(key))), value
+
+
+def _pairs(values: Mapping[str, str]) -> pd.DataFrame:
+    return pd.DataFrame({"key": list(values), "value": list(values.values())}, dtype=object)

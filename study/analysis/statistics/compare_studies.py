@@ -1,0 +1,146 @@
+"""Several studies side by side: their results and what they cost."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Difference, difference
+from study.errors import UserError
+from study.home.record import ENDED, StudyRecord
+from study.ranking import Spread, summary
+from study.spec import StudySpec
+
+Study = tuple[StudySpec, StudyRecord]
+
+
+def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
+    """Each study's summary (see `study.ranking.summary`), in the given order, and the settings in which they differ.
+
+    Returns:
+        Plain values for JSON: those of `study.ranking.summary.summary`; `gain`: best minus baseline by metric, with its
+        95% interval; `settings`: the keys that differ between these studies, without the searched ones.
+
+    Raises:
+        UserError: fewer than two studies, the same one twice, one without a search or not begun yet, or studies of
+            different data or metrics.
+    """
+    _check(studies)
+    documents = [summary.summary(spec, record) for spec, record in studies]
+    settings = [_settings(spec) for spec, _ in studies]
+    keys = dict.fromkeys(key for values in settings for key in values)
+    differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
+    return [
+        document | {"gain": _gains(document), "settings": {key: values[key] for key in differing if key in values}}
+        for document, values in zip(documents, settings, strict=True)
+    ]
+
+
+def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """The documents of `compare` as text, a column per study."""
+    metrics = [f"{split}/{metric.split('/')[1]}" for metric in documents[0]["metrics"] for split in ("val", "test")]
+    keys = dict.fromkeys(key for document in documents for key in document["settings"])
+    best_params = [document["best"]["params"] if document["best"] else {} for document in documents]
+    searched = dict.fromkeys(key for params in best_params for key in params)
+    rows = {
+        "state": [document["state"] for document in documents],
+        "trials": [_trials(document["trials"]) for document in documents],
+        "epochs run": [str(document["epochs"]) for document in documents],
+        "best trial": [_best_trial(document) for document in documents],
+        **{
+            f"{who} {name}": [_number(document[who], name) for document in documents]
+            for name in metrics
+            for who in ("baseline", "best")
+        },
+        **{f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents] for name in metrics},
+        **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
+        **{key: [_setting(document["settings"], key) for document in documents] for key in keys},
+    }
+    columns = {"": list(rows)} | {
+        document["name"]: [row[at] for row in rows.values()] for at, document in enumerate(documents)
+    }
+    return pd.DataFrame(columns, dtype=object)
+
+
+def _check(studies: Sequence[Study]) -> None:
+    names = [spec.name for spec, _ in studies]
+    if len(set(names)) < 2 or len(set(names)) < len(names):
+        raise UserError(f"{formatting.listed(names)} given: two or more different studies are needed")
+    for spec, record in studies:
+        if spec.final_seeds is not None:
+            raise UserError(f"{spec.name}: is a final training, and only studies with a search are compared")
+        if not record.sessions:
+            raise UserError(f"{spec.name}: has not begun yet, so its data are not known")
+    for kind, by_study in (
+        ("metric", {spec.name: formatting.listed(spec.objective.metrics) for spec, _ in studies}),
+        ("data", {spec.name: _data(spec, record) for spec, record in studies}),
+    ):
+        if len(set(by_study.values())) > 1:
+            listing = "; ".join(f"{name}: {value}" for name, value in by_study.items())
+            raise UserError(f"studies of different {kind} cannot be compared. {listing}")
+
+
+def _data(spec: StudySpec, record: StudyRecord) -> str:
+    """The data's names and their fingerprint: the same data may be named differently."""
+    names = ", ".join(dict.fromkeys(str(section["name"]) for section in spec.data_sections))
+    return f"{names}, fingerprint {record.sessions[-1].get('data', 'unknown')}"
+
+
+def _settings(spec: StudySpec) -> dict[str, Any]:
+    flat = {f"{section}.{key}": value for section, values in spec.base.items() for key, value in values.items()}
+    flat |= {f"search.{key}": value for key, value in spec.search.model_dump().items() if key in COMPARED}
+    for key in ("search.early_stopping", "search.confirm"):
+        flat |= {f"{key}.{name}": value for name, value in flat.pop(key).items()}
+    return {key: value for key, value in flat.items() if key not in spec.search.space}
+
+
+COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_stopping", "confirm")
+"""Keys of `search` that are compared."""
+
+
+def _gains(document: dict[str, Any]) -> dict[str, Any]:
+    """Best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
+    baseline, best = document["baseline"], document["best"]
+    if not baseline or not best or baseline["trial"] == best["trial"]:
+        return {}
+    gains = {}
+    for name in best["metrics"]:
+        gain = difference(_spread(best, name), _spread(baseline, name))
+        if gain:
+            gains[name] = {"difference": gain.value, "interval": list(gain.interval) if gain.interval else None}
+    return gains
+
+
+def _spread(side: dict[str, Any] | None, name: str) -> Spread | None:
+    values = side["metrics"].get(name) if side else None
+    return Spread(values["mean"], values["sd"], values["n"]) if values else None
+
+
+def _trials(counts: dict[str, int]) -> str:
+    return ", ".join(f"{counts[state]} {state}" for state in ENDED if counts[state]) or "none ended"
+
+
+def _number(side: dict[str, Any] | None, name: str) -> str:
+    """A side's mean ± sd (n), `-` without values."""
+    spread = _spread(side, name)
+    return f"{formatting.mean(name, spread)} ({spread.count})" if spread else formatting.MISSING
+
+
+def _best_trial(document: dict[str, Any]) -> str:
+    if not document["best"]:
+        return formatting.MISSING
+    number, reference = document["best"]["trial"], document["baseline"]
+    return f"{number} (baseline)" if reference and reference["trial"] == number else str(number)
+
+
+def _gain(gain: dict[str, Any] | None, name: str) -> str:
+    if gain is None:
+        return formatting.MISSING
+    gained = Difference(gain["difference"], tuple(gain["interval"]) if gain["interval"] else None)
+    interval = f" ({formatting.interval(name, gained)})" if gained.interval else ""
+    return formatting.change(name, gained.value) + interval
+
+
+def _setting(values: dict[str, Any], key: str) -> str:
+    return formatting.setting(values[key]) if key in values else formatting.MISSING

@@ -1,0 +1,110 @@
+"""Numbers as people read them. Accuracies are printed in percent, everything else as the fraction or number it is."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from study.ranking import Spread
+
+if TYPE_CHECKING:
+    from study.analysis.statistics.difference import Difference
+
+MISSING = "-"
+
+SYMBOLS = {
+    "method.alpha": r"$\alpha$",
+    "method.lambda": r"$\lambda$",
+    "method.epsilon": r"$\epsilon$",
+    "method.tau_plus": r"$\tau^{+}$",
+    "method.beta": r"$\beta$",
+    "method.sigma2": r"$\sigma^{2}$",
+    "method.temperature": r"$\tau$",
+    "method.positives": r"$M$",
+    "data.rho": r"$\rho$",
+}
+"""The papers' symbols, by key."""
+
+LIMITS = {
+    "time": "its time limit was reached",
+    "gpu_hours": "its GPU hours were spent",
+    "plateau": "it had reached a plateau",
+    "every cell of the grid": "its grid has no more cells",
+}
+"""Why a search ended before its number of trials."""
+
+
+def in_percent(metric: str) -> bool:
+    """Whether a metric is printed in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
+    return metric.rsplit("/", 1)[-1].endswith("accuracy")
+
+
+def value(metric: str, number: float | None) -> str:
+    """`76.2%`, or `0.123` for a metric other than an accuracy."""
+    if number is None or math.isnan(number):
+        return MISSING
+    return f"{100 * number:.1f}%" if in_percent(metric) else f"{number:.3f}"
+
+
+def mean(metric: str, spread: Spread | None) -> str:
+    """`76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
+    if spread is None or spread.deviation is None:
+        return value(metric, spread.mean if spread else None)
+    if in_percent(metric):
+        return f"{100 * spread.mean:.1f} ± {100 * spread.deviation:.1f}%"
+    return f"{spread.mean:.3f} ± {spread.deviation:.3f}"
+
+
+def change(metric: str, number: float, signed: bool = True) -> str:
+    """`+16.0 points`, or `+0.012`."""
+    sign = "+" if signed else ""
+    return f"{100 * number:{sign}.1f} points" if in_percent(metric) else f"{number:{sign}.3f}"
+
+
+def interval(metric: str, difference: "Difference") -> str:
+    """`+12.1 to +19.9`, in the unit of `change`."""
+    if difference.interval is None:
+        return MISSING
+    scale, digits = (100, 1) if in_percent(metric) else (1, 3)
+    return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
+
+
+def setting(value: Any, digits: int = 4) -> str:
+    """A parameter's value; a float with so many significant digits."""
+    if isinstance(value, float):
+        return MISSING if math.isnan(value) else f"{value:.{digits}g}"
+    if value is None:
+        return MISSING
+    if isinstance(value, list | tuple):
+        return ", ".join(setting(item) for item in value) or "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """`1 trial`, `3 trials`."""
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def listed(items: Iterable[Any], most: int = 12) -> str:
+    """`1`, `1 and 2`, `1, 2 and 3`; of more than `most`, the first ones and how many more there are."""
+    texts = [str(item) for item in items] or [MISSING]
+    if len(texts) > most:
+        return f"{', '.join(texts[: most - 2])} and {len(texts) - most + 2} more"
+    *front, last = texts
+    return f"{', '.join(front)} and {last}" if front else last
+
+
+def seeds(numbers: Sequence[int]) -> str:
+    """`seed 0`, `3 seeds (1, 2, 3)`, with a note where a seed is repeated."""
+    if not numbers:
+        return "no seed yet"
+    if len(numbers) == 1:
+        return f"seed {numbers[0]}"
+    repeated = "" if len(set(numbers)) == len(numbers) else ", some repeated"
+    return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"

@@ -1,0 +1,169 @@
+"""How efficient a search was: its best value over time, what early stopping saved, and what it could have missed."""
+
+from dataclasses import astuple, fields
+
+import numpy as np
+import pandas as pd
+
+from study.analysis.statistics import formatting
+from study.analysis.statistics.spent import SEARCH_STAGES, Spent, spent
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import best, searched
+from study.spec import StudySpec, rungs
+
+
+def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """The search so far whenever a configuration became complete (with the last of its replicates), in this order.
+
+    Returns:
+        Indexed by `trial`: `seconds` since the study's first trial began, with pauses between its sessions;
+        `busy_seconds`, the time that trials of the search and the baseline had run until then, summed (of a trial that
+        was cut off and run again only the last run); `epochs` of the trials that had ended; `value` of the study's
+        metric, the first of several; `best` value until then among those that keep the constraints, NaN before the
+        first.
+    """
+    trials = [
+        trial
+        for trial in record.by_stage(*SEARCH_STAGES)
+        if trial.started is not None and trial.state != "interrupted"  # its end is unknown
+    ]
+    candidates = searched(record, spec)
+    ends = {
+        candidate.trial.number: max(trial.ended or 0.0 for trial in candidate.replicates) for candidate in candidates
+    }
+    candidates.sort(key=lambda candidate: (ends[candidate.trial.number], candidate.trial.number))
+    times = np.array([ends[candidate.trial.number] for candidate in candidates], dtype=float)
+    values = np.array([candidate.value for candidate in candidates], dtype=float)
+    allowed = np.where([candidate.score.violation == 0 for candidate in candidates], values, np.nan)
+    keep = np.fmax if spec.mode == "max" else np.fmin
+    return pd.DataFrame(
+        {
+            "seconds": times - min((trial.started for trial in trials if trial.started is not None), default=0.0),
+            "busy_seconds": _busy(trials, times),
+            "epochs": _epochs(trials, times),
+            "value": values,
+            "best": keep.accumulate(allowed),
+        },
+        index=pd.Index([candidate.trial.number for candidate in candidates], name="trial", dtype="int64"),
+    )
+
+
+def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """What the complete and pruned trials of the search and the baseline cost, and what they would have cost in full.
+
+    Returns:
+        One row per state, `complete` and `pruned`, and `all`: `trials`, `epochs` that they ran, `full_epochs` that they
+        would have run, `saved` as a fraction of these, and the same in `seconds` and `full_seconds`, where an epoch not
+        run is assumed to cost as much as the trial's own epochs did. Failed trials are left out: early stopping did not
+        end them.
+    """
+    columns = [field.name for field in fields(Spent)]
+    rows = {state: astuple(one) for state, one in spent(spec, record).items()}
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return frame.rename_axis("state").astype({"saved": float, "seconds": float, "full_seconds": float})
+
+
+def _rungs(spec: StudySpec) -> list[int]:
+    """The epochs at which ASHA with one bracket compares trials; none for any other rule."""
+    rule = spec.search.early_stopping
+    if rule.name != "asha" or rule.brackets > 1 or spec.final_seeds is not None:
+        return []
+    return list(rungs.brackets(rule, spec.epochs)[0].rungs)
+
+
+def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """Whether ASHA would have pruned the confirmed configurations on their other seeds.
+
+    Confirm trials always run in full. At each rung their value is compared with the search's cut-off when the repeated
+    trial arrived there, and with the cut-off of the whole search.
+
+    Returns:
+        One row per confirm trial of a searched trial and rung: `trial`, `seed`, `repeats` (the searched trial),
+        `is_best` (whether that is the study's best), `rung` (epoch), `value`, `cutoff` at that time and `final_cutoff`
+        (NaN while there was none), `stopped` and `stopped_finally`: whether the value was worse. Empty where the study
+        has several metrics or constraints, or another rule than ASHA with one bracket.
+    """
+    columns = ["trial", "seed", "repeats", "is_best", "rung", "value", "cutoff", "final_cutoff"]
+    study_best = best(record, spec)
+    single = len(spec.objective.metrics) == 1 and not spec.objective.constraints
+    rows = []
+    for rung in _rungs(spec) if single else []:
+        arrived = _arrived(spec, record, rung)
+        final = _cutoff(list(arrived.values()), spec)
+        for trial in record.by_stage("confirm"):
+            value = _at(trial, spec, rung)
+            if value is None or trial.repeats not in arrived:
+                continue
+            then = list(arrived.values())[: list(arrived).index(trial.repeats)]
+            is_best = study_best is not None and study_best.trial.number == trial.repeats
+            rows.append((trial.number, trial.seed, trial.repeats, is_best, rung, value, _cutoff(then, spec), final))
+    frame = pd.DataFrame(rows, columns=columns).astype({"value": float, "cutoff": float, "final_cutoff": float})
+    for name, cutoff in (("stopped", "cutoff"), ("stopped_finally", "final_cutoff")):
+        frame[name] = frame["value"] < frame[cutoff] if spec.mode == "max" else frame["value"] > frame[cutoff]
+    return frame.sort_values(["repeats", "trial", "rung"], ignore_index=True)
+
+
+def printed_early_stopping(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """What early stopping saved and could have missed, as text; empty where no trial was pruned."""
+    cost, rungs_passed = budget(spec, record), would_have_stopped(spec, record)
+    if not cost["trials"]["pruned"]:
+        return pd.DataFrame({"what early stopping did": [], "value": []}, dtype=object)
+    totals = {name: float(cost[name]["all"]) for name in cost.columns}
+    pruned, seconds = int(cost["trials"]["pruned"]), totals["full_seconds"] - totals["seconds"]
+    rows = {
+        "trials pruned": f"{pruned} of {totals['trials']:.0f}",
+        "epochs run, of all trials in full": f"{totals['epochs']:.0f} of {totals['full_epochs']:.0f}",
+        "saved": f"{100 * totals['saved']:.0f}% of the epochs, about {formatting.duration(seconds)} of trial time",
+    }
+    for cutoff, name, label in (
+        ("cutoff", "stopped", "by the cut-offs at that time"),
+        ("final_cutoff", "stopped_finally", "by the cut-offs of the whole search"),
+    ):
+        repeats = rungs_passed[rungs_passed["is_best"] & rungs_passed[cutoff].notna()].groupby("trial")[name].any()
+        if len(repeats):
+            rows[f"repeats of the best that ASHA would have pruned, {label}"] = f"{repeats.sum()} of {len(repeats)}"
+    return pd.DataFrame({"what early stopping did": list(rows), "value": list(rows.values())}, dtype=object)
+
+
+def _busy(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:
+    """The time that trials had run, summed, until each of these times."""
+    starts = np.sort([trial.started for trial in trials if trial.started is not None])
+    ends = np.sort([trial.ended for trial in trials if trial.ended is not None])
+    return _since(starts, times) - _since(ends, times)
+
+
+def _epochs(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:
+    """The epochs of the trials that had ended by each of these times."""
+    ended = sorted((trial.ended, trial.epochs) for trial in trials if trial.ended is not None)
+    totals = np.cumsum([0, *(epochs for _, epochs in ended)])
+    result: np.ndarray = totals[np.searchsorted([moment for moment, _ in ended], times, side="right")]
+    return result
+
+
+def _since(sorted_times: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """For each of the times: the sum of how long ago the earlier `sorted_times` are."""
+    first = sorted_times[0] if len(sorted_times) else 0.0
+    totals = np.concatenate([[0.0], np.cumsum(sorted_times - first)])
+    before = np.searchsorted(sorted_times, times, side="right")
+    elapsed: np.ndarray = before * (times - first) - totals[before]
+    return elapsed
+
+
+def _at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
+    return trial.reports[epoch - 1].get(spec.metric) if trial.epochs >= epoch else None
+
+
+def _arrived(spec: StudySpec, record: StudyRecord, rung: int) -> dict[int, float]:
+    """The values of the searched trials at a rung, by trial, in the order of their arrival."""
+    numbers = dict.fromkeys(number for event, number, epoch in record.story if event == "report" and epoch == rung)
+    trials = [record.trials[number] for number in numbers if record.trials[number].stage == "search"]
+    values = {trial.number: _at(trial, spec, rung) for trial in trials}
+    return {number: value for number, value in values.items() if value is not None}
+
+
+def _cutoff(values: list[float], spec: StudySpec) -> float:
+    """The worst value with which a trial goes on: 1 / reduction of the values are no worse; NaN without any."""
+    if not values:
+        return float("nan")
+    share = 100 / spec.search.early_stopping.reduction
+    return float(np.percentile(values, 100 - share if spec.mode == "max" else share))

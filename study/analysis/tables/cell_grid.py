@@ -1,0 +1,101 @@
+"""Tables of cells as printed grids, with notes that explain the numbers."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.statistics import formatting
+from study.analysis.statistics.cell_tables import Place
+from study.analysis.statistics.cells import STATISTICS, Cell
+from study.analysis.tables.grid import Entry, Grid
+from study.metrics import is_share
+
+OVER = {
+    ("seeds",): "over seeds",
+    ("configurations",): "over configurations, each with its mean over its seeds",
+    ("configurations", "seeds"): "over seeds in a cell of one configuration, over configurations, each with its mean "
+    "over its seeds, in a cell of several",
+}
+"""What the standard deviation is taken over, by the kinds of cells that a table has."""
+
+KINDS = {
+    "pruned": "pruned (by early stopping)",
+    "failed": "failed",
+    "open": "open (not ended)",
+    "unread": "unread (complete, without this metric)",
+}
+"""Trials without a value, as a cell counts them."""
+
+
+def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
+    """A table of `ablation` or `sensitivity`, or several of the same rows side by side.
+
+    Args:
+        tables: as those functions give them.
+        digits: see `Grid`.
+    """
+    rows = [_place(label) for label in tables[0].index]
+    across = [str(name) for name in tables[0].columns.names[1:]]
+    names_metric = len(tables) > 1 or not across
+    cells: dict[Place, list[Cell]] = {}
+    for table in tables:
+        metric = str(table.columns.names[0])
+        for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
+            keys = [(name, *place) if place else name for name in STATISTICS[3:]]
+            columns = zip(*(table[key] for key in keys), strict=True)
+            label = (metric, *place) if names_metric else place
+            cells[label] = [Cell(metric, **dict(zip(STATISTICS[3:], column, strict=True))) for column in columns]
+    all_cells = [cell for column in cells.values() for cell in column]
+    entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
+    notes = notes_on(all_cells)
+    if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
+        notes.append("A bin [a, b) holds a and not b.")
+    heads = (("",) if names_metric else ()) + tuple(across)
+    return Grid(tuple(map(str, tables[0].index.names)), rows, heads, list(cells), entries, notes, digits)
+
+
+def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
+    """A cell as it is printed, with its counts unless all cells of the table have the same.
+
+    Args:
+        cells: all of the table.
+        source: whose number it is.
+    """
+    n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
+    remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
+    return Entry(cell.metric, cell.spread, f"({remark})" if remark and not _is_even(cells) else "", source)
+
+
+def notes_on(cells: Collection[Cell]) -> list[str]:
+    """Notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count."""
+    over = tuple(sorted({cell.over for cell in cells if cell.values}))
+    metrics = ", ".join(dict.fromkeys(_unit(cell.metric) for cell in cells))
+    if not over:
+        return [f"{metrics}: no trial has a value yet."]
+    notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
+    if _is_even(cells):
+        return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
+    counted = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
+    notes.append("In brackets n" + (f", and trials without a value: {', '.join(counted)}." if counted else "."))
+    if repeated := sum(cell.repeated for cell in cells):
+        verb = "repeats" if repeated == 1 else "repeat"
+        notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
+    return notes
+
+
+def _is_even(cells: Iterable[Cell]) -> bool:
+    """Whether all cells have the same number of values and nothing else to count."""
+    sizes, others = set(), 0
+    for cell in cells:
+        sizes.add(len(cell.values))
+        others += cell.pruned + cell.failed + cell.open + cell.unread + cell.repeated
+    return len(sizes) == 1 and others == 0
+
+
+def _unit(metric: str) -> str:
+    return f"{metric} in percent" if is_share(metric) else metric
+
+
+def _place(label: Any) -> Place:
+    return label if isinstance(label, tuple) else (label,)

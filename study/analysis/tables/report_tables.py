@@ -1,0 +1,159 @@
+"""The report's tables: each as a frame of numbers, and as `printed_...` the same as text."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
+from study.analysis.statistics.frame import param, param_keys
+from study.home.record import StudyRecord
+from study.ranking import Candidate, baseline, candidates
+from study.spec import StudySpec
+
+STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
+
+TOP = 10  # configurations that the report lists
+STAGES = ("baseline", "search", "replicate", "confirm", "final")
+
+
+def best_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:
+    """The `top` complete configurations of the search, the best first, then the baseline.
+
+    Returns:
+        Indexed by trial number: `stage`, the metric in the search, `mean`, `sd` (sample), `n` and `seeds` of the
+        confirm trials (missing without any), then every parameter under its dotted key.
+    """
+    baseline_candidate = baseline(record, spec)
+    rows = [*candidates(record, spec)[:top], *([baseline_candidate] if baseline_candidate else [])]
+    keys = param_keys(spec, record.trials.values())
+    index = pd.Index([candidate.trial.number for candidate in rows], name="trial", dtype="int64")
+    columns = ["stage", spec.metric, "mean", "sd", "n", "seeds", *keys]
+    frame = pd.DataFrame([_row(spec, candidate, keys) for candidate in rows], index=index, columns=columns)
+    return frame.astype({spec.metric: float, "mean": float, "sd": float, "n": "int64"})
+
+
+def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:
+    """`best_configurations` as text."""
+    keys = param_keys(spec, record.trials.values())
+    listed = [*candidates(record, spec)[:top], baseline(record, spec)]
+    rows = [
+        {
+            "trial": f"{candidate.trial.number} (baseline)"
+            if candidate.trial.stage == "baseline"
+            else str(candidate.trial.number),
+            f"{spec.metric} in the search": formatting.value(spec.metric, candidate.value),
+            "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
+            "seeds": ", ".join(str(trial.seed) for trial in candidate.repeats) or formatting.MISSING,
+            **{key: formatting.setting(param(spec, candidate.trial, key)) for key in keys},
+        }
+        for candidate in listed
+        if candidate is not None
+    ]
+    return pd.DataFrame(rows)
+
+
+def summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """The baseline against the best configuration, or the final training alone, on both splits.
+
+    Returns:
+        Indexed by metric, the study's own on both splits first. For each side (`baseline` and `best`, or `final`)
+        `SIDE mean`, `SIDE sd` (sample), `SIDE n`, `SIDE seeds`; for two sides also `difference` (best minus baseline)
+        and its 95% interval `low`, `high`.
+    """
+    by_name = _sides_by_name(spec, record)
+    metrics = split_metrics(spec, list(by_name.values()))
+    frame = pd.DataFrame(index=pd.Index(metrics, name="metric", dtype=object))
+    for name, side in by_name.items():
+        spreads = [side.spread(metric) if side else None for metric in metrics]
+        frame[f"{name} mean"] = pd.Series([spread and spread.mean for spread in spreads], frame.index, dtype=float)
+        frame[f"{name} sd"] = pd.Series([spread and spread.deviation for spread in spreads], frame.index, dtype=float)
+        frame[f"{name} n"] = [spread.count if spread else 0 for spread in spreads]
+        frame[f"{name} seeds"] = [tuple(side.seeds(metric)) if side else () for metric in metrics]
+    if len(by_name) == 2:
+        gains = [_gain(by_name, metric) for metric in metrics]
+        ends = [gain.interval or (None, None) if gain else (None, None) for gain in gains]
+        frame["difference"] = pd.Series([gain and gain.value for gain in gains], frame.index, dtype=float)
+        frame["low"] = pd.Series([low for low, _ in ends], frame.index, dtype=float)
+        frame["high"] = pd.Series([high for _, high in ends], frame.index, dtype=float)
+    return frame
+
+
+def printed_summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """`summary` as text."""
+    by_name = _sides_by_name(spec, record)
+    rows = []
+    for metric in split_metrics(spec, list(by_name.values())):
+        row = {"metric": metric}
+        for name, side in by_name.items():
+            title = f"{name} ({side.label})" if side and side.label not in (name, "final training") else name
+            row[title] = formatting.mean(metric, side.spread(metric)) if side else formatting.MISSING
+        if len(by_name) == 2:
+            gain = _gain(by_name, metric)
+            row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
+            row["95% interval"] = formatting.interval(metric, gain) if gain else formatting.MISSING
+        counted = [", ".join(map(str, side.seeds(metric))) or "none" for side in by_name.values() if side]
+        row["seeds"] = " / ".join(dict.fromkeys(counted))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def trial_counts(record: StudyRecord) -> pd.DataFrame:
+    """How many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left out."""
+    trials = list(record.trials.values())
+    stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
+    states = [state for state in STATES if any(trial.state == state for trial in trials)]
+    counts = [[sum(t.stage == stage and t.state == state for t in trials) for state in states] for stage in stages]
+    frame = pd.DataFrame(counts, index=pd.Index(stages, name="stage"), columns=states, dtype="int64")
+    frame["all"] = frame.sum(axis=1).astype("int64")
+    return frame
+
+
+def printed_counts(record: StudyRecord) -> pd.DataFrame:
+    """`trial_counts` as text."""
+    return trial_counts(record).reset_index().astype(str)
+
+
+def printed_trials(spec: StudySpec, frame: pd.DataFrame) -> pd.DataFrame:
+    """`trials_frame` as text, of the metrics only the study's own; `trials.csv` has all."""
+    keys = [key for key in frame.columns if str(key).split(".")[0] in spec.base]
+    texts: dict[str, Iterable[str]] = {
+        "trial": [str(number) for number in frame.index],
+        "stage": frame["stage"],
+        "state": frame["state"],
+        "epochs": frame["epochs"].astype(str),
+        spec.metric: [formatting.value(spec.metric, number) for number in frame[spec.metric]],
+        **{key: [formatting.setting(value) for value in frame[key]] for key in keys},
+        "seed": frame["seed"].astype(str),
+        "repeats": [formatting.MISSING if pd.isna(number) else str(number) for number in frame["repeats"]],
+        "seconds": [formatting.MISSING if pd.isna(number) else f"{number:.1f}" for number in frame["seconds"]],
+        "reason": [_reason_text(kind, reason) for kind, reason in zip(frame["kind"], frame["reason"], strict=True)],
+    }
+    return pd.DataFrame({name: list(cells) for name, cells in texts.items()}, dtype=object)
+
+
+def _reason_text(kind: str | float | None, reason: str | float | None) -> str:
+    return ": ".join(str(part) for part in (kind, reason) if not pd.isna(part)) or formatting.MISSING
+
+
+def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:
+    reference, best = sides(spec, record)
+    return {"final": final_side(record)} if spec.final_seeds is not None else {"baseline": reference, "best": best}
+
+
+def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
+    reference, best = by_name["baseline"], by_name["best"]
+    return difference(best.spread(metric), reference.spread(metric)) if reference and best else None
+
+
+def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:
+    confirmed = candidate.confirmed
+    return {
+        "stage": candidate.trial.stage,
+        spec.metric: candidate.value,
+        "mean": confirmed.mean if confirmed else None,
+        "sd": confirmed.deviation if confirmed else None,
+        "n": confirmed.count if confirmed else 0,
+        "seeds": tuple(trial.seed for trial in candidate.repeats if trial.last(spec.metric) is not None),
+        **{key: param(spec, candidate.trial, key) for key in keys},
+    }

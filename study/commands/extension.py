@@ -1,0 +1,71 @@
+"""Extending a study that ended: more configurations to try, more seeds for the best."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from study import ranking
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+
+def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
+    """Let the search of a study try more configurations.
+
+    Args:
+        trials: how many more, as `+50`.
+
+    Returns:
+        The extended record.
+
+    Raises:
+        UserError: `trials` is not such a number, the study's search cannot go on, or another process runs it.
+    """
+    if not re.fullmatch(r"\+[1-9]\d{0,6}", trials):
+        raise UserError(f"--trials {trials}: a number of additional trials is needed, as in --trials +50")
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training has no search; further seeds: study train FILE --seeds ...")
+    if spec.search.sampler == "grid" or not spec.search.space:
+        raise UserError(
+            f"{spec.name}: a {'grid' if spec.search.space else 'single configuration'} has no further trials"
+        )
+    with _opened(folder) as (ledger, record):
+        tried = len(list(record.by_stage("baseline", "search")))
+        planned = record.limit(spec.trials) if record.enough in (None, "trials") else tried
+        record.apply(ledger.append("extended", trials=planned + int(trials)))
+        return record
+
+
+def more_seeds(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> None:
+    """Let the best configurations of a study run again on fresh seeds; earlier repeats count.
+
+    Raises:
+        UserError: the search is not over or has too few complete configurations, all of these trials have run, or
+            another process runs the study.
+    """
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training; further seeds of it: study train FILE --seeds ...")
+    with _opened(folder) as (ledger, record):
+        if record.state != "complete":
+            raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
+        extended = StudyRecord.fold(read(folder.ledger_file))
+        extended.apply({"event": "confirming", "top": top, "seeds": seeds, "time": 0.0})
+        trials = ranking.to_confirm(extended, spec)
+        if top > (complete := len(ranking.searched(record, spec))):
+            raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
+        if ranking.is_confirmed(extended, spec):
+            names = f"trial{'s' if len(trials) > 1 else ''} {', '.join(str(trial.number) for trial in trials)}"
+            raise UserError(f"{spec.name}: {names} have run on {seeds} fresh seeds or more. More: --top, --seeds")
+        ledger.append("confirming", top=top, seeds=seeds)
+
+
+@contextmanager
+def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
+    ledger = Ledger(folder.ledger_file)
+    try:
+        yield ledger, StudyRecord.fold(read(folder.ledger_file))
+    finally:
+        ledger.close()

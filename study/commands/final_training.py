@@ -1,0 +1,68 @@
+"""Final training of a configuration on several seeds: a study whose trials are the seeds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+from study.spec import StudySpec
+from study.spec.load import check_name
+from study.spec.schema import Search
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds as given on the command line, `0,1,2`.
+
+    Raises:
+        UserError: these are not distinct whole numbers from 0 on.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts) or len(
+        {int(part) for part in parts}
+    ) < len(parts):
+        raise UserError(f"--seeds {text}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2")
+    return [int(part) for part in parts]
+
+
+def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False) -> StudySpec:
+    """The final training of a file's configuration: one trial per seed at full budget, the test split read for each.
+
+    Args:
+        with_val: train on the validation split as well.
+
+    Raises:
+        UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
+    """
+    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
+        seeds_text = ",".join(map(str, seeds))
+        raise UserError(
+            f"--seeds {seeds_text}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
+        )
+    origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
+    name = name or f"{str(origin)[:94]}-final"
+    check_name(name)
+    search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
+    base, origin = {**spec.base, "train": {**spec.base["train"], "with_val": with_val}}, spec.origin
+    if with_val and origin is not None:  # the configuration is no longer the exported one
+        undigested = {key: value for key, value in origin.items() if key != "digest"}
+        origin = {**undigested, "changed": [*origin.get("changed", []), "--data train+val"]}
+    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin)
+
+
+def extend(home: Home, spec: StudySpec) -> StudyFolder:
+    """The folder of a final training: a new one, or this configuration's existing one with these seeds added.
+
+    Raises:
+        UserError: the name is taken by another configuration.
+    """
+    folder = next((candidate for candidate in home.studies() if candidate.name == spec.name), None)
+    if folder is None:
+        return home.create(spec)
+    existing = folder.checked_spec()
+    if existing.final_seeds is None or replace(existing, final_seeds=spec.final_seeds).hash != spec.hash:
+        raise UserError(f"{spec.name}: exists already in {home.path} with another configuration. Give a --name")
+    seeds = [*existing.final_seeds, *(seed for seed in spec.final_seeds or () if seed not in existing.final_seeds)]
+    Ledger(folder.ledger_file).close()  # refuses while another process trains it
+    folder.write_spec(replace(spec, final_seeds=tuple(seeds)))
+    return folder

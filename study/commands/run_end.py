@@ -1,0 +1,77 @@
+"""The end of a run: its result, and the lines that a user is shown."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from study import ranking
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import summary
+from study.spec import StudySpec
+
+TRACEBACK = 30
+"""Lines of a traceback that are shown, counted from its end."""
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """The result of a run.
+
+    Attributes:
+        untracked: why MLflow lacks something, None if it has everything.
+    """
+
+    folder: StudyFolder
+    spec: StudySpec
+    record: StudyRecord
+    untracked: str | None
+
+
+def closing_lines(end: RunEnd) -> list[str]:
+    """How a run ended, its results, where things are and the next command."""
+    folder, spec, record = end.folder, end.spec, end.record
+    lines = ["", *summary.lines(summary.summary(spec, record))]
+    if record.state == "complete":
+        lines += ["", f"report     {folder.report / 'report.html'}"]
+        if spec.final_seeds is not None:
+            lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
+        if folder.best_file.exists():
+            lines.append(f"best       {folder.best_file}")
+        lines += ["MLflow UI  study ui", "", *_next_commands(end)]
+    else:
+        lines += _first_failure(end)
+        lines.append(f"go on with it: study resume {spec.name}")
+    if end.untracked:
+        lines += ["", f"not everything is in MLflow: {end.untracked}"]
+        lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
+    return lines
+
+
+def _first_failure(end: RunEnd) -> list[str]:
+    """Why the first failed trial failed, its traceback, and where all tracebacks are."""
+    folder, trials = end.folder, end.record.trials.values()
+    first = next((trial for trial in trials if trial.state == "failed"), None)
+    if first is None:
+        return []
+    lines = [f"trial {first.number} failed, {first.why}"]
+    file = folder.error_file(first.number)
+    if end.record.state == "failed" and file.exists():
+        lines += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
+    return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
+
+
+def _next_commands(end: RunEnd) -> list[str]:
+    folder, spec = end.folder, end.spec
+    if spec.final_seeds is not None:
+        return [f"next: study predict {spec.name} IMAGES", f"      study evaluate {spec.name} --split test"]
+    first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
+    seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
+    return [f"next: study train {_relative(folder.best_file)} --seeds {seeds}"]
+
+
+def _relative(path: Path) -> Path:
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the folder of a job, removed by Ray
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,135 @@
+"""A published table with our cells beside it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from study.analysis.tables.grid import Along, Entry, Grid
+from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
+from study.home.record import StudyRecord
+from study.published import PublishedTable
+from study.ranking import Spread
+from study.reproduce import notes
+from study.reproduce.cell_matching import Labels, places
+from study.reproduce.cells import Cells, best_epoch, last_epoch, printed_per_unit
+from study.reproduce.missing import missing
+from study.spec import StudySpec
+
+BARE_NUMBER = re.compile(r"\d+(\.\d+)?")
+"""A column label that is a mere number, which needs the columns' title before it."""
+
+OUR_LINES = (OURS, PAPER, VERDICT)
+"""The lines of a row in which we have a number."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published table and our numbers for it.
+
+    Attributes:
+        table: the paper's.
+        last, best: our cells at the last epoch, and at the best one on the test split; `best` may be empty.
+        missing: why a cell has no number of ours.
+        last_grid, best_grid: the same beside the paper's, as printed; `best_grid` None where `best` is empty.
+        claims: whether the paper's claims hold at our last epochs.
+    """
+
+    table: PublishedTable
+    last: Cells
+    best: Cells
+    missing: Mapping[Labels, str]
+    last_grid: Grid
+    best_grid: Grid | None
+    claims: pd.DataFrame
+
+    @property
+    def best_along(self) -> Along:
+        """Whether the best of each row or of each column is marked: as the claims compare, else of each column."""
+        return next((claim.best.among for claim in self.table.claims if claim.best), "column")
+
+
+def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyRecord, full: StudySpec) -> Reproduction:
+    """The reproduction of a table from its study in any state.
+
+    Args:
+        full: the table's study file without a profile: the paper's protocol.
+    """
+    last, best = last_epoch(table, spec, record), best_epoch(table, spec, record)
+    reasons = missing(table, spec, full, last)
+    sentences = notes.notes(table, spec, record, full, last, reasons)
+    return Reproduction(
+        table,
+        last,
+        best,
+        reasons,
+        _grid(table, last, reasons, [notes.LAST_EPOCH, *sentences]),
+        _grid(table, best, reasons, [notes.BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
+        claims_table([claim.model_dump(exclude_none=True) for claim in table.claims], last),
+    )
+
+
+def paper_entry(table: PublishedTable, place: Labels) -> Entry:
+    """A printed cell. A spread of an unknown number of trials is only text after the number."""
+    printed, scale = table.cell(*place), printed_per_unit(table, place)
+    if printed.value is None:
+        return Entry()
+    has_spread = table.trials is not None and printed.spread is not None
+    spread = Spread(printed.value * scale, (printed.spread or 0.0) * scale if has_spread else None, table.trials or 1)
+    _, plus_minus, printed_spread = printed.printed.partition(" ± ")
+    return Entry(
+        table.metric_of(*place), spread, "" if has_spread or not plus_minus else f"± {printed_spread}", "paper"
+    )
+
+
+def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[Labels, str], notes: Sequence[str]) -> Grid:
+    rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
+    paper = {place: paper_entry(table, place) for place in places(table)}
+    grid = compare_with_paper(rows, columns, _with_numbers(ours), paper)
+    labels = [(str(row), str(line_kind)) for row, line_kind in grid.rows]
+    entries = [
+        [
+            _with_reason(entry, line_kind, reasons.get((row, column)))
+            for column, entry in zip(columns, entries_of_line, strict=True)
+        ]
+        for (row, line_kind), entries_of_line in zip(labels, grid.entries, strict=True)
+    ]
+    self_explanatory = not all(BARE_NUMBER.fullmatch(label) for label in columns)
+    return replace(
+        grid,
+        stub=(table.rows_title, ""),
+        rows=[
+            (row, line_kind if line_kind in OUR_LINES else _paper_line_label(row, reasons)) for row, line_kind in labels
+        ],
+        heads=("" if self_explanatory else table.columns_title,),
+        entries=entries,
+        notes=[*grid.notes, *notes],
+        digits=_digits(table),
+    )
+
+
+def _with_reason(entry: Entry, line_kind: str, reason: str | None) -> Entry:
+    """An entry of ours with the reason why it has no number; its verdict is left empty."""
+    if reason is None or line_kind == PAPER:
+        return entry
+    return replace(entry, remark=reason) if line_kind == OURS else Entry() if line_kind == VERDICT else entry
+
+
+def _paper_line_label(row: str, reasons: Mapping[Labels, str]) -> str:
+    """The label of a row with only the paper's line: with the reasons why we have none."""
+    return f"{PAPER} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
+
+
+def _with_numbers(ours: Cells) -> Cells:
+    """Our cells, without the rows that have no value at all."""
+    rows = {row for (row, _), cell in ours.items() if cell.values}
+    return {place: cell for place, cell in ours.items() if place[0] in rows}
+
+
+def _digits(table: PublishedTable) -> int:
+    """Digits of percentages after the decimal point: as many as are printed, one where none is."""
+    printed = [
+        table.cell(*place).printed.split(" ")[0] for place in places(table) if table.unit_of(*place) == "percent"
+    ]
+    return max((len(number.partition(".")[2]) for number in printed if "." in number), default=1)

@@ -1,0 +1,8 @@
+"""Imported by a process of trials as soon as it is there: torch, Ray Tune and the study's own modules take seconds."""
+
+from study.sweep.processes import say_ready
+
+try:
+    import study.sweep.worker  # noqa: F401
+finally:
+    say_ready()  # what could not be imported, the first trial will say

@@ -1,0 +1,139 @@
+"""The search's part of a study: which configuration is tried next, which trials go on, and when it is enough.
+
+A configuration is one trial, or with `search.replicates` several on further seeds: the first leads, the others are
+its replicates. They run side by side; early stopping hears the leader alone, and what ends it early ends them all.
+A configuration's value is the mean over its seeds; Optuna hears it once, when the last of them has ended.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.trial import FrozenTrial
+
+from study.home.record import ENDED, Stage, State, StudyRecord, TrialRecord
+from study.ranking import mean_score
+from study.spec import StudySpec
+from study.sweep.budget import Budget
+from study.sweep.early_stopping import EarlyStopping
+from study.sweep.sampler import Sampler, TrialEnd
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A trial to come."""
+
+    stage: Stage
+    params: Mapping[str, Any]
+    seed: int
+    repeats: int | None = None
+
+
+class SearchStage:
+    """Suggests, prunes and scores; it changes neither ledger nor record.
+
+    Everything that it knows follows from the record: a search made anew from a ledger decides as the one before.
+
+    Args:
+        record: what happened so far; it is kept up to date by who owns it.
+        rule: early stopping of searched trials.
+    """
+
+    def __init__(self, spec: StudySpec, record: StudyRecord, rule: EarlyStopping) -> None:
+        self.spec, self.record, self.rule = spec, record, rule
+        search = spec.search
+        self._given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
+        self._sampler, self._budget = Sampler(spec), Budget(spec, record)
+        self._decided = 0
+        self._ended: set[int] = set()
+        self._wanted: deque[Decision] = deque()
+        self._exhausted = False
+        self.pruned_last: dict[int, bool] = {}
+        """Whether each trial was to be pruned at the last epoch of it that was heard."""
+        self._replay()
+
+    def next(self) -> Decision | None:
+        """The next trial to decide on, to be followed by `decided`; None: the search adds no more."""
+        while self._wanted:
+            decision = self._wanted.popleft()
+            if self.record.trials[decision.repeats or 0].state not in ("pruned", "failed"):
+                return decision
+        spec, number = self.spec, len(self.record.trials)
+        if spec.final_seeds is not None or self.over is not None:
+            return None
+        if self._decided < len(self._given):
+            has_baseline = spec.search.baseline is not None and self._decided == 0
+            return Decision("baseline" if has_baseline else "search", self._given[self._decided], spec.seed)
+        params = self._sampler.ask(number)
+        if params is None:
+            self._exhausted = True
+            return None
+        return Decision("search", params, spec.seed)
+
+    @property
+    def over(self) -> str | None:
+        """Why no further configuration is tried, None if one is."""
+        if self._decided >= self.record.limit(self.spec.trials):
+            return "trials"
+        return "every cell of the grid" if self._exhausted else self._budget.spent
+
+    def decided(self, trial: TrialRecord, asked: bool = True) -> None:
+        """A trial of `next` is in the record.
+
+        Args:
+            asked: whether its parameters are from `next` of this object, not from the ledger.
+        """
+        if trial.stage not in ("baseline", "search"):
+            return
+        if not asked or self._decided < len(self._given):
+            self._sampler.adopt(trial.number, trial.params)
+        self._decided += 1
+        for seed in self.spec.seeds[1:]:
+            self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number))
+
+    def prunes(self, trial: TrialRecord, epoch: int) -> bool:
+        """Whether early stopping ends a trial here, after one of its epochs but the last."""
+        score = self.spec.objective.score(trial.reports[epoch - 1])
+        prunes = trial.stage == "search" and score is not None and self.rule.prunes(trial.number, epoch, score)
+        self.pruned_last[trial.number] = prunes
+        return prunes
+
+    def ended(self, trial: TrialRecord) -> None:
+        """A trial has ended: once all of a configuration's have, it is scored."""
+        self._ended.add(trial.number)
+        leader = trial if trial.stage != "replicate" or trial.repeats is None else self.record.trials[trial.repeats]
+        if leader.stage not in ("baseline", "search") or leader.number not in self._ended:
+            return
+        seeds = [leader, *self.record.repeats_of(leader.number, "replicate")]
+        short = leader.state == "complete" and len(seeds) < len(self.spec.seeds)
+        if short or not all(seed.number in self._ended for seed in seeds):
+            return
+        state: State = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
+        scored = [(int(report["epoch"]), self.spec.objective.score(report)) for report in leader.reports]
+        score = mean_score(self.spec.objective, seeds) if state == "complete" else None
+        course = [(epoch, value) for epoch, value in scored if value]
+        self._sampler.tell(TrialEnd(leader.number, state, course, score))
+        self._budget.settled(score)
+
+    def history(self) -> list[FrozenTrial]:
+        """What Optuna believes, with the ledger's numbers."""
+        return self._sampler.history()
+
+    def _replay(self) -> None:
+        """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""
+        trials, full = self.record.trials, self.spec.epochs
+        scored = (
+            (lesson["params"], self.spec.objective.score(lesson["values"])) for lesson in self.record.lessons or ()
+        )
+        self._sampler.learn([(params, score) for params, score in scored if score])
+        for event, number, epoch in self.record.story:
+            trial = trials[number]
+            if event == "trial":
+                self.decided(trial, asked=False)
+            elif event == "ended" and trial.state in ENDED:
+                self.ended(trial)
+            elif event == "report" and epoch <= min(trial.epochs, full - 1):
+                self.prunes(trial, epoch)
+        have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("replicate")}
+        self._wanted = deque(decision for decision in self._wanted if (decision.repeats, decision.seed) not in have)

@@ -1,0 +1,48 @@
+"""How far a ledger is in MLflow, kept beside it."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from study.files.whole import write_whole
+from study.tracking.connection import public
+
+STUDY = "study"
+"""Key of the study's own run; those of its trials are their numbers, as text."""
+
+
+@dataclass
+class Tracked:
+    """What MLflow has.
+
+    Attributes:
+        uri: which MLflow, without a password.
+        offset: bytes of the ledger.
+        experiment: id of the experiment that the runs are in.
+        runs: run id by key.
+        epochs: last epoch that the run of each trial holds which may run again.
+        open: keys of the trials whose runs are not terminated.
+        attached: whether the study's files are artifacts of its run.
+    """
+
+    uri: str = ""
+    offset: int = 0
+    experiment: str = ""
+    runs: dict[str, str] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+    attached: bool = False
+
+    @classmethod
+    def load(cls, path: Path, uri: str) -> "Tracked":
+        """What this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
+        uri = public(uri)
+        try:
+            found = cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return cls(uri)
+        return found if found.uri == uri else cls(uri)
+
+    def save(self, path: Path) -> None:
+        """Write it in one step."""
+        write_whole(path, json.dumps(vars(self)))

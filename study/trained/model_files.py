@@ -1,0 +1,92 @@
+"""The models of a final training as self-contained files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from study import data
+from study.data import Dataset
+from study.data.dataset import fingerprint
+from study.files import digest
+from study.files.whole import write_whole
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.trained import card
+from study.trained.description import Description
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model's files.
+
+    Attributes:
+        description: rebuilds its networks, beside the weights.
+        card: the model card, for people.
+    """
+
+    description: Path
+    weights: Path
+    card: Path
+
+
+def best_model(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> Model | None:
+    """The model of a final training to use: that of the best seed, see `best_seed`; None before any is complete."""
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    if not trials:
+        return None
+    number = best_seed(spec, trials).number
+    model = Model(folder.description_file(number), folder.model_file(number), folder.card_file)
+    return model if model.description.exists() else None
+
+
+def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: Mapping[str, Dataset]) -> None:
+    """Write a description beside each seed's weights, and the card of the model of the best seed.
+
+    Args:
+        datasets: of the study, by `data.key`.
+    """
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    if not trials:
+        return
+    (dataset,) = datasets.values()
+    for trial in trials:
+        _described(folder, spec, record, trial, dataset).write(folder.description_file(trial.number))
+    about = data.module(spec.base["data"]["name"]).__doc__ or ""
+    write_whole(folder.card_file, card.card(spec, record, best_seed(spec, trials), dataset, about))
+
+
+def fingerprint_of_test(dataset: Dataset) -> str | None:
+    """The fingerprint of the test split alone, which data with other options may share; None without a test split."""
+    return fingerprint({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
+
+
+def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
+    """The trial with the best validation metric, the first of equals; without a validation the first trial.
+
+    A trial that misses the study's constraints comes after those that keep them.
+    """
+    scores = [(trial, spec.objective.score(trial.reports[-1])) for trial in trials]
+    scored = [(trial, score) for trial, score in scores if score is not None]
+    ordered = sorted(scored, key=lambda pair: (pair[1].violation, -pair[1].gains[0], pair[0].number))
+    return ordered[0][0] if ordered else trials[0]
+
+
+def _described(
+    folder: StudyFolder, spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset
+) -> Description:
+    session = {key: value for key, value in record.sessions[-1].items() if key not in ("event", "time", "spec")}
+    about = {
+        "study": spec.name,
+        "study_id": record.id,
+        "trial": trial.number,
+        "seed": trial.seed,
+        "metrics": {**trial.reports[-1], **trial.tested},
+        "data_fingerprint": dataset.fingerprint,
+        "test_fingerprint": fingerprint_of_test(dataset),
+        "code": session,
+        "origin": dict(spec.origin or {}),
+    }
+    path = folder.model_file(trial.number)
+    config = spec.trial_config(trial.params, trial.seed).to_document()
+    return Description(config, dataset.facts, path.name, digest.of_file(path), about)

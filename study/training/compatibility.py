@@ -1,0 +1,52 @@
+"""Whether the sections of a trial go together, asked before anything starts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from study import methods, models
+from study.data.dataset import Facts
+from study.training import augment
+from study.training.config import TrialConfig
+
+
+def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """What does not go together in complete sections: the key to change, as (section, key), and why.
+
+    Args:
+        facts: of the data set of the `data` section.
+    """
+    method, train, name = sections["method"], sections["train"], sections["data"]["name"]
+    for key, why in methods.lacking(method, facts):
+        yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
+    augmentation = train["augmentation"]
+    if reason := augment.suits(augmentation, facts):
+        yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
+    else:
+        yield from _shapes(sections, facts)
+    wish = methods.needs(method).views
+    if wish and not augment.is_random(augmentation):
+        random = [other for other in augment.names() if augment.is_random(other) and not augment.suits(other, facts)]
+        why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
+        yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
+    if train["warmup_epochs"] > train["epochs"]:
+        yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"
+    if late := [epoch for epoch in train["keep_epochs"] if epoch >= train["epochs"]]:
+        yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
+    needed = methods.needs(method).epochs
+    if needed and train["epochs"] < needed[1]:
+        why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"
+        yield ("method", needed[0]), why
+
+
+def _shapes(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """Whether the network can take what training and evaluation give it."""
+    options = TrialConfig.from_document(sections).train
+    trained = replace(facts, shape=augment.output_shape(options.augmentation, facts.shape, options))
+    if reason := models.unsuited(sections["model"], trained):
+        yield ("model", "name"), reason
+        return
+    size = options.evaluation_size
+    evaluated = facts if facts.is_table or size is None else replace(facts, shape=(facts.shape[0], size, size))
+    if reason := models.unsuited(sections["model"], evaluated):
+        yield ("train", "evaluation_size"), f"{size!r} given. {reason}"

@@ -1,0 +1,71 @@
+"""The environment variables that configure Ray and MLflow: each with its value, for whom it is, and why.
+
+Addresses, tokens, passwords and time limits are set where they are known: `study/address.py`, `study/tracking/
+connection.py`, `study/cluster/local.py`. `cluster/mlflow_server.py` and `cluster/Dockerfile`, which run without this
+package, write theirs themselves; `tests/upstream/test_environment.py` holds them to this table.
+"""
+
+import os
+from enum import Enum
+from typing import NamedTuple
+
+
+class Part(Enum):
+    """What a variable is for."""
+
+    DRIVER = "the driver of a study and its trials, which inherit it"
+    OWN_RAY = "the driver too, where Ray is of its own and not a cluster's"
+    NODE = "the nodes of a cluster"
+    LOCAL_NODE = "the nodes of a cluster that `study cluster up` starts, on loopback"
+    MLFLOW_CLIENT = "whoever talks to MLflow"
+    MLFLOW_SERVER = "MLflow's server"
+
+
+class Setting(NamedTuple):
+    """A variable, its value, the parts that get it, and why."""
+
+    variable: str
+    value: str
+    parts: frozenset[Part]
+    why: str
+
+
+def _for(*parts: Part) -> frozenset[Part]:
+    return frozenset(parts)
+
+
+_TRIALS = _for(Part.DRIVER, Part.NODE, Part.LOCAL_NODE)
+_DRIVER = _for(Part.DRIVER)
+_LOOPBACK = _for(Part.OWN_RAY, Part.LOCAL_NODE)
+_CLIENT, _SERVER = _for(Part.MLFLOW_CLIENT), _for(Part.MLFLOW_SERVER)
+_MLFLOW = _CLIENT | _SERVER
+
+SETTINGS = (
+    Setting("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0", _TRIALS, "else workers of `uv run` first build an environment"),
+    Setting("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIALS, "a trial without GPU must see none"),
+    Setting("RAY_USAGE_STATS_ENABLED", "0", _TRIALS, "nothing is sent to anybody"),
+    Setting("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0", _LOOPBACK, "whatever its name says: all keep to 127.0.0.1"),
+    Setting("RAY_JOB_STOP_WAIT_TIME_S", "120", _for(Part.LOCAL_NODE), "else Ray kills a stopped driver after 3 s"),
+    Setting("RAY_JOB_STOP_WAIT_TIME_S", "60", _for(Part.NODE), "the same; MLflow shares no cores with it"),
+    Setting("RAY_AIR_NEW_OUTPUT", "0", _DRIVER, "its banner is printed whatever the verbosity"),
+    Setting("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1", _DRIVER, "the ledger is the log"),
+    Setting("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER, "stopping is the agenda's"),
+    Setting("TUNE_PRINT_ALL_TRIAL_ERRORS", "0", _DRIVER, "a failed trial's traceback goes into the study's folder"),
+    Setting("TUNE_GLOBAL_CHECKPOINT_S", "3600", _DRIVER, "nobody reads Tune's snapshots"),
+    Setting("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
+    Setting("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
+    Setting("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _CLIENT, "it prints two lines for each run that ends"),
+    Setting("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _CLIENT, "its bars would cross the study's own lines"),
+    Setting("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false", _SERVER, "eight helper processes that nothing here uses"),
+)
+
+
+def variables(*parts: Part) -> dict[str, str]:
+    """The variables of these parts, with their values."""
+    return {name: value for name, value, whose, _ in SETTINGS if whose & set(parts)}
+
+
+def set_here(*parts: Part) -> None:
+    """Set them in this process, where the user has not set them otherwise; before Ray or MLflow is imported."""
+    for name, value in variables(*parts).items():
+        os.environ.setdefault(name, value)

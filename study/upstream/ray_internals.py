@@ -1,0 +1,199 @@
+"""Everything of Ray that this package uses and that Ray does not promise to keep. No other module touches any of it.
+
+`tests/upstream/test_ray_internals.py` tries each against the installed Ray and names what depends on it. Ray is
+imported inside the functions only: some are called before its settings are made.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ray.job_submission import JobSubmissionClient
+    from ray.tune.experiment import Trial
+
+NODES = "/nodes?view=summary"
+"""What the head's dashboard answers with its nodes, see `study.cluster.nodes`."""
+
+CLIENT_LOGGERS = ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk")
+"""Loggers by which the client of Ray's jobs says what it uploads where."""
+
+
+def stay_on_loopback() -> None:
+    """Have this process's Ray take a loopback address as it is given: else it puts the machine's in its place, on which
+    a cluster that `study cluster up` started does not listen, and one of this process's own would for everybody."""
+    from ray._private import services
+
+    services.resolve_ip_for_localhost = lambda host: host
+
+
+def listening_at(host: str) -> dict[str, Any]:
+    """The arguments of `ray.init` that have the processes of a new Ray listen at an address."""
+    return {"_node_ip_address": host}
+
+
+@contextmanager
+def without_spare_parts(processes: int, variables: Mapping[str, str], *, logs: bool) -> Iterator[None]:
+    """Have `ray.init` start a Ray for one driver alone: without the server of the dashboard, which starts even where no
+    dashboard is wanted, and without the autoscaler's monitor. They take seconds of a processor, and `ray.init` waits
+    for the first.
+
+    Args:
+        processes: that the node starts at once, for the first trials; by itself it starts one per processor.
+        variables: what those processes have in their environment besides this process's own.
+        logs: whether what they print is to reach this process.
+    """
+    from ray._private import node, services, utils
+
+    class Node(node.Node):
+        def start_monitor(self) -> None:
+            pass
+
+        def start_api_server(self, **_: Any) -> None:
+            self._webui_url = ""
+
+        def start_log_monitor(self) -> None:
+            if logs:
+                super().start_log_monitor()
+
+    start = services.start_ray_process
+
+    def start_process(command: list[str], process_type: str, **options: Any) -> Any:
+        if process_type == RAYLET:
+            command = [f"{PRESTART}{processes}" if word.startswith(PRESTART) else word for word in command]
+            options["env_updates"] = {**(options.get("env_updates") or {}), **variables}
+        return start(command, process_type, **options)
+
+    absent = ImportError("a Ray without dashboard")  # as in an installation without it: its agent then serves nothing
+    places: tuple[tuple[Any, str, Any], ...] = (
+        (node, "Node", Node),
+        (services, "start_ray_process", start_process),
+        (utils, "get_dashboard_dependency_error", lambda: absent),
+    )
+    before = [getattr(module, name) for module, name, _ in places]
+    for module, name, ours in places:
+        setattr(module, name, ours)
+    try:
+        yield
+    finally:
+        for (module, name, _), theirs in zip(places, before, strict=True):
+            setattr(module, name, theirs)
+
+
+RAYLET = "raylet"
+"""What Ray calls the process of a node that starts the others."""
+
+PRESTART = "--num_prestart_python_workers="
+"""That process's option of how many it starts before anybody asks."""
+
+
+def preloading(module: str) -> dict[str, str]:
+    """The variables that make each process of a node import a module before it takes anything to do."""
+    return {"RAY_preload_python_modules": module}
+
+
+def let_trials_inherit_environment() -> None:
+    """Have the Tune of this process run trials in whatever processes the node has ready. By itself it asks for ones
+    with a variable for PyTorch Lightning in their environment, which Ray would yet have to start."""
+    import ray
+    from ray.tune.execution import tune_controller
+
+    class Classes:
+        def __init__(self) -> None:
+            self._remote: dict[Any, Any] = {}
+
+        def get(self, trainable: Any) -> Any:
+            if trainable not in self._remote:
+                self._remote[trainable] = ray.remote(trainable)
+            return self._remote[trainable]
+
+    module: Any = tune_controller
+    module._ActorClassCache = Classes
+
+
+def allow_several_nodes() -> None:
+    """Have `ray start` take more than one node though its processes are told to keep to loopback."""
+    from ray._private import ray_constants
+
+    ray_constants.ENABLE_RAY_CLUSTER = True
+
+
+def command() -> None:
+    """Ray's command line, in this process and with its arguments."""
+    from ray.scripts.scripts import main
+
+    main()
+
+
+def is_job() -> bool:
+    """Whether this process was started by Ray's jobs."""
+    return "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
+
+
+def cpus() -> int:
+    """How many processors of this machine Ray would place trials on, a container's limits considered."""
+    from ray._private.utils import get_num_cpus
+
+    return int(get_num_cpus(override_docker_cpu_warning=True))
+
+
+def gpus() -> int:
+    """How many GPUs of this machine Ray would place trials on."""
+    from ray._private.accelerators import get_accelerator_manager_for_resource
+
+    manager = get_accelerator_manager_for_resource("GPU")
+    if manager is None:
+        return 0
+    visible = manager.get_current_process_visible_accelerator_ids()
+    there = int(manager.get_current_node_num_accelerators())
+    return there if visible is None else min(there, len(visible))
+
+
+def nodes(client: "JobSubmissionClient") -> Any:
+    """The dashboard's answer about its nodes, as they are now.
+
+    Raises:
+        RuntimeError, OSError: it does not answer.
+    """
+    fresh = f"{NODES}&nocache=1"  # the cache answers with what was true at the question before this one
+    return client._do_request("GET", fresh).json()
+
+
+def actor(trial: "Trial") -> Any:
+    """The handle of the process that a running trial of Tune has."""
+    return trial.temporary_state.ray_actor
+
+
+def actor_id(trial: "Trial") -> str:
+    """Ray's id of that process."""
+    return str(actor(trial)._actor_id.hex())
+
+
+def has_free_process(controller: Any) -> bool:
+    """Whether Tune has a process whose trial has ended, and that another may have."""
+    return bool(controller._actor_cache.num_cached_objects)
+
+
+def waits_for_room(controller: Any, trial: "Trial") -> bool:
+    """Whether Tune asked for a process for a trial, and Ray has not begun to start it."""
+    tracked = controller._trial_to_actor.get(trial)
+    return tracked is not None and not controller._actor_manager.is_actor_started(tracked)
+
+
+def error_files(trial: "Trial") -> tuple[str | None, str | None]:
+    """Where Tune wrote what ended a trial's run: the pickled exception, and its text."""
+    return trial.pickled_error_file, trial.error_file
+
+
+def change_errors_of_processes(change: Callable[[Exception], Exception]) -> None:
+    """Have the Tune of this process see what `change` makes of each error that ended a trial's process or call."""
+    from ray.air.execution._internal import RayActorManager
+    from ray.tune.execution import tune_controller
+
+    class Actors(RayActorManager):
+        def _actor_task_failed(self, tracked_actor_task: Any, exception: Exception) -> None:
+            super()._actor_task_failed(tracked_actor_task, change(exception))
+
+    module: Any = tune_controller
+    module.RayActorManager = Actors

@@ -1,0 +1,109 @@
+import pytest
+
+from study.analysis.report.conclusions import caveats, conclusions
+from study.spec import load_study
+
+
+def test_final_training(final_spec, writer):
+    study = writer()
+    study.trial("final", [0.5], state="failed")
+    assert conclusions(final_spec, study.record()) == ["No seed of the final training is complete yet."]
+    study = writer()
+    study.trial("final", [0.5], test=0.4)
+    assert conclusions(final_spec, study.record()) == [
+        "The final training reaches val/accuracy 50.0% (seed 0).",
+        "On the test split it reaches test/accuracy 40.0% (seed 0).",
+    ]
+
+
+def test_what_is_not_known(spec, frozen):
+    assert list(caveats(spec, frozen)) == [
+        "1 trial failed: Diverged: loss is nan in epoch 1",
+        "The test split was read only for baseline and trial 1; no other trial's test metrics are known.",
+    ]
+
+
+def confirmed(study, baseline, best, test=None):
+    study.trial("baseline", [0.5])
+    study.trial("search", [0.7])
+    for repeats, values in ((0, baseline), (1, best)):
+        for seed, value in enumerate(values, start=1):
+            given = test[repeats][seed - 1] if test else None
+            study.trial("confirm", [value], seed=seed, repeats=repeats, test=given)
+    return study.record()
+
+
+def test_what_was_gained(spec, frozen):
+    first, second = conclusions(spec, frozen)
+    assert first == (
+        "The search raised val/accuracy from 52.0 ± 2.0% (baseline) to 74.0 ± 4.0% (trial 1), "
+        "chosen by the validation split, both on 3 seeds (1, 2, 3)."
+    )
+    assert second == (
+        "On the test split, which chose nothing, test/accuracy is 70.0 ± 2.0% against 50.0 ± 2.0% of the baseline: "
+        "+20.0 points (95% interval +15.5 to +24.5), better beyond the spread over seeds."
+    )
+
+
+def test_nothing_was_gained(spec, writer):
+    first, _ = conclusions(spec, confirmed(writer(), [0.6, 0.7], [0.5, 0.6]))
+    assert first.startswith("The search found nothing better than the baseline: val/accuracy is 65.0 ± 7.1%")
+
+
+def test_the_spread_leaves_it_open(spec, writer):
+    _, second = conclusions(spec, confirmed(writer(), [0.5, 0.6], [0.55, 0.68]))
+    assert "within the spread over seeds" in second
+    assert "the test split was not read for both" in second
+
+
+def test_a_gain_that_the_test_split_denies(spec, writer):
+    record = confirmed(writer(), [0.5, 0.51], [0.7, 0.71], test=([0.8, 0.81], [0.6, 0.61]))
+    first, second = conclusions(spec, record)
+    assert "raised" in first
+    assert "-20.0 points" in second
+    assert "worse beyond the spread" in second
+
+
+def test_one_seed_is_too_few(spec, writer):
+    study = writer()
+    study.trial("baseline", [0.5])
+    study.trial("search", [0.7])
+    first, second = conclusions(spec, study.record())
+    assert "both on seed 0" in first
+    assert "which one seed cannot tell from luck" in second
+
+
+def test_sides_on_different_seeds_name_both(spec, writer):
+    study = writer()
+    study.trial("baseline", [0.5])
+    study.trial("search", [0.7])
+    study.trial("confirm", [0.7], seed=1, repeats=1)
+    study.trial("confirm", [0.8], seed=2, repeats=1)
+    first, _ = conclusions(spec, study.record())
+    assert "the baseline on seed 0, trial 1 on 2 seeds (1, 2)" in first
+
+
+def test_a_gap_is_lowered_and_a_fraction(writer):
+    spec = load_study("quickstart", ["search.metric=val/equalized_odds"])
+    study = writer()
+    study.trial("baseline", [0.3], metric="val/equalized_odds")
+    study.trial("search", [0.1], metric="val/equalized_odds")
+    first, second = conclusions(spec, study.record())
+    assert first.startswith("The search lowered val/equalized_odds from 0.300 (baseline) to 0.100 (trial 1)")
+    assert second.startswith("That is -0.200,")
+
+
+@pytest.mark.parametrize(
+    ("trials", "expected"),
+    [
+        ([], "No trial has been started yet."),
+        ([("search", "failed")], "No trial of the search is complete yet"),
+        ([("baseline", "complete")], "The baseline reaches val/accuracy 50.0% (seed 0). No trial of the search"),
+        ([("search", "complete")], "The best configuration of the search, trial 0, reaches val/accuracy 50.0%"),
+    ],
+)
+def test_partly_finished_studies(spec, writer, trials, expected):
+    study = writer()
+    for stage, state in trials:
+        study.trial(stage, [0.5], state=state)
+    assert conclusions(spec, study.record())[0].startswith(expected)

@@ -1,0 +1,99 @@
+"""Studies side by side."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers import Told, quickstart, record
+from typer.testing import CliRunner
+
+from study.analysis.report.page import markdown_table
+from study.analysis.statistics.compare_studies import compare, printed_comparison
+from study.cli import app
+from study.commands.final_training import final_study
+from study.errors import UserError
+from study.home.folder import Home
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+FEW = replace(quickstart("search.trials=3"), name="few")
+LONG = replace(quickstart("search.trials=9", "train.epochs=40"), name="long")
+RAN = record(
+    Told("baseline", [0.4, 0.5], params={"method.alpha": 1.0}),
+    Told("search", [0.5, 0.7], params={"method.alpha": 0.1}),
+    Told("search", [0.1], "pruned", params={"method.alpha": 0.2}),
+    Told("confirm", [0.5], seed=1, repeats=0, params={"method.alpha": 1.0}, tested={"test/accuracy": 0.4}),
+    Told("confirm", [0.5], seed=2, repeats=0, params={"method.alpha": 1.0}, tested={"test/accuracy": 0.4}),
+    Told("confirm", [0.6], seed=1, repeats=1, params={"method.alpha": 0.1}, tested={"test/accuracy": 0.5}),
+    Told("confirm", [0.8], seed=2, repeats=1, params={"method.alpha": 0.1}, tested={"test/accuracy": 0.5}),
+)
+BEGUN = record(Told("baseline", [0.5]), Told("search", [], "running"))
+
+
+def test_what_each_found_and_cost() -> None:
+    assert markdown_table(printed_comparison(compare([(FEW, RAN), (LONG, BEGUN)]))).splitlines() == [
+        "|  | few | long |",
+        "| --- | --- | --- |",
+        "| state | running | running |",
+        "| trials | 6 complete, 1 pruned | 1 complete |",
+        "| epochs run | 9 | 1 |",
+        "| best trial | 1 | 0 (baseline) |",
+        "| baseline val/accuracy | 50.0 ± 0.0% (2) | 50.0% (1) |",
+        "| best val/accuracy | 70.0 ± 14.1% (2) | 50.0% (1) |",
+        "| baseline test/accuracy | 40.0 ± 0.0% (2) | - |",
+        "| best test/accuracy | 50.0 ± 0.0% (2) | - |",
+        "| gain val/accuracy | +20.0 points (-107.1 to +147.1) | - |",
+        "| gain test/accuracy | +10.0 points (+10.0 to +10.0) | - |",
+        "| best method.alpha | 0.1 | - |",
+        "| train.epochs | 20 | 40 |",
+        "| search.trials | 3 | 9 |",
+    ]
+
+
+def test_it_is_plain_json() -> None:
+    first, second = json.loads(json.dumps(compare([(FEW, RAN), (LONG, BEGUN)]), allow_nan=False))
+    assert first["best"]["metrics"]["val/accuracy"] == {"mean": 0.7, "sd": pytest.approx(0.02**0.5), "n": 2}
+    assert first["gain"]["val/accuracy"]["difference"] == pytest.approx(0.2)
+    assert second["gain"] == {}
+    assert second["settings"] == {"train.epochs": 40, "search.trials": 9}
+
+
+def with_data(fingerprint: str) -> StudyRecord:
+    found = record(Told("baseline", [0.5]))
+    found.sessions[-1]["data"] = fingerprint
+    return found
+
+
+@pytest.mark.parametrize(
+    ("studies", "said"),
+    [
+        ([(FEW, RAN)], "few given: two or more different studies"),
+        ([(FEW, RAN), (FEW, RAN)], "few and few given"),
+        ([(FEW, RAN), (LONG, with_data("other"))], "different data cannot be compared. few: .* d; long: .* other"),
+        (
+            [(FEW, RAN), (replace(quickstart("search.metric=val/equalized_odds"), name="fair"), RAN)],
+            "different metric cannot be compared. few: val/accuracy; fair: val/equalized_odds",
+        ),
+        ([(FEW, RAN), (LONG, StudyRecord())], "long: has not begun yet"),
+        ([(FEW, RAN), (final_study(LONG, [1], "trained"), RAN)], "trained: is a final training"),
+    ],
+)
+def test_what_does_not_compare_is_refused(studies, said) -> None:
+    with pytest.raises(UserError, match=said):
+        compare(studies)
+
+
+def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    for name, seed in (("one", 0), ("two", 5)):
+        search = spec.search.model_copy(update={"seed": seed})
+        shutil.copy(frozen_ledger, Home(tmp_path).create(replace(spec, name=name, search=search)).ledger_file)
+    printed_lines = CliRunner().invoke(app, ["compare", "one", "two"]).stdout.splitlines()
+    assert printed_lines[0] == "|  | one | two |"
+    assert "| gain test/accuracy | +20.0 points (+15.5 to +24.5) | +20.0 points (+15.5 to +24.5) |" in printed_lines
+    assert printed_lines[-1] == "| search.seed | 0 | 5 |"
+    documents = json.loads(CliRunner().invoke(app, ["compare", "one", "two", "--json"]).stdout)
+    assert [one["name"] for one in documents] == ["one", "two"]
+    assert isinstance(CliRunner().invoke(app, ["compare", "one"]).exception, UserError)

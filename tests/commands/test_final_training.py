@@ -1,0 +1,108 @@
+"""Final training: a configuration on several seeds, and more seeds later."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers import quickstart
+
+from study.commands.final_training import extend, final_study, parse_seeds
+from study.errors import UserError
+from study.home.folder import Home
+
+SPEC = quickstart()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("0", [0]), ("2,0,1", [2, 0, 1]), (" 3 , 04 ", [3, 4])])
+def test_seeds_are_read(text: str, seeds: list[int]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "1,", "1,1", "1,01", "-1", "1.5", "1;2", "²", "1 2", "9" * 5000, "4294967296"]
+)
+def test_what_are_no_seeds(text: str) -> None:
+    with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on"):
+        final_study(SPEC, parse_seeds(text))
+
+
+@pytest.mark.parametrize("seeds", [[], [-1], [1, 1]])
+def test_what_are_no_seeds_of_a_final_training(seeds: list[int]) -> None:
+    with pytest.raises(UserError, match="different whole numbers"):
+        final_study(SPEC, seeds)
+
+
+def test_a_final_training_keeps_the_configuration_and_searches_nothing() -> None:
+    final = final_study(SPEC, [1, 0])
+    assert (final.name, final.final_seeds) == ("quickstart-final", (1, 0))
+    assert final.base == SPEC.base
+    assert (final.search.space, final.search.baseline, final.search.confirm.top) == ({}, None, 0)
+    assert final.metric == SPEC.metric
+
+
+def test_with_the_validation_split_it_is_another_configuration() -> None:
+    exported = replace(SPEC, origin={"study": "mine", "digest": "0" * 64})
+    final = final_study(exported, [0], with_val=True)
+    assert final.base["train"]["with_val"]
+    assert final.origin == {"study": "mine", "changed": ["--data train+val"]}
+    assert final_study(exported, [0]).origin == exported.origin
+    with pytest.raises(UserError, match=r"train.with_val: nothing could be searched by then"):
+        quickstart("train.with_val=true")
+
+
+def test_it_is_named_after_the_study_that_found_it() -> None:
+    exported = replace(SPEC, name="quickstart-best", origin={"study": "mine"})
+    assert final_study(exported, [0]).name == "mine-final"
+    assert final_study(exported, [0], "other").name == "other"
+
+
+@pytest.mark.parametrize("name", ["..", "../x", "a/b", "/a", " ", "a" * 101])
+def test_a_name_that_leads_out_of_the_home_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match="cannot be a study's name"):
+        final_study(SPEC, [0], name)
+
+
+@pytest.mark.parametrize("study", ["../x", "", "a b"])
+def test_an_origin_that_gives_no_name_is_refused(study: str) -> None:
+    with pytest.raises(UserError, match="cannot be a study's name"):
+        final_study(replace(SPEC, origin={"study": study}), [0])
+
+
+def test_the_longest_name_can_be_trained(home: Home) -> None:
+    spec = final_study(replace(SPEC, origin={"study": "x" * 100}), [0])
+    assert extend(home, spec).spec() == spec
+
+
+def test_it_can_be_made_and_read_back(home: Home) -> None:
+    folder = extend(home, final_study(SPEC, [0, 1]))
+    assert folder.spec() == final_study(SPEC, [0, 1])
+
+
+def test_more_seeds_are_added_to_those_there_are(home: Home) -> None:
+    extend(home, final_study(SPEC, [0, 1]))
+    folder = extend(home, final_study(SPEC, [1, 5]))
+    assert folder.spec().final_seeds == (0, 1, 5)
+    assert extend(home, final_study(SPEC, [0])).spec().final_seeds == (0, 1, 5)
+    assert [one.name for one in home.studies()] == ["quickstart-final"]
+
+
+@pytest.mark.parametrize("change", ["method.alpha=0.5", "data.rho=0.9", "train.epochs=21"])
+def test_another_configuration_does_not_go_under_the_same_name(home: Home, change: str) -> None:
+    folder = extend(home, final_study(SPEC, [0]))
+    with pytest.raises(UserError, match=r"quickstart-final: exists already .* another configuration\. Give a --name"):
+        extend(home, final_study(quickstart(change), [0]))
+    assert folder.spec().final_seeds == (0,)
+
+
+def test_a_study_is_no_final_training(home: Home) -> None:
+    home.create(replace(SPEC, name="quickstart-final"))
+    with pytest.raises(UserError, match="exists already"):
+        extend(home, final_study(SPEC, [0]))
+    home.create(replace(final_study(SPEC, [0]), name="searched", final_seeds=None))
+    with pytest.raises(UserError, match="exists already"):
+        extend(home, final_study(SPEC, [0], "searched"))

@@ -1,0 +1,175 @@
+"""Code blocks of the README and the guide: study files load, Python runs, names that sentences use are there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from helpers import ROOT, Told, quickstart, write_ledger
+from pages import GUIDE, PAGES, Block, blocks, prose
+
+from study import data, methods, models
+from study.home.folder import Home
+from study.spec import load_study
+from study.spec.find import shipped_folder
+from study.spec.schema import EarlyStopping, Resources, Search
+from study.training import augment
+from study.training.config import TrainOptions
+
+ADDING = GUIDE / "adding-things.md"
+YAML, PYTHON, TOML = blocks("yaml"), blocks("python"), blocks("toml")
+KNOWN = {"", "mermaid", "python", "sh", "text", "toml", "yaml"}
+
+
+def test_there_are_blocks_of_each_language_and_no_others() -> None:
+    assert len(YAML) >= 4
+    assert len(PYTHON) >= 3
+    assert TOML
+    fences = re.compile(r"^```(\w*).*\n(?s:.*?)^```$", re.MULTILINE)
+    assert {language for page in PAGES for language in fences.findall(page.read_text(encoding="utf-8"))} <= KNOWN
+
+
+def test_the_whole_study_file_is_the_shipped_quickstart(tmp_path: Path) -> None:
+    (block,) = (block for block in YAML if not block.kind)
+    (tmp_path / "shown.yaml").write_text(block.text)
+    assert load_study(str(tmp_path / "shown.yaml")).to_document() == load_study("quickstart").to_document()
+
+
+def laid_over(document: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
+    """A study file whose sections have the fragment's keys in place of their own."""
+    return {**document, **{section: {**document.get(section, {}), **keys} for section, keys in fragment.items()}}
+
+
+FRAGMENTS = [block for block in YAML if block.kind.startswith("fragment of ")]
+
+
+@pytest.mark.parametrize("block", FRAGMENTS, ids=[block.name for block in FRAGMENTS])
+def test_a_fragment_goes_with_the_study_file_that_it_names(block: Block, tmp_path: Path) -> None:
+    name, fragment = block.kind.removeprefix("fragment of "), yaml.safe_load(block.text)
+    whole = laid_over(yaml.safe_load((shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8")), fragment)
+    (tmp_path / "laid-over.yaml").write_text(yaml.safe_dump(whole))
+    spec = load_study(str(tmp_path / "laid-over.yaml"))
+    assert spec.to_document() != load_study(name).to_document()
+
+
+def test_every_yaml_block_is_a_study_file_or_says_what_it_is_part_of() -> None:
+    kinds = [block.kind for block in YAML if block not in FRAGMENTS]
+    assert sorted(kinds) == ["", "with the modules of this page"]
+
+
+def test_the_modules_of_the_page_on_adding_things_run(tmp_path: Path) -> None:
+    """In a copy of the package, each in the file that its first line names, with the study file of the same page."""
+    for folder in ("study", "search_spaces"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    modules = blocks("python", ADDING)
+    for block in modules:
+        place = re.match(r"# (study/\S+\.py); ", block.text)
+        assert place
+        assert not (tmp_path / place[1]).exists()
+        (tmp_path / place[1]).write_text(block.text, encoding="utf-8")
+    assert len(modules) == 3
+    (study,) = (block for block in YAML if block.page == ADDING)
+    (tmp_path / "own.yaml").write_text(study.text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "study", "trial", "own.yaml"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "val/worst_group_accuracy" in done.stdout
+
+
+def test_the_table_of_the_page_on_reports_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    folder = Home.locate().create(quickstart("name=mine"))
+    folder.ledger_file.unlink(missing_ok=True)
+    params = [{"method.alpha": 0.01 * n, "method.lambda": 1.0, "method.epsilon": 0.1} for n in (1, 2, 3)]
+    write_ledger(folder.ledger_file, *(Told("search", [0.5, 0.1 * n], params=p) for n, p in enumerate(params, 5)))
+    (block,) = (block for block in PYTHON if block.page.name == "reports.md")
+    exec(compile(block.text, str(block.page), "exec"), {})
+    assert "±" in capsys.readouterr().out
+
+
+def test_every_python_block_is_run_by_a_test() -> None:
+    assert {block.page.name for block in PYTHON} == {"adding-things.md", "reports.md"}
+
+
+@pytest.mark.parametrize("block", TOML, ids=[block.name for block in TOML])
+def test_toml_is_toml(block: Block) -> None:
+    assert tomllib.loads(block.text)["project"]["entry-points"]
+
+
+def keys() -> set[str]:
+    """The keys that a study file can have, without those of other distributions."""
+    fields = {field.alias or name for name, field in Search.model_fields.items()}
+    known = {f"search.{name}" for name in fields} | {f"resources.{name}" for name in Resources.model_fields}
+    known |= {f"train.{name}" for name in TrainOptions.__dataclass_fields__}
+    everything = {"regulariser": "fair_kl", "cross_entropy": "plain", "adversary": "classifier"}
+    for name in methods.names():
+        known |= {f"method.{key}" for key in methods.method_knobs({"name": name})}
+        known |= {f"method.{key}" for key in methods.method_knobs({"name": name, **everything})}
+    for name in models.names():
+        known |= {f"model.{key}" for key in models.model_knobs({"name": name})}
+    for name in data.names():
+        known |= {f"data.{knob.key}" for knob in data.data_knobs(name)}
+    return known | {"data.name", "model.name", "method.name"}
+
+
+MENTIONED = sorted(
+    {
+        (page.name, key)
+        for page in PAGES
+        if page.name != "architecture.md"  # where the same words are rooms
+        for text in re.findall(r"`([^`]+)`", prose(page))
+        for key in re.findall(r"(?<![\w./-])(?:data|model|method|train|search|resources)\.[a-z_]\w*(?![\w./])", text)
+    }
+)
+
+
+def test_keys_that_sentences_mention_are_keys() -> None:
+    assert len(MENTIONED) > 15
+    known = keys()
+    assert [(page, key) for page, key in MENTIONED if key not in known] == []
+
+
+def test_the_tables_name_every_data_set_method_and_network() -> None:
+    """In one of the tables of the guide, so that a new one is not forgotten."""
+    text = "".join((GUIDE / name).read_text(encoding="utf-8") for name in ("methods.md", "data-sets.md"))
+    named = set(re.findall(r"`(\w+)`", text))
+    assert {*data.names(), *methods.names(), *models.names()} <= named
+
+
+def test_the_page_on_study_files_names_every_sampler_rule_and_augmentation() -> None:
+    text = (GUIDE / "study-files.md").read_text(encoding="utf-8")
+    samplers = get_args(Search.model_fields["sampler"].annotation)
+    rules = get_args(EarlyStopping.model_fields["name"].annotation)
+    assert len(samplers) > 5
+    named = set(re.findall(r"`(\w+)`", text))
+    assert {*samplers, *rules, *augment.names()} - {"none"} <= named
+
+
+MESSAGES = re.findall(r"^\| `([^`]+)` \|", (GUIDE / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_the_messages_of_the_page_on_trouble_are_messages(message: str) -> None:
+    """All their parts but those where a name goes stand in the code."""
+    parts = re.split(r"\.\.\.|\. |NAME|FILE|[:`]", message)
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "study").rglob("*.py"))
+    joined = re.sub(r'"\s*f?"', "", source)
+    assert [part for part in parts if part.strip() not in joined] == []
+
+
+def test_there_are_messages_to_look_at() -> None:
+    assert len(MESSAGES) >= 6

@@ -1,0 +1,80 @@
+"""The form of the guide's pages: a title, a first line that says what for, an index, links that lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pages import GUIDE, PAGES, README, prose
+
+from study import __version__
+
+INDEX = GUIDE / "index.md"
+GUIDES = [page for page in PAGES if page.parent == GUIDE]
+LINK = re.compile(r"\]\(([^)]+)\)")
+FIRST = "This page "
+
+
+def targets(page: Path) -> list[str]:
+    """The files that a page links to, relative to it."""
+    return [link for link in LINK.findall(prose(page)) if not link.startswith(("http:", "https:"))]
+
+
+LINKS = [(page, link) for page in PAGES for link in targets(page)]
+
+
+def test_there_are_pages_and_links_to_look_at() -> None:
+    assert len(GUIDES) > 15
+    assert len(LINKS) > 60
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_a_page_has_one_title_and_says_first_what_it_is_for(page: Path) -> None:
+    title, blank, first, after = page.read_text(encoding="utf-8").split("\n")[:4]
+    assert title.startswith("# ")
+    assert (blank, after) == ("", "")
+    assert first.startswith(FIRST)
+    assert first.endswith(".")
+    assert len(re.findall("^# ", prose(page), re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize(("page", "link"), LINKS, ids=[f"{page.name}: {link}" for page, link in LINKS])
+def test_every_link_leads_somewhere(page: Path, link: str) -> None:
+    assert (page.parent / link).exists()
+
+
+def test_the_index_has_each_page_once_with_its_first_line() -> None:
+    entries = re.findall(r"^- \[[^\]]+\]\(([^)]+)\) (.*)$", INDEX.read_text(encoding="utf-8"), re.MULTILINE)
+    firsts = {
+        page.name: page.read_text(encoding="utf-8").split("\n")[2].removeprefix(FIRST)
+        for page in GUIDES
+        if page != INDEX
+    }
+    assert sorted(entries) == sorted(firsts.items())
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached, waiting = set(), [README]
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        nearby = {(page.parent / link).resolve() for link in targets(page) if link.endswith(".md")}
+        waiting += nearby - reached - set(waiting)
+    assert {page.resolve() for page in PAGES} <= {page.resolve() for page in reached}
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {(page.parent / link).resolve() for page in PAGES for link in targets(page)}
+    assert {path.resolve() for path in GUIDE.glob("*.png")} <= shown
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").split()) <= 1800
+
+
+def test_the_changelog_begins_with_this_version_and_has_the_usual_sections() -> None:
+    text = (GUIDE / "changelog.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (\S+) - (?:not released yet|\d{4}-\d\d-\d\d)$", text, re.MULTILINE)
+    assert versions[0] == __version__
+    assert len(versions) == len(re.findall("^## ", text, re.MULTILINE))
+    usual = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall("^### (.*)$", text, re.MULTILINE)) <= usual

@@ -1,0 +1,62 @@
+"""The processes of a Ray of one's own: those that trials use, ready before the first trial, and nothing besides."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from study.sweep.processes import FOLDER, Processes
+from study.upstream.environment import Part, variables
+
+STARTS = """
+import json, psutil, ray, sys
+from ray._private import node, services, utils
+theirs = [node.Node, services.start_ray_process, utils.get_dashboard_dependency_error]
+from study.sweep.processes import Processes
+from study.sweep.ray_session import ray_session
+
+class Trial:
+    def look(self):
+        import os, sys
+        return os.getpid(), "study.sweep.worker" in sys.modules, os.environ["OMP_NUM_THREADS"]
+
+with Processes(2, threads=3) as processes, ray_session(None, None, processes):
+    processes.wait(lambda: False)
+    trials = [ray.remote(num_cpus=0.1)(Trial).remote() for _ in range(2)]
+    seen = ray.get([trial.look.remote() for trial in trials])
+    commands = [" ".join(process.cmdline()) for process in psutil.Process().children(recursive=True)]
+    restored = theirs == [node.Node, services.start_ray_process, utils.get_dashboard_dependency_error]
+    print(json.dumps({"seen": seen, "commands": commands, "restored": restored}))
+"""
+
+
+def test_trials_find_processes_that_have_imported_what_they_need() -> None:
+    """As many as were asked for, and none of Ray's helpers that a study has no use for."""
+    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
+    settings.pop("OMP_NUM_THREADS", None)
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS], env=settings, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["restored"]
+    assert [loaded for _, loaded, _ in found["seen"]] == [True, True]
+    assert {threads for *_, threads in found["seen"]} == {"3"}
+    assert len({process for process, *_ in found["seen"]}) == 2
+    workers = [one for one in found["commands"] if one.startswith("ray::") and "Agent" not in one]
+    assert len(workers) == 2, found["commands"]
+    assert not [one for one in found["commands"] if "monitor.py" in one or "dashboard.py" in one]
+
+
+def test_waiting_ends_when_all_are_ready_or_nobody_wants_them() -> None:
+    with Processes(2, threads=1) as processes:
+        folder = Path(processes.variables[FOLDER])
+        began = time.monotonic()
+        processes.wait(lambda: True)
+        (folder / "1").touch()
+        (folder / "2").touch()
+        processes.wait(lambda: False)
+        assert time.monotonic() - began < 10
+    assert not folder.exists()
