@@ -33,6 +33,17 @@ def modules(package: str, having: str) -> dict[str, Any]:
     return {name: module for name, module in sorted(found.items()) if hasattr(module, having)}
 
 
+def later(places: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's `__getattr__`: names of it that are imported, from the modules given, once somebody asks for them."""
+
+    def found(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(name)
+        return getattr(importlib.import_module(places[name]), name)
+
+    return found
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """The things of one kind, this package's and those of other distributions.
@@ -89,13 +100,19 @@ class Catalogue:
 
 def distributions() -> dict[str, str]:
     """Name and version of the other distributions that declare something."""
-    found = [entry.dist for group in GROUPS for entries in _entries(group).values() for entry in entries]
-    return {dist.name: dist.version for dist in found if dist is not None}
+    return {entry.dist.name: entry.dist.version for entry in entries() if entry.dist is not None}
+
+
+@cache
+def entries() -> list[EntryPoint]:
+    """What other distributions declare, of all groups; nothing is loaded for it."""
+    declared = entry_points()  # looks through all that is installed: once for all groups
+    return [entry for group in GROUPS for entry in sorted(declared.select(group=group), key=_told)]
 
 
 @cache
 def _entries(group: str) -> dict[str, tuple[EntryPoint, ...]]:
-    found = sorted(entry_points(group=group), key=_told)
+    found = [entry for entry in entries() if entry.group == group]
     return {name: tuple(one for one in found if one.name == name) for name in sorted({one.name for one in found})}
 
 

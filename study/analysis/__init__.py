@@ -3,10 +3,15 @@
 Reads `study.home.record` and never trains, schedules or writes to MLflow.
 """
 
-from study.analysis.report.report import write_report
-from study.analysis.statistics.cell_tables import ablation, sensitivity
-from study.analysis.statistics.frame import epochs_frame, load, trials_frame
-from study.analysis.tables.formats import to_csv, to_latex, to_markdown
+from typing import TYPE_CHECKING
+
+from study.catalogue import later
+
+if TYPE_CHECKING:
+    from study.analysis.report.report import write_report
+    from study.analysis.statistics.cell_tables import ablation, sensitivity
+    from study.analysis.statistics.frame import epochs_frame, load, trials_frame
+    from study.analysis.tables.formats import to_csv, to_latex, to_markdown
 
 __all__ = [
     "ablation",
@@ -19,3 +24,10 @@ __all__ = [
     "trials_frame",
     "write_report",
 ]
+
+__getattr__ = later(
+    {"write_report": "study.analysis.report.report"}
+    | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
+    | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")
+    | dict.fromkeys(("to_csv", "to_latex", "to_markdown"), "study.analysis.tables.formats")
+)

@@ -71,10 +71,10 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
-    from study.commands import run as running
+    from study.commands import report as reporting
     from study.home.folder import Home
 
-    page, untracked = running.report(Home.locate(), name, out, models)
+    page, untracked = reporting.report(Home.locate(), name, out, models)
     print_json({"name": name, "page": str(page)}) if as_json else print(page)
     if untracked:
         print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)

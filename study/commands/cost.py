@@ -3,10 +3,10 @@
 from typing import Any
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.search_efficiency import budget
+from study.analysis.statistics.spent import spent
 from study.home.record import StudyRecord
+from study.metrics import PHASES
 from study.spec import StudySpec
-from study.training.clock import PHASES
 
 HOUR = 3600.0
 
@@ -65,19 +65,19 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _saved(spec: StudySpec, record: StudyRecord) -> dict[str, Any] | None:
-    """What the trials of the search that ended would have taken in full; None where none was pruned."""
-    spent = budget(spec, record)
-    if not spent["trials"]["pruned"]:
+    """What the trials of the search that ended would have taken in full; None where none was stopped early."""
+    cost = spent(spec, record)
+    whole, stopped = cost["all"], cost["pruned"].trials
+    if not stopped:
         return None
-    totals = {name: float(spent[name]["all"]) for name in spent.columns}
-    saved = (totals["full_seconds"] - totals["seconds"]) / HOUR
+    saved = (whole.full_seconds - whole.seconds) / HOUR
     return {
-        "trials": int(totals["trials"]),
-        "stopped": int(spent["trials"]["pruned"]),
-        "epochs": int(totals["epochs"]),
-        "full_epochs": int(totals["full_epochs"]),
-        "trial_hours": totals["seconds"] / HOUR,
-        "full_trial_hours": totals["full_seconds"] / HOUR,
+        "trials": whole.trials,
+        "stopped": stopped,
+        "epochs": whole.epochs,
+        "full_epochs": whole.full_epochs,
+        "trial_hours": whole.seconds / HOUR,
+        "full_trial_hours": whole.full_seconds / HOUR,
         "saved_trial_hours": saved,
         "saved_gpu_hours": saved * spec.resources.gpu,
     }

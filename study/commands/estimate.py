@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.commands import plan
-from study.commands import trial as one_trial
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.ray_session import fitting
 
 HOUR = 3600.0
 COSTLY = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
@@ -64,6 +62,8 @@ def measured_pace(spec: StudySpec) -> Pace:
     """
     import torch
 
+    from study.commands import trial as one_trial
+
     first_epoch = next(one_trial.run(spec))
     on_gpu = spec.resources.gpu > 0 and torch.cuda.is_available()
     device = torch.cuda.get_device_name() if on_gpu else f"the CPU of {platform.node()}"
@@ -86,24 +86,25 @@ def pace_of_study(spec: StudySpec, home: Home, name: str) -> Pace:
     Raises:
         UserError: there is no such study, or no trial of its search has ended.
     """
-    from study.analysis.statistics.search_efficiency import budget
+    from study.analysis.statistics.spent import spent
 
     folder = home.find(name)
     other, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    spent = budget(other, record)
-    trials, epochs, seconds = (float(spent[column]["all"]) for column in ("trials", "epochs", "seconds"))
-    if not epochs or not seconds:
+    cost = spent(other, record)["all"]
+    if not cost.epochs or not cost.seconds:
         raise UserError(f"--like {name}: no trial of its search has ended, so its pace is not known")
     nodes = sorted({str(session["node"]) for session in record.sessions if "node" in session})
-    basis = f"{trials:.0f} trials of {name}, their start and checkpoints included"
+    basis = f"{cost.trials} trials of {name}, their start and checkpoints included"
     caveats = [f"they ran on {', '.join(nodes) or 'an unknown machine'}, as many at a time as fitted there"]
     if differing := _differing(spec, other):
         caveats.append(f"the two differ in {', '.join(differing)}")
-    return Pace(seconds / epochs, basis, tuple(caveats))
+    return Pace(cost.seconds / cost.epochs, basis, tuple(caveats))
 
 
 def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
     """Hours of trials, GPUs and the clock that a plan would take at a pace, with early stopping and without."""
+    from study.sweep.ray_session import fitting
+
     at_once = fitting(spec.resources, spec.search.concurrency)
     trials, full = document["trials"], spec.epochs
     searched_trials = sum(count for stage, count in trials.items() if stage != "confirm")

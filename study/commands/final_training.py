@@ -59,7 +59,7 @@ def extend(home: Home, spec: StudySpec) -> StudyFolder:
     folder = next((candidate for candidate in home.studies() if candidate.name == spec.name), None)
     if folder is None:
         return home.create(spec)
-    existing = folder.spec()
+    existing = folder.checked_spec()
     if existing.final_seeds is None or replace(existing, final_seeds=spec.final_seeds).hash != spec.hash:
         raise UserError(f"{spec.name}: exists already in {home.path} with another configuration. Give a --name")
     seeds = [*existing.final_seeds, *(seed for seed in spec.final_seeds or () if seed not in existing.final_seeds)]

@@ -10,6 +10,7 @@ from study import data, ranking
 from study.address import check_cluster
 from study.commands import extension, final_training, warm_start
 from study.commands.export import export
+from study.commands.report import report_files
 from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import UserError
@@ -18,7 +19,7 @@ from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.ray_session import check_machine
-from study.tracking import Tracker, refresh
+from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.tracking.registry import register
 from study.tracking.tracker import HEAD_START
@@ -60,7 +61,7 @@ def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None
     existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
     if existing is None:
         return start(home, spec, view, address)
-    if existing.spec().hash != spec.hash:
+    if existing.checked_spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
@@ -96,7 +97,7 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
         UserError: there is no such study, it is complete and all in MLflow, or it runs; or it cannot be extended.
     """
     folder = home.find(name)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
         _check_place(home, spec, address)
         record = extension.more_trials(folder, spec, trials)
@@ -124,7 +125,7 @@ def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: st
         UserError: see `resume`; or nothing would be run, see `study.commands.extension.more_seeds`.
     """
     folder = home.find(name)
-    spec = folder.spec()
+    spec = folder.checked_spec()
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
     extension.more_seeds(folder, spec, top, seeds)
@@ -145,32 +146,10 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     return _run(home, final_training.extend(home, spec), datasets, view, address)
 
 
-def report(home: Home, name: str, out: Path | None = None, models: bool = False) -> tuple[Path, str | None]:
-    """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
-
-    Args:
-        models: with figures of its models' features.
-
-    Returns:
-        The page, and what went wrong with MLflow, if anything did.
-
-    Raises:
-        UserError: there is no such study, no model is kept of it, or the folder cannot be written.
-    """
-    from study.analysis.report.report import write_report
-    from study.analysis.statistics.embedding import embeddings
-
-    folder = home.find(name)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    embedded = embeddings(spec, record, folder.model_file) if models else ()
-    page = write_report(spec, record, out or folder.report, embedded)
-    return page, None if out else refresh(home, folder, _report_files(folder))
-
-
 def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
     from study.sweep.driver import drive
 
-    spec, ledger = folder.spec(), Ledger(folder.ledger_file)
+    spec, ledger = folder.checked_spec(), Ledger(folder.ledger_file)
     try:
         record = StudyRecord.fold(read(folder.ledger_file))
         warm_start.learn(home, spec, ledger, record)
@@ -210,7 +189,7 @@ def _outputs(
     files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     for trial in record.by_stage("final"):
         files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
-    return {**{file: place for file, place in files.items() if file.exists()}, **_report_files(folder)}
+    return {**{file: place for file, place in files.items() if file.exists()}, **report_files(folder)}
 
 
 def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
@@ -218,7 +197,3 @@ def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRec
     if spec.final_seeds is None or not (model := best_model(folder, spec, record)):
         return None
     return register(home, folder, spec.name, model)
-
-
-def _report_files(folder: StudyFolder) -> dict[Path, str | None]:
-    return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}

@@ -43,7 +43,7 @@ def home(home: "Home") -> Iterator[Finding]:
     yield Finding("home", "ok", f"{home.path}: writable, form {form}, {len(studies)} studies")
     for folder in studies:
         try:
-            folder.spec()
+            folder.checked_spec()
             StudyRecord.load(folder.ledger_file)
         except UserError as error:
             remedy = f"a backup of it, or study delete {folder.name} --yes" if "damaged" in str(error) else None

@@ -13,7 +13,7 @@ from study.errors import UserError, nearest
 from study.files.whole import write_whole
 from study.home import format as home_format
 from study.home.ledger import Ledger
-from study.spec import StudySpec, load_resolved
+from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 
 
@@ -101,8 +101,16 @@ class StudyFolder:
         write_whole(self.spec_file, spec.to_yaml())
 
     def spec(self) -> StudySpec:
-        """The study as it was resolved when it was created."""
+        """The study as it was resolved and checked when it was created."""
         return load_resolved(self.spec_file)
+
+    def checked_spec(self) -> StudySpec:
+        """The same, checked again: before trials run, as methods and data may have changed since.
+
+        Raises:
+            UserError: says everything that is wrong.
+        """
+        return load_checked(self.spec_file)
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,17 @@ distributions can bring more, an entry point for each name: see `study.catalogue
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from study.catalogue import Catalogue, modules
+from study.catalogue import later, modules
 from study.data.dataset import Facts
+from study.kept import KEPT, KeptCatalogue, kept
 from study.knobs import Knob
-from study.losses.catalogue import classification_losses, losses
-from study.methods.batch import UNKNOWN, Batch, Labels
-from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
+
+if TYPE_CHECKING:
+    from study.methods.batch import UNKNOWN, Batch, Labels
+    from study.methods.method import Method, NewNetwork
 
 __all__ = [
     "CATALOGUE",
@@ -32,6 +34,13 @@ __all__ = [
     "needs",
 ]
 
+KEPT["Needs"] = Needs
+
+__getattr__ = later(
+    dict.fromkeys(("UNKNOWN", "Batch", "Labels"), "study.methods.batch")
+    | dict.fromkeys(("Method", "NewNetwork"), "study.methods.method")
+)
+
 
 @cache
 def _kinds() -> dict[str, Any]:
@@ -39,7 +48,7 @@ def _kinds() -> dict[str, Any]:
     return dict(sorted((name, module) for module in found for name in module.NAMES))
 
 
-CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), _kinds)
+CATALOGUE = KeptCatalogue("study.methods", ("NAMES", "keys", "needs", "build"), _kinds)
 
 
 def names() -> list[str]:
@@ -47,17 +56,23 @@ def names() -> list[str]:
     return CATALOGUE.names()
 
 
+@kept
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
     return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
 
 
+@kept
 def about(name: str) -> str:
     """What a method is, in a line: as the loss of its name says, else as its module."""
+    from study.losses.catalogue import classification_losses, losses
+
+    CATALOGUE.find(name)  # a loss of another distribution is known once its method is loaded
     function = {**losses(), **classification_losses()}.get(name)
     return CATALOGUE.about(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
+@kept
 def needs(method: Mapping[str, Any]) -> Needs:
     """What the method of a complete section needs of the data."""
     found: Needs = CATALOGUE.find(method["name"]).needs(method)
@@ -69,7 +84,7 @@ def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]
     return needs(method).lacking(facts.on("train"))
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":
     """The method of a complete, checked section, freshly initialised from torch's generator."""
     found: Method = CATALOGUE.find(method["name"]).build(method, facts, new_network)
     return found

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GROUPS",
     "METRICS",
+    "PHASES",
     "Direction",
     "Metric",
     "available",
@@ -23,6 +24,9 @@ __all__ = [
     "lower_is_better",
     "searchable",
 ]
+
+PHASES = ("data", "training", "evaluation")
+"""What an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
 
 
 def find(reported: str) -> Metric | None:

@@ -6,25 +6,28 @@ the projection head of the same section on it. Other distributions can bring mor
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from study.catalogue import Catalogue, modules
+from study.catalogue import later, modules
 from study.data.dataset import Facts
 from study.errors import UserError
+from study.kept import KeptCatalogue, kept
 from study.knobs import Knob, knobs
-from study.models.encoder import Encoder
-from study.models.head import HeadOptions, Network
 
-HEAD = {field.name for field in fields(HeadOptions)}
+if TYPE_CHECKING:
+    from study.models.encoder import Encoder
+    from study.models.head import Network
 
 __all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited"]
+
+__getattr__ = later({"Encoder": "study.models.encoder", "Network": "study.models.head"})
 
 
 def _own() -> Mapping[str, Any]:
     return modules("study.models", "Options")
 
 
-CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), _own)
+CATALOGUE = KeptCatalogue("study.models", ("Options", "unsuited", "build"), _own)
 
 
 def names() -> list[str]:
@@ -32,14 +35,18 @@ def names() -> list[str]:
     return CATALOGUE.names()
 
 
+@kept
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
+    from study.models.head import HeadOptions
+
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
     own = knobs(CATALOGUE.find(model["name"]).Options)
     return {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
 
 
+@kept
 def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     """What is wrong with a data set for the network of a `model` section, ready to show; None if it can be trained."""
     problem = _problem(model, facts)
@@ -49,7 +56,7 @@ def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"
 
 
-def build(model: Mapping[str, Any], facts: Facts) -> Encoder:
+def build(model: Mapping[str, Any], facts: Facts) -> "Encoder":
     """The encoder of a `model` section for a data set, freshly initialised from torch's generator.
 
     Raises:
@@ -62,15 +69,23 @@ def build(model: Mapping[str, Any], facts: Facts) -> Encoder:
     return encoder
 
 
-def network(model: Mapping[str, Any], facts: Facts) -> Network:
+def network(model: Mapping[str, Any], facts: Facts) -> "Network":
     """The encoder of a `model` section with its projection head."""
-    return Network(build(model, facts), HeadOptions(**{key: model[key] for key in HEAD if key in model}))
+    from study.models.head import HeadOptions, Network
+
+    return Network(build(model, facts), HeadOptions(**{key: model[key] for key in _head() if key in model}))
 
 
 def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
     """The module of a `model` section and its options, those of the head left out."""
     module = CATALOGUE.find(model["name"])
-    return module, module.Options(**{key: value for key, value in model.items() if key not in {"name", *HEAD}})
+    return module, module.Options(**{key: model[key] for key in model if key not in {"name", *_head()}})
+
+
+def _head() -> set[str]:
+    from study.models.head import HeadOptions
+
+    return {field.name for field in fields(HeadOptions)}
 
 
 def _problem(model: Mapping[str, Any], facts: Facts) -> str | None:

@@ -49,7 +49,7 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
         return running.start(home, _requested_study(table, request), view)
     folder = home.find(name)
     if request.assignments or request.seeds or request.profile:
-        _check_same(folder.spec(), _requested_study(table, request))
+        _check_same(folder.checked_spec(), _requested_study(table, request))
     is_complete = StudyRecord.load(folder.ledger_file).state == "complete"
     return None if is_complete else running.resume(home, name, view)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from study import metrics
 from study.errors import UserError, nearest
+from study.knobs import knobs
 from study.spec import samplers
-from study.spec.checks import Problems, check
+from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
@@ -24,7 +25,7 @@ from study.spec.sections import Sections
 from study.spec.space import space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_checks import check_trials, faults
-from study.training.config import MOST_THREADS, SECTIONS
+from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 MOST_TRIALS = 100
 """Of a search that names no number."""
@@ -49,11 +50,26 @@ def load_study(
     return resolve(document)
 
 
-def load_resolved(path: Path) -> StudySpec:
-    """The study of a resolved file, as the study's own folder and `study export` have it."""
+def load_checked(path: Path) -> StudySpec:
+    """The study of a resolved file, as the study's own folder has it, checked as any study file is."""
     document = read(path)
     apply_profile(document, None)
     return resolve(document)
+
+
+def load_resolved(path: Path) -> StudySpec:
+    """The study of a resolved file that was checked when it was made: its form alone is looked at again.
+
+    No catalogue is asked: a study can be looked at whose method is no longer installed.
+    """
+    problems = Problems(document := read(path))
+    apply_profile(document, None)
+    layout = _layout(document.values, problems)
+    problems.raise_any()
+    sections = {section: layout[section] for section in SECTIONS}
+    sections["train"] = check(section_model("train", knobs(TrainOptions)), layout["train"], ("train",), problems)
+    problems.raise_any()
+    return _spec(document.values, layout, Search.model_validate(layout["search"]), sections)
 
 
 def check_name(name: str) -> None:
@@ -73,25 +89,13 @@ def resolve(document: Document) -> StudySpec:
     """Check a whole document and fill in every default."""
     problems = Problems(document)
     values, wants_papers = _without_papers(document.values)
-    layout = check(Layout, values, (), problems)
-    problems.raise_any()
-    assert layout is not None
-    if not NAME_RULE.fullmatch(layout["name"]):
-        problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
-    layout["train"] = {"threads": _threads(layout["resources"]["cpu"]), **layout["train"]}
+    layout = _layout(values, problems)
     given = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
     search = Search.model_validate(layout["search"])
     check_names(given, search.space, problems)
     problems.raise_any()
     search, sections = _search(search, given, wants_papers, problems)
-    spec = StudySpec(
-        layout["name"],
-        sections.own,
-        search.model_copy(update={"alternatives": sections.alternatives}),
-        Layout.model_validate(values).resources,
-        None if layout["final_seeds"] is None else tuple(layout["final_seeds"]),
-        layout["origin"],
-    )
+    spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     _check_metrics(spec, problems)
     problems.raise_any()
@@ -104,6 +108,23 @@ def resolve(document: Document) -> StudySpec:
         problems.add(place, why)
     problems.raise_any()
     return spec
+
+
+def _layout(values: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """The outline of a document with its defaults; what is wrong with the name is left for the caller to raise."""
+    layout = check(Layout, values, (), problems)
+    problems.raise_any()
+    assert layout is not None
+    if not NAME_RULE.fullmatch(layout["name"]):
+        problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
+    layout["train"] = {"threads": _threads(layout["resources"]["cpu"]), **layout["train"]}
+    return layout
+
+
+def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, base: Mapping[str, Any]) -> StudySpec:
+    seeds = layout["final_seeds"]
+    resources = Layout.model_validate(values).resources
+    return StudySpec(layout["name"], base, search, resources, None if seeds is None else tuple(seeds), layout["origin"])
 
 
 def _threads(cpu: float) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from study import data, methods, models
@@ -94,16 +95,18 @@ def named(section: str, params: Params) -> dict[str, str]:
 
 def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
     if section == "train":
-        return TRAIN
+        return train_knobs()
     if section == "data":
         return {knob.key: knob for knob in data.data_knobs(values["name"])}
     return models.model_knobs(values) if section == "model" else methods.method_knobs(values)
 
 
-TRAIN = {
-    knob.key: replace(knob, type=one_of(augment.names())) if knob.key == "augmentation" else knob
-    for knob in knobs(TrainOptions)
-}
+@cache
+def train_knobs() -> Mapping[str, Knob]:
+    """The keys of the `train` section."""
+    augmentations = one_of(augment.names())
+    found = {knob.key: knob for knob in knobs(TrainOptions)}
+    return found | {"augmentation": replace(found["augmentation"], type=augmentations)}
 
 
 def _start(values: Section) -> dict[str, Any]:

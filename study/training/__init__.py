@@ -1,8 +1,18 @@
 """One trial: a configuration and a data set in, metrics per epoch out. No Ray, no Optuna, no MLflow."""
 
-from study.training.checkpoint import PAUSE, Unusable
+from typing import TYPE_CHECKING
+
+from study.catalogue import later
 from study.training.config import TrainOptions, TrialConfig
-from study.training.loop import Diverged
-from study.training.trial import Trial
+
+if TYPE_CHECKING:
+    from study.training.checkpoint import PAUSE, Unusable
+    from study.training.loop import Diverged
+    from study.training.trial import Trial
 
 __all__ = ["PAUSE", "Diverged", "TrainOptions", "Trial", "TrialConfig", "Unusable"]
+
+__getattr__ = later(
+    dict.fromkeys(("PAUSE", "Unusable"), "study.training.checkpoint")
+    | {"Diverged": "study.training.loop", "Trial": "study.training.trial"}
+)

@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 
 import torch
 
-PHASES = ("data", "training", "evaluation")
+from study.metrics import PHASES
+
 MIB = 2**20
 
 

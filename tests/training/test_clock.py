@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from study.training.clock import PHASES, Clock, peak_memory
+from study.metrics import PHASES
+from study.training.clock import Clock, peak_memory
 
 CPU = torch.device("cpu")
 STATUS = Path("/proc/self/status")

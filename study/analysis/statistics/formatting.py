@@ -1,12 +1,13 @@
 """Numbers as people read them. Accuracies are printed in percent, everything else as the fraction or number it is."""
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from study.analysis.statistics.difference import Difference
 from study.ranking import Spread
+
+if TYPE_CHECKING:
+    from study.analysis.statistics.difference import Difference
 
 MISSING = "-"
 
@@ -39,7 +40,7 @@ def in_percent(metric: str) -> bool:
 
 def value(metric: str, number: float | None) -> str:
     """`76.2%`, or `0.123` for a metric other than an accuracy."""
-    if number is None or pd.isna(number):
+    if number is None or math.isnan(number):
         return MISSING
     return f"{100 * number:.1f}%" if in_percent(metric) else f"{number:.3f}"
 
@@ -59,7 +60,7 @@ def change(metric: str, number: float, signed: bool = True) -> str:
     return f"{100 * number:{sign}.1f} points" if in_percent(metric) else f"{number:{sign}.3f}"
 
 
-def interval(metric: str, difference: Difference) -> str:
+def interval(metric: str, difference: "Difference") -> str:
     """`+12.1 to +19.9`, in the unit of `change`."""
     if difference.interval is None:
         return MISSING
@@ -70,7 +71,7 @@ def interval(metric: str, difference: Difference) -> str:
 def setting(value: Any, digits: int = 4) -> str:
     """A parameter's value; a float with so many significant digits."""
     if isinstance(value, float):
-        return MISSING if pd.isna(value) else f"{value:.{digits}g}"
+        return MISSING if math.isnan(value) else f"{value:.{digits}g}"
     if value is None:
         return MISSING
     if isinstance(value, list | tuple):

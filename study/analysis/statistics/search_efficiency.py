@@ -1,15 +1,15 @@
 """How efficient a search was: its best value over time, what early stopping saved, and what it could have missed."""
 
+from dataclasses import astuple, fields
+
 import numpy as np
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.home.record import Stage, StudyRecord, TrialRecord
+from study.analysis.statistics.spent import SEARCH_STAGES, Spent, spent
+from study.home.record import StudyRecord, TrialRecord
 from study.ranking import best, searched
 from study.spec import StudySpec, rungs
-
-SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
-"""Stages whose trials count as the search's cost; confirm trials come after it."""
 
 
 def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -57,16 +57,8 @@ def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         run is assumed to cost as much as the trial's own epochs did. Failed trials are left out: early stopping did not
         end them.
     """
-    trials = [trial for trial in record.by_stage(*SEARCH_STAGES) if trial.state in ("complete", "pruned")]
-    rows = {}
-    for name in ("complete", "pruned", "all"):
-        of_state = [trial for trial in trials if name in (trial.state, "all")]
-        epochs, seconds = sum(trial.epochs for trial in of_state), sum(map(_seconds, of_state))
-        full = spec.epochs * len(of_state)
-        full_seconds = sum(_seconds(trial) * spec.epochs / trial.epochs for trial in of_state if trial.epochs)
-        saved = 1 - epochs / full if full else float("nan")
-        rows[name] = (len(of_state), epochs, full, saved, seconds, full_seconds)
-    columns = ["trials", "epochs", "full_epochs", "saved", "seconds", "full_seconds"]
+    columns = [field.name for field in fields(Spent)]
+    rows = {state: astuple(one) for state, one in spent(spec, record).items()}
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("state").astype({"saved": float, "seconds": float, "full_seconds": float})
 
@@ -113,11 +105,11 @@ def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 def printed_early_stopping(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """What early stopping saved and could have missed, as text; empty where no trial was pruned."""
-    spent, rungs_passed = budget(spec, record), would_have_stopped(spec, record)
-    if not spent["trials"]["pruned"]:
+    cost, rungs_passed = budget(spec, record), would_have_stopped(spec, record)
+    if not cost["trials"]["pruned"]:
         return pd.DataFrame({"what early stopping did": [], "value": []}, dtype=object)
-    totals = {name: float(spent[name]["all"]) for name in spent.columns}
-    pruned, seconds = int(spent["trials"]["pruned"]), totals["full_seconds"] - totals["seconds"]
+    totals = {name: float(cost[name]["all"]) for name in cost.columns}
+    pruned, seconds = int(cost["trials"]["pruned"]), totals["full_seconds"] - totals["seconds"]
     rows = {
         "trials pruned": f"{pruned} of {totals['trials']:.0f}",
         "epochs run, of all trials in full": f"{totals['epochs']:.0f} of {totals['full_epochs']:.0f}",
@@ -131,10 +123,6 @@ def printed_early_stopping(spec: StudySpec, record: StudyRecord) -> pd.DataFrame
         if len(repeats):
             rows[f"repeats of the best that ASHA would have pruned, {label}"] = f"{repeats.sum()} of {len(repeats)}"
     return pd.DataFrame({"what early stopping did": list(rows), "value": list(rows.values())}, dtype=object)
-
-
-def _seconds(trial: TrialRecord) -> float:
-    return trial.ended - trial.started if trial.started is not None and trial.ended is not None else 0.0
 
 
 def _busy(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:

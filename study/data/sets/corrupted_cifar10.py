@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cifar, colour_bias, corruptions
+from study.data import cifar, colour_bias
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
 from study.data.holdout import Share
@@ -88,6 +88,8 @@ def _plain(options: Options) -> cifar10.Options:
 
 
 def _build(options: Options) -> dict[str, Split]:
+    from study.data import corruptions  # loads SciPy, which takes longer than all that only describes data
+
     shares = {
         "train": options.rho,
         "val": options.rho if options.val == "biased" else colour_bias.UNBIASED,

@@ -6,33 +6,37 @@ and nothing is read back from there. PyTorch alone, no further library.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
-
-import torch
-from torch import Tensor
-from torch.nn.functional import interpolate
+from typing import TYPE_CHECKING, Any
 
 from study import catalogue
 from study.data.dataset import Facts
 from study.errors import UserError, nearest
+from study.kept import kept
 from study.training.config import TrainOptions
 
-Augmentation = Callable[[Tensor, torch.Generator], Tensor]
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+Augmentation = Callable[["Tensor", "torch.Generator"], "Tensor"]
 
 __all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "output_shape", "suits"]
 
 
+@kept
 def names() -> list[str]:
     """Every augmentation that `train.augmentation` may name."""
     return list(catalogue.modules(__name__, "operations"))
 
 
+@kept
 def is_random(name: str) -> bool:
     """Whether two views of a sample differ."""
     random: bool = _find(name).IS_RANDOM
     return random
 
 
+@kept
 def suits(name: str, facts: Facts) -> str | None:
     """Why an augmentation cannot be used with a data set; None if it can."""
     reason: str | None = _find(name).suits(facts)
@@ -52,10 +56,12 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
     reason = suits(name, Facts(classes=2, bias_classes=None, shape=shape))
     if reason is not None:
         raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(_suitable(shape))}")
+    import torch
+
     operations = tuple(_find(name).operations(options))
 
     @torch.no_grad()
-    def augmentation(batch: Tensor, generator: torch.Generator) -> Tensor:
+    def augmentation(batch: "Tensor", generator: "torch.Generator") -> "Tensor":
         with torch.autocast(batch.device.type, enabled=False):
             for operation in operations:
                 batch = operation(batch, generator)
@@ -65,18 +71,23 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
 
 
 @lru_cache
+@kept
 def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
     """The shape of a view of a sample of this shape."""
+    import torch
+
     return tuple(build(name, shape, options)(torch.zeros(2, *shape), torch.Generator()).shape[1:])
 
 
-def evaluation_resize(images: Tensor, size: int | None) -> Tensor:
+def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
     """Images (B, C, H, W) as an evaluation sees them: resized to `size` x `size`, or as they are if that is None.
 
     Bilinear with antialiasing, as torchvision's `Resize`. Rows of tables are given back as they are.
     """
     if size is None or images.dim() != 4 or tuple(images.shape[2:]) == (size, size):
         return images
+    from torch.nn.functional import interpolate
+
     return interpolate(images, (size, size), mode="bilinear", antialias=True)
 
 

@@ -1,0 +1,49 @@
+"""What the trials of a search cost, and what they would have cost in full; no tables, so that it is told at once."""
+
+from dataclasses import dataclass
+
+from study.home.record import Stage, StudyRecord, TrialRecord
+from study.spec import StudySpec
+
+SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
+"""Stages of the search itself; what came after it is not its cost."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What some trials cost.
+
+    Attributes:
+        epochs, full_epochs: that they ran, and would have run.
+        saved: what was not run, as a fraction of what would have been; nan where there is no trial.
+        seconds, full_seconds: the same, where an epoch not run is taken to cost what the trial's own epochs did.
+    """
+
+    trials: int
+    epochs: int
+    full_epochs: int
+    saved: float
+    seconds: float
+    full_seconds: float
+
+
+def spent(spec: StudySpec, record: StudyRecord) -> dict[str, Spent]:
+    """By state, `complete` and `pruned` (stopped early), and of `all` of these; of the search and the baseline.
+
+    Failed trials are left out: nobody chose to stop them.
+    """
+    trials = [trial for trial in record.by_stage(*SEARCH_STAGES) if trial.state in ("complete", "pruned")]
+    states = {name: [trial for trial in trials if trial.state == name] for name in ("complete", "pruned")}
+    return {name: _spent(spec, chosen) for name, chosen in {**states, "all": trials}.items()}
+
+
+def seconds(trial: TrialRecord) -> float:
+    """The time of a trial's last run, 0 where it has not ended."""
+    return trial.ended - trial.started if trial.started is not None and trial.ended is not None else 0.0
+
+
+def _spent(spec: StudySpec, trials: list[TrialRecord]) -> Spent:
+    epochs, full = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
+    whole = sum(seconds(trial) * spec.epochs / trial.epochs for trial in trials if trial.epochs)
+    saved = 1 - epochs / full if full else float("nan")
+    return Spent(len(trials), epochs, full, saved, sum(map(seconds, trials)), whole)

@@ -1,0 +1,34 @@
+"""What `study report` does: the report of a study in any state, and MLflow's copy of it."""
+
+from pathlib import Path
+
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.tracking.artifacts import refresh
+
+
+def report(home: Home, name: str, out: Path | None = None, models: bool = False) -> tuple[Path, str | None]:
+    """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
+
+    Args:
+        models: with figures of what its models learned.
+
+    Returns:
+        The page, and what went wrong with MLflow, if anything did.
+
+    Raises:
+        UserError: there is no such study, no model is kept of it, or the folder cannot be written.
+    """
+    from study.analysis.report.report import write_report
+    from study.analysis.statistics.embedding import embeddings
+
+    folder = home.find(name)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    learned = embeddings(spec, record, folder.model_file) if models else ()
+    page = write_report(spec, record, out or folder.report, learned)
+    return page, None if out else refresh(home, folder, report_files(folder))
+
+
+def report_files(folder: StudyFolder) -> dict[Path, str | None]:
+    """The files of a study's report, each with the artifact folder that it goes to."""
+    return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}

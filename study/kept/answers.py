@@ -1,0 +1,210 @@
+"""Answers that are kept between processes, so that asking a catalogue does not load what it is about.
+
+They lie under the folder of all data, in one file for each state of the code: its name is a digest of the content of
+this package's modules and of those of other distributions that declare entries, and of what is installed. The file is
+JSON; one that is damaged, foreign or cannot be written is as good as none. An answer stands at the end of a path of
+what the function read of its arguments, and of the values that it read: other values it has never seen.
+"""
+
+import atexit
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from study import catalogue
+from study.data.source import roots
+from study.kept import plain, watched
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+FOLDER = "answers"
+MOST_FILES = 8
+"""Of so many states of the code answers are kept: those that were asked last."""
+
+Node = dict[str, Any]
+"""`{"answer": ...}`, or `{"read": ..., "then": {...}}`: the next reading, and by its value the node after it."""
+
+
+class Answers:
+    """The answers of one state of the code.
+
+    Args:
+        folders: where its file may be, those that are preferred first.
+    """
+
+    def __init__(self, folders: list[Path]) -> None:
+        self._digest, self._folders = digest(), folders
+        self._nodes, forms = self._read()
+        self._shared = plain.Shared(forms)
+        self._new = False
+
+    def find(self, question: str, arguments: tuple[Any, ...]) -> Any:
+        """The answer; raises LookupError, ValueError or TypeError if there is none, or none that can be read."""
+        node = self._nodes[question]
+        while "read" in node:
+            node = node["then"][_key(watched.value_of(arguments, node["read"]))]
+        answer = plain.decode(node["answer"], self._shared)
+        return answer.copy() if isinstance(answer, dict) else answer
+
+    def keep(self, question: str, arguments: tuple[Any, ...], readings: list[watched.Reading], answer: Any) -> None:
+        """Keep an answer.
+
+        Raises:
+            NoJson: it cannot be.
+        """
+        end: Node = {"answer": plain.encode(answer, self._shared)}
+        node = self._nodes.setdefault(question, {})
+        for reading in readings:
+            if node.get("read") != reading or not isinstance(node.get("then"), dict):
+                node.clear()
+                node |= {"read": reading, "then": {}}
+            node = node["then"].setdefault(_key(watched.value_of(arguments, reading)), {})
+        node.clear()
+        node |= end
+        if not self._new:
+            self._new = True
+            atexit.register(self.write)
+
+    def write(self) -> None:
+        """Write what is new in one step, unless the code was changed meanwhile; a full or closed disk is no error."""
+        if self._digest != digest():
+            return
+        for folder in self._folders:
+            with suppress(OSError, ValueError):
+                folder.mkdir(parents=True, exist_ok=True)
+                self._write(folder)
+                return
+
+    def _write(self, folder: Path) -> None:
+        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                nodes, forms = self._read()
+                json.dump([merged(nodes, self._nodes), forms | self._shared.forms], file, separators=(",", ":"))
+            os.replace(part, folder / f"{self._digest}.json")
+        except BaseException:
+            os.unlink(part)
+            raise
+        files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in files[MOST_FILES:]:
+            old.unlink(missing_ok=True)
+
+    def _read(self) -> tuple[dict[str, Node], dict[str, Any]]:
+        """The paths to answers, by question, and the forms that these share."""
+        for folder in self._folders:
+            with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
+                nodes, forms = json.loads((folder / f"{self._digest}.json").read_text(encoding="utf-8"))
+                if isinstance(forms, dict) and all(isinstance(node, dict) for node in nodes.values()):
+                    return nodes, forms
+        return {}, {}
+
+
+def kept(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Keep the answers of a pure function of plain values, mappings and dataclasses, all given by position.
+
+    A process that has PyTorch for another reason asks the function itself.
+    """
+
+    @wraps(function)
+    def asked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        if named or ("torch" in sys.modules and not _missed):
+            return function(*arguments, **named)
+        whole = [one for one in arguments if not watched.is_watchable(one)]
+        question = f"{function.__module__}.{function.__name__} {_key(whole)}"
+        with suppress(LookupError, ValueError, TypeError, AttributeError, RecursionError):
+            answer: Answer = _answers().find(question, arguments)
+            return answer
+        _missed.append(question)
+        return _asked(function, question, arguments)
+
+    return asked
+
+
+_missed: list[str] = []
+"""Questions that this process found no answer to: what it has loaded since, it has loaded for them."""
+
+
+def _asked(function: Callable[..., Answer], question: str, arguments: tuple[Any, ...]) -> Answer:
+    """Ask, and keep the answer if it can be told what it depends on."""
+    readings: list[watched.Reading] = []
+
+    def watch(place: int, argument: Any) -> Any:
+        def note(how: str, name: str) -> None:
+            if [place, how, name] not in readings:
+                readings.append([place, how, name])
+
+        return watched.watched(argument, note) if watched.is_watchable(argument) else argument
+
+    try:
+        answer = function(*(watch(place, argument) for place, argument in enumerate(arguments)))
+        _answers().keep(question, arguments, readings, answer)
+    except Exception:  # what is wrong with the arguments, or with watching them, shows without watching
+        return function(*arguments)
+    return answer
+
+
+@cache
+def _answers() -> Answers:
+    return Answers([root / FOLDER for root in roots()])
+
+
+def _key(value: Any) -> str:
+    """A text for each value, and none for two; a word's own, which is made fastest, begins as no JSON but a word's."""
+    if type(value) is str:
+        return f'"{value}'
+    return "absent" if value is watched.ABSENT else json.dumps(value, sort_keys=True)
+
+
+def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Both of two trees; where they do not go together, the other."""
+    found = dict(one)
+    for key, node in other.items():
+        before = found.get(key)
+        if isinstance(before, dict) and isinstance(node, dict) and before.get("read") == node.get("read"):
+            found[key] = merged(before, node)
+        else:
+            found[key] = node
+    return found
+
+
+def digest() -> str:
+    """Of all that an answer can depend on besides its arguments."""
+    found = hashlib.sha256(sys.version.encode())
+    for line in _installed():
+        found.update(line.encode(errors="surrogateescape"))
+    for entry in catalogue.entries():
+        dist = entry.dist
+        found.update(f"{entry.group} {entry.name} {entry.value} {dist and (dist.name, dist.version)}\n".encode())
+    for top in ["study", *sorted({entry.module.partition(".")[0] for entry in catalogue.entries()})]:
+        for file in _files(top):
+            found.update(f"{file}\0".encode(errors="surrogateescape"))
+            with suppress(OSError):
+                found.update(file.read_bytes())
+    return found.hexdigest()[:24]
+
+
+def _installed() -> Iterator[str]:
+    """The names of the installed distributions with their versions, as their folders have them."""
+    for folder in sys.path:
+        with suppress(OSError):
+            yield from sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
+
+
+def _files(top: str) -> list[Path]:
+    """The source files of a package or module, which is not loaded for it."""
+    with suppress(ImportError, ValueError, AttributeError):
+        found = importlib.util.find_spec(top)
+        places = list(found.submodule_search_locations or ()) if found else []
+        if places:
+            return sorted(path for place in places for path in Path(place).rglob("*.py"))
+        return [Path(found.origin)] if found and found.origin else []
+    return []
