@@ -3,7 +3,7 @@
 import pytest
 
 from study.analysis.statistics.importance import importances
-from study.commands.run import report
+from study.commands.report import report
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_study
