@@ -24,36 +24,36 @@ class Problems:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._found: list[str] = []
+        self._lines: list[str] = []
 
     def add(self, key: Key, message: str) -> None:
-        shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message.replace("\n", " "))
-        line = f"{self._document.place(key)}: {'.'.join(map(_shown, key))}: {shown}"
-        if line not in self._found:
-            self._found.append(line)
+        printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message.replace("\n", " "))
+        line = f"{self._document.place(key)}: {'.'.join(map(_key_part, key))}: {printable}"
+        if line not in self._lines:
+            self._lines.append(line)
 
     def raise_any(self) -> None:
         """Raise everything that was found as one UserError, if anything was."""
-        if self._found:
-            raise UserError("\n".join(self._found))
+        if self._lines:
+            raise UserError("\n".join(self._lines))
 
 
 class Noted(Problems):
     """Problems that there are only in trials with these parameters; the place and the collection are another's."""
 
     def __init__(self, problems: Problems, params: Mapping[str, Any]) -> None:
-        self._problems, self._note = problems, f"with {told(params)}: " if params else ""
+        self._problems, self._note = problems, f"with {params_text(params)}: " if params else ""
 
     def add(self, key: Key, message: str) -> None:
         self._problems.add(key, f"{self._note}{message}")
 
 
-def _shown(part: str) -> str:
+def _key_part(part: str) -> str:
     """A part of a key, in a message of one line."""
     return part if part and part.isprintable() else repr(part)
 
 
-def told(params: Mapping[str, Any]) -> str:
+def params_text(params: Mapping[str, Any]) -> str:
     """Parameters and their values in a message."""
     return ", ".join(f"{key} {value!r}" for key, value in params.items())
 
@@ -73,11 +73,11 @@ def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> d
     try:
         return model.model_validate(values).model_dump(by_alias=True, exclude_none=False)
     except ValidationError as error:
-        found: dict[Key, list[str]] = {}
+        explained: dict[Key, list[str]] = {}
         for detail in error.errors():
             key = (*at, *_path(detail["loc"]))
-            found.setdefault(key, []).append(_explain(model, dict(detail), key))
-        for key, messages in found.items():
+            explained.setdefault(key, []).append(_explain(model, dict(detail), key))
+        for key, messages in explained.items():
             problems.add(key, _joined(messages))
         return None
 
@@ -103,7 +103,7 @@ def _checked(hint: Any) -> Any:
     if get_origin(hint) is Annotated:
         base, *notes = get_args(hint)
         ranges = [note for note in notes if isinstance(note, Range)]
-        bounds = [bound for one in ranges for bound in _bounds(one)]
+        bounds = [bound for limits in ranges for bound in _bounds(limits)]
         finite = [AllowInfNan(False)] if base is float else []
         return Annotated[(base, *bounds, *finite)] if bounds or finite else base
     if get_origin(hint) in (Union, UnionType):
@@ -137,7 +137,7 @@ def _joined(messages: list[str]) -> str:
 
 
 def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str:
-    kind, given = detail["type"], detail["input"]
+    kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         valid = _keys_at(model, detail["loc"][:-1])
         return f"unknown key. {nearest(key[-1], valid)}Allowed here: {', '.join(valid)}"
@@ -145,14 +145,14 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str
         return "is missing"
     if kind == "literal_error":
         allowed = detail["ctx"]["expected"]
-        close = nearest(str(given), allowed.replace(" or ", ", ").replace("'", "").split(", "))
-        return f"{given!r} given. {close}Allowed: {allowed}"
+        close = nearest(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
+        return f"{value!r} given. {close}Allowed: {allowed}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
     message = re.sub(r" or instance of \w+$", "", message)
-    if isinstance(given, dict | list) and kind == "value_error":
+    if isinstance(value, dict | list) and kind == "value_error":
         return message
-    return f"{given!r} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+    return f"{value!r} given, {message if kind == 'value_error' else 'allowed is ' + message}"
 
 
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
@@ -164,7 +164,10 @@ def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[st
                 continue  # a union's tag
             current = _names(current)[str(part)].annotation
         candidates = [current, *get_args(current), *(inner for arg in get_args(current) for inner in get_args(arg))]
-        current = next((one for one in candidates if isinstance(one, type) and issubclass(one, BaseModel)), current)
+        current = next(
+            (candidate for candidate in candidates if isinstance(candidate, type) and issubclass(candidate, BaseModel)),
+            current,
+        )
     return list(_names(current)) if isinstance(current, type) and issubclass(current, BaseModel) else []
 
 

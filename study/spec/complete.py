@@ -27,7 +27,7 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
                 problems.add(("search", "space", f"{section}.name"), why)
 
 
-def complete(sections: Sections, found: Forms, trials: Iterable[Params], problems: Problems) -> Sections:
+def complete(sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> Sections:
     """The sections with all keys that one of these trials has in them, checked.
 
     Args:
@@ -35,7 +35,7 @@ def complete(sections: Sections, found: Forms, trials: Iterable[Params], problem
         trials: parameters of trials, at least those that decide which keys there are.
     """
     everyone = [{}, *trials]
-    filled = _Filled(sections, found, everyone, problems)
+    filled = _Filled(sections, forms, everyone, problems)
     for params in everyone:
         for section in SECTIONS:
             filled.add(section, params)
@@ -45,30 +45,27 @@ def complete(sections: Sections, found: Forms, trials: Iterable[Params], problem
 class _Filled:
     """Takes in one form of a section after the other."""
 
-    def __init__(self, sections: Sections, found: Forms, trials: Iterable[Params], problems: Problems) -> None:
+    def __init__(self, sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> None:
         self.own: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         self.alternatives: dict[str, dict[str, dict[str, Any]]] = {}
         self._sections, self._problems = sections, problems
         self._seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
-        self._known: dict[tuple[str, str | None], set[str]] = {}
-        for form in found.found:
-            self._known.setdefault((form.section, form.label), {"name"}).update(form.knobs)
+        self._known_keys: dict[tuple[str, str | None], set[str]] = {}
+        for form in forms.all:
+            self._known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
         for params in trials:
             for section in SECTIONS:
                 label = params.get(f"{section}.name")
-                self._known.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
+                self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
 
     def add(self, section: str, params: Params) -> None:
         """The form that a section takes in the trial with these parameters.
 
         A name that a key cannot take is left to who checks the search.
         """
-        label, given, words = (
-            params.get(f"{section}.name"),
-            self._sections.given(section, params),
-            named(section, params),
-        )
-        knobs = section_knobs(section, {**given, **words})
+        label, words = params.get(f"{section}.name"), named(section, params)
+        initial = self._sections.initial_values(section, params)
+        knobs = section_knobs(section, {**initial, **words})
         words = {key: value for key, value in words.items() if key in knobs and knobs[key].names}
         this = (section, label, frozenset(words.items()))
         if this in self._seen or any(value not in knobs[key].names for key, value in words.items()):
@@ -76,13 +73,13 @@ class _Filled:
         self._seen.add(this)
         labelled = label in self._sections.alternatives.get(section, {})
         at: Key = ("search", "alternatives", section, str(label)) if labelled else (section,)
-        values = {key: value for key, value in given.items() if key in knobs or key == "name"}
+        values = {key: value for key, value in initial.items() if key in knobs or key == "name"}
         if labelled or label is None:  # a section that another one lends its values to need not have keys for all
-            values |= {key: value for key, value in given.items() if key not in self._known[section, label]}
+            values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
         whole = _checked(section, knobs, values | words, at, Noted(self._problems, which))
-        self._take(section, label, whole or {}, {key: given.get(key, knobs[key].default) for key in words})
+        self._take(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
 
     def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
         """Keep what is not known yet; `words`: what the keys have where the search gives them nothing."""
@@ -98,8 +95,8 @@ def _checked(
 ) -> dict[str, Any] | None:
     """A section whose other keys may depend on the values of those that take names: these first."""
     switches = [knob for knob in knobs.values() if knob.names]
-    given = {knob.key: values[knob.key] for knob in switches if knob.key in values}
-    if check(section_model(section, switches), given, at, problems) is None:
+    switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
+    if check(section_model(section, switches), switch_values, at, problems) is None:
         return None
     fixed = {"name": (str, ...)} if names(section) else {}
     return check(section_model(section, knobs.values(), **fixed), values, at, problems)

@@ -44,44 +44,48 @@ class Forms:
         deciders: for each key, those on whose values it depends whether a trial has it.
     """
 
-    found: list[Form] = field(default_factory=list)
+    all: list[Form] = field(default_factory=list)
     deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
         """What the forms that have a key declare for it; with a domain only those that its `when` allows."""
         section, name = key.split(".")
-        deciding = {one for form in self.found if form.section == section for one in form.params}
-        when = {one: values for one, values in (domain.when if domain else {}).items() if one in deciding}
-        for form in self.found:
-            allowed = all(one in form.params and among(form.params[one], values) for one, values in when.items())
+        deciding = {decider for form in self.all if form.section == section for decider in form.params}
+        when = {decider: values for decider, values in (domain.when if domain else {}).items() if decider in deciding}
+        for form in self.all:
+            allowed = all(
+                decider in form.params and among(form.params[decider], values) for decider, values in when.items()
+            )
             if form.section == section and name in form.knobs and allowed:
                 yield form.knobs[name]
 
     @property
     def keys(self) -> list[str]:
         """Every key that a trial can have."""
-        return list(dict.fromkeys(f"{one.section}.{name}" for one in self.found for name in one.knobs))
+        return list(dict.fromkeys(f"{form.section}.{name}" for form in self.all for name in form.knobs))
 
 
 def forms(sections: Sections, domains: Domains) -> Forms:
     """What the sections can be with the values that the search may give to keys that take names."""
-    found = Forms()
+    possible = Forms()
     for section in sections.own:
         name = domains.get(f"{section}.name")
         for label in [None, *labels(sections, section, name)]:
             chosen = {} if label is None else {f"{section}.name": label}
-            _explore(found, section, sections.given(section, chosen), chosen, domains)
+            _explore(possible, section, sections.initial_values(section, chosen), chosen, domains)
         if name is not None:
             for key in domains:
                 if key.startswith(f"{section}.") and key != f"{section}.name":
-                    found.deciders[key].add(f"{section}.name")
-    return found
+                    possible.deciders[key].add(f"{section}.name")
+    return possible
 
 
 def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
     """What a domain of `SECTION.name` names that is there."""
-    known = {*sections.alternatives.get(section, {}), *names(section)}
-    return [one for one in (domain.choices or [] if domain else []) if isinstance(one, str) and one in known]
+    existing = {*sections.alternatives.get(section, {}), *names(section)}
+    return [
+        choice for choice in (domain.choices or [] if domain else []) if isinstance(choice, str) and choice in existing
+    ]
 
 
 def names(section: str) -> list[str]:
@@ -89,25 +93,25 @@ def names(section: str) -> list[str]:
     return CATALOGUES[section].names() if section in CATALOGUES else []
 
 
-def _explore(found: Forms, section: str, given: Section, first: dict[str, Any], domains: Domains) -> None:
+def _explore(possible: Forms, section: str, initial: Section, first: dict[str, Any], domains: Domains) -> None:
     """Add the forms that come about when keys that take names take others, and who decides on what."""
     waiting, seen = [first], {frozenset(first.items())}
     while waiting:
         params = waiting.pop(0)
-        there = _knobs(section, given, params)
-        found.found.append(Form(section, params, there))
-        for name, knob in there.items():
+        knobs = _knobs(section, initial, params)
+        possible.all.append(Form(section, params, knobs))
+        for name, knob in knobs.items():
             key = f"{section}.{name}"
             values = domains[key].choices or [] if key in domains else []
-            for value in (one for one in values if one in knob.names):
+            for value in (choice for choice in values if choice in knob.names):
                 other = {**params, key: value}
-                changed = _knobs(section, given, other).keys() ^ there.keys()
-                for one in changed:
-                    found.deciders[f"{section}.{one}"].add(key)
+                changed = _knobs(section, initial, other).keys() ^ knobs.keys()
+                for dependent in changed:
+                    possible.deciders[f"{section}.{dependent}"].add(key)
                 if changed and frozenset(other.items()) not in seen:
                     seen.add(frozenset(other.items()))
                     waiting.append(other)
 
 
-def _knobs(section: str, given: Section, params: Params) -> Mapping[str, Knob]:
-    return section_knobs(section, {**given, **named(section, params)})
+def _knobs(section: str, initial: Section, params: Params) -> Mapping[str, Knob]:
+    return section_knobs(section, {**initial, **named(section, params)})

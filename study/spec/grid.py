@@ -59,9 +59,9 @@ def _extended(params: dict[str, Any], left: Sequence[tuple[str, list[Any]]], spa
     if not left:
         yield params
         return
-    (key, found), *rest = left
+    (key, key_values), *rest = left
     if not space.applies(key, params):
         yield from _extended(params, rest, space)
         return
-    for value in found:
+    for value in key_values:
         yield from _extended({**params, key: value}, rest, space)

@@ -42,11 +42,13 @@ def schema() -> Schema:
     definitions = whole.pop("$defs")
     for section in keys.values():
         definitions |= _section(section)
-        definitions |= {_any(f"{section.section}.{key}"): one for key, one in section.everything().items()}
+        definitions |= {
+            _any(f"{section.section}.{key}"): key_schema for key, key_schema in section.everything().items()
+        }
     for threads in (definitions["train"]["properties"]["threads"], definitions[_any("train.threads")]):
         threads.pop("default", None)  # it follows another key
     definitions |= _search_definitions(keys)
-    properties = {key: one for key, one in whole["properties"].items() if key not in SECTIONS}
+    properties = {key: key_schema for key, key_schema in whole["properties"].items() if key not in SECTIONS}
     properties["name"] |= {"pattern": f"^{NAME_RULE.pattern}$"}
     properties |= {section: _ref(section) for section in SECTIONS}
     properties["profiles"] = _profiles(keys, definitions)
@@ -60,7 +62,7 @@ def text() -> str:
     """The same as text, a line per definition."""
     document = schema()
     definitions = document.pop("$defs")
-    lines = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in definitions.items()]
+    lines = [f"  {json.dumps(name)}: {json.dumps(definition)}" for name, definition in definitions.items()]
     body = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in document.items()]
     return "\n".join(["{", *body, ' "$defs": {', ",\n".join(lines), " }", "}", ""])
 
@@ -81,7 +83,7 @@ def _section(keys: Keys) -> dict[str, Schema]:
     if not keys.names:
         return {keys.section: _mapping(keys.of[""])}
     label = keys.section
-    found: dict[str, Schema] = {
+    definitions: dict[str, Schema] = {
         label: {
             "type": "object",
             "required": ["name"],
@@ -91,8 +93,8 @@ def _section(keys: Keys) -> dict[str, Schema]:
     }
     for name in keys.names:
         properties = {"name": {"const": name}, **keys.of[name]}
-        found[f"{label}:{name}"] = _mapping(properties) | {"required": ["name", *keys.required[name]]}
-    return found
+        definitions[f"{label}:{name}"] = _mapping(properties) | {"required": ["name", *keys.required[name]]}
+    return definitions
 
 
 def _where(name: str, definition: str) -> Schema:
@@ -103,35 +105,41 @@ def _where(name: str, definition: str) -> Schema:
 def _search_definitions(keys: dict[str, Keys]) -> dict[str, Schema]:
     """Definitions of `search` and what is in it, with the keys and values that a search can give trials."""
     search = _plain(Search.model_json_schema())
-    found: dict[str, Schema] = search.pop("$defs")
-    everything = {f"{one.section}.{key}": own for one in keys.values() for key, own in one.everything().items()}
+    definitions: dict[str, Schema] = search.pop("$defs")
+    everything = {
+        f"{section_keys.section}.{key}": own
+        for section_keys in keys.values()
+        for key, own in section_keys.everything().items()
+    }
     values = {key: _ref(_any(key)) for key, own in everything.items() if key not in NEVER_SEARCHED and is_scalar(own)}
-    for section in (one for one in keys.values() if one.names):
+    for section in (section_keys for section_keys in keys.values() if section_keys.names):
         names = {"type": "string", "enum": section.names}
         values[f"{section.section}.name"] = {
             "anyOf": [names, {"type": "string", "description": "A label of search.alternatives."}]
         }
-    found["Domain"]["properties"]["when"]["propertyNames"] = {"enum": list(values)}
-    found["Domain"] |= _one_form()
-    space = {key: _domain(one) for key, one in values.items()}
-    found["point"] = _mapping(values) | {"description": "A configuration: dotted keys and their values."}
-    given = search["properties"]
-    given["space"] |= _mapping(space)
-    given["baseline"] |= {"anyOf": [_ref("point"), {"type": "null"}]}
+    definitions["Domain"]["properties"]["when"]["propertyNames"] = {"enum": list(values)}
+    definitions["Domain"] |= _one_form()
+    space = {key: _domain(schema) for key, schema in values.items()}
+    definitions["point"] = _mapping(values) | {"description": "A configuration: dotted keys and their values."}
+    properties = search["properties"]
+    properties["space"] |= _mapping(space)
+    properties["baseline"] |= {"anyOf": [_ref("point"), {"type": "null"}]}
     several = {"type": "array", "items": _ref("point")}
-    given["enqueue"] = {key: one for key, one in given["enqueue"].items() if key not in ("type", "items")}
-    given["enqueue"] |= {"anyOf": [several, {"const": "papers"}]}
-    labelled = {one.section: _ref(one.section) for one in keys.values() if one.names}
-    given["alternatives"] |= _mapping(
-        {section: {"type": "object", "additionalProperties": one} for section, one in labelled.items()}
+    properties["enqueue"] = {key: value for key, value in properties["enqueue"].items() if key not in ("type", "items")}
+    properties["enqueue"] |= {"anyOf": [several, {"const": "papers"}]}
+    labelled = {
+        section_keys.section: _ref(section_keys.section) for section_keys in keys.values() if section_keys.names
+    }
+    properties["alternatives"] |= _mapping(
+        {section: {"type": "object", "additionalProperties": schema} for section, schema in labelled.items()}
     )
-    del given["alternatives"]["propertyNames"]
+    del properties["alternatives"]["propertyNames"]
     metric = {"type": "string", "enum": [f"val/{name}" for name in metrics.searchable()]}
-    given["metric"]["anyOf"] = [metric, {"type": "array", "minItems": 1, "items": metric}]
-    given["time"]["anyOf"] = [DURATION, *given["time"]["anyOf"]]
+    properties["metric"]["anyOf"] = [metric, {"type": "array", "minItems": 1, "items": metric}]
+    properties["time"]["anyOf"] = [DURATION, *properties["time"]["anyOf"]]
     resources = _plain(Resources.model_json_schema())
     resources["properties"]["hang"]["anyOf"] = [DURATION, *resources["properties"]["hang"]["anyOf"]]
-    return found | {"Search": search, "Resources": resources}
+    return definitions | {"Search": search, "Resources": resources}
 
 
 def _domain(values: Schema) -> Schema:
@@ -142,28 +150,36 @@ def _domain(values: Schema) -> Schema:
 
 def _one_form() -> Schema:
     """A domain has choices, or a range."""
-    numbers = [_given(key, {"type": "number"}) for key in ("low", "high", "step")]
-    parts = [*numbers, _given("log", {"const": True}), _given("range", {"const": "paper"})]
-    choices = _given("choices", {"type": "array"})
-    ends = {"allOf": [_given("low", {"type": "number"}), _given("high", {"type": "number"})]}
-    ranges = {"not": choices, "anyOf": [ends, _given("range", {"const": "paper"})]}
+    numbers = [_with_key(key, {"type": "number"}) for key in ("low", "high", "step")]
+    parts = [*numbers, _with_key("log", {"const": True}), _with_key("range", {"const": "paper"})]
+    choices = _with_key("choices", {"type": "array"})
+    ends = {"allOf": [_with_key("low", {"type": "number"}), _with_key("high", {"type": "number"})]}
+    ranges = {"not": choices, "anyOf": [ends, _with_key("range", {"const": "paper"})]}
     return {"anyOf": [{"allOf": [choices, {"not": {"anyOf": parts}}]}, ranges]}
 
 
-def _given(key: str, value: Schema) -> Schema:
+def _with_key(key: str, value: Schema) -> Schema:
     return {"required": [key], "properties": {key: value}}
 
 
 def _profiles(keys: dict[str, Keys], definitions: dict[str, Schema]) -> Schema:
     """Blocks of overrides: every key of every section, and those of the search as deep as they go."""
     blocks = {section: _ref(section) for section in keys}
-    blocks |= {f"{one.section}.{key}": _ref(_any(f"{one.section}.{key}")) for one in keys.values() for key in one.keys}
-    blocks |= {f"{one.section}.name": {"enum": one.names} for one in keys.values() if one.names}
+    blocks |= {
+        f"{section_keys.section}.{key}": _ref(_any(f"{section_keys.section}.{key}"))
+        for section_keys in keys.values()
+        for key in section_keys.keys
+    }
+    blocks |= {
+        f"{section_keys.section}.name": {"enum": section_keys.names}
+        for section_keys in keys.values()
+        if section_keys.names
+    }
     blocks |= {"name": {"type": "string"}, "search": _ref("Search"), "resources": _ref("Resources")}
     for section, model in (("search", "Search"), ("resources", "Resources")):
-        for key, one in definitions[model]["properties"].items():
+        for key, schema in definitions[model]["properties"].items():
             blocks[f"{section}.{key}"] = _ref(f"{model}/properties/{key}")
-            below = one.get("$ref", "").removeprefix("#/$defs/")
+            below = schema.get("$ref", "").removeprefix("#/$defs/")
             inner = definitions.get(below, {}).get("properties", {})
             blocks |= {f"{section}.{key}.{name}": _ref(f"{below}/properties/{name}") for name in inner}
     deeper = {r"^search\.(space|baseline|alternatives|plateau)\.": True}
@@ -184,50 +200,50 @@ def _mapping(properties: dict[str, Schema]) -> Schema:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _plain(given: Any) -> Any:
+def _plain(node: Any) -> Any:
     """A schema of pydantic without its titles; with the words that a model's docstring has for its keys."""
-    if isinstance(given, list):
-        return [_plain(one) for one in given]
-    if not isinstance(given, dict):
-        return given
-    found: dict[str, Any] = {
-        key: {name: _plain(one) for name, one in value.items()} if key in ("properties", "$defs") else _plain(value)
-        for key, value in given.items()
+    if isinstance(node, list):
+        return [_plain(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    cleaned: dict[str, Any] = {
+        key: {name: _plain(child) for name, child in value.items()} if key in ("properties", "$defs") else _plain(value)
+        for key, value in node.items()
         if key != "title"
     }
-    if "description" in found:
-        found["description"] = " ".join(found["description"].split())
-        for key, one in found.get("properties", {}).items():
-            if words := _said(found["description"], key):
-                one.setdefault("description", words)
-    return found
+    if "description" in cleaned:
+        cleaned["description"] = " ".join(cleaned["description"].split())
+        for key, schema in cleaned.get("properties", {}).items():
+            if words := _sentence_about(cleaned["description"], key):
+                schema.setdefault("description", words)
+    return cleaned
 
 
-def _said(docstring: str, key: str) -> str | None:
+def _sentence_about(docstring: str, key: str) -> str | None:
     """The sentence that quotes a key."""
     sentences = re.split(r"(?<=[.;:]) (?=`|[A-Z])", docstring)
-    return next((one.rstrip(";:") for one in sentences if f"`{key}`" in one), None)
+    return next((sentence.rstrip(";:") for sentence in sentences if f"`{key}`" in sentence), None)
 
 
 def _shared(definitions: dict[str, Schema]) -> dict[str, Schema]:
     """The definitions, where what several names' sections say of a key stands once."""
-    found: dict[str, Schema] = {}
+    shared: dict[str, Schema] = {}
     for label, definition in definitions.items():
         section, _, name = label.partition(":")
         if not name or name == "any":
-            found[label] = definition
+            shared[label] = definition
             continue
         refs = {}
-        for key, one in definition["properties"].items():
+        for key, key_schema in definition["properties"].items():
             if key == "name":
-                refs[key] = one
+                refs[key] = key_schema
                 continue
-            known = (at for at in _places(f"{section}.{key}") if found.get(at, one) == one)
-            place = next(known)
-            found[place] = one
+            fitting = (at for at in _places(f"{section}.{key}") if shared.get(at, key_schema) == key_schema)
+            place = next(fitting)
+            shared[place] = key_schema
             refs[key] = _ref(place)
-        found[label] = {**definition, "properties": refs}
-    return found
+        shared[label] = {**definition, "properties": refs}
+    return shared
 
 
 def _places(key: str) -> Iterable[str]:

@@ -90,11 +90,11 @@ def resolve(document: Document) -> StudySpec:
     problems = Problems(document)
     values, wants_papers = _without_papers(document.values)
     layout = _layout(values, problems)
-    given = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
+    file_sections = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
     search = Search.model_validate(layout["search"])
-    check_names(given, search.space, problems)
+    check_names(file_sections, search.space, problems)
     problems.raise_any()
-    search, sections = _search(search, given, wants_papers, problems)
+    search, sections = _search(search, file_sections, wants_papers, problems)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     _check_metrics(spec, problems)
@@ -140,59 +140,60 @@ def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     return {**values, "search": {**search, "enqueue": []}}, True
 
 
-def _search(search: Search, given: Sections, wants_papers: bool, problems: Problems) -> tuple[Search, Sections]:
+def _search(search: Search, file_sections: Sections, wants_papers: bool, problems: Problems) -> tuple[Search, Sections]:
     """What is searched, and the sections, with nothing left to a default and all values valid, each for itself."""
-    found = forms(given, search.space)
-    domains = written_out(search.space, found, problems)
-    check_space(domains, given, found, problems)
-    sound = check_points(points(search), given, problems)
-    unused = _unused(given, search.space)
-    every = forms(given, {**search.space, **unused}) if unused else found
-    more = [{key: label} for key in unused for label in given.alternatives[key.removesuffix(".name")]]
-    complete(given, every, [*sound, *more], problems)  # for its messages, also about alternatives that no trial has
+    section_forms = forms(file_sections, search.space)
+    domains = written_out(search.space, section_forms, problems)
+    check_space(domains, file_sections, section_forms, problems)
+    sound = check_points(points(search), file_sections, problems)
+    unused = _unused(file_sections, search.space)
+    every = forms(file_sections, {**search.space, **unused}) if unused else section_forms
+    more = [{key: label} for key in unused for label in file_sections.alternatives[key.removesuffix(".name")]]
+    # for its messages, also about alternatives that no trial has
+    complete(file_sections, every, [*sound, *more], problems)
     problems.raise_any()
     try:
-        searched = space(domains, given, found)
+        searched = space(domains, file_sections, section_forms)
     except CycleError as error:
         circle = error.args[1]
         problems.add(("search", "space", circle[0]), f"conditions wait for each other: {', '.join(circle)}")
         problems.raise_any()
         raise
     cases = check_cases(searched, problems)
-    check_values(searched, given, cases, problems)
+    check_values(searched, file_sections, cases, problems)
     problems.raise_any()
     trials = search.trials or samplers.trials(search, searched) or MOST_TRIALS
     enqueue = search.enqueue
     if wants_papers:
-        known = configurations(searched, given)
-        enqueue = known[: trials - (search.baseline is not None)]
-        if not known:
+        from_papers = configurations(searched, file_sections)
+        enqueue = from_papers[: trials - (search.baseline is not None)]
+        if not from_papers:
             problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
-    sections = complete(given, found, [*cases, *points(search).values()], problems)
+    sections = complete(file_sections, section_forms, [*cases, *points(search).values()], problems)
     problems.raise_any()
     return search, sections
 
 
-def _unused(given: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
+def _unused(file_sections: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
     """For each name that has alternatives which are not searched, the domain that has them, too."""
-    found = {}
-    for section, labelled in given.alternatives.items():
+    widened = {}
+    for section, labelled in file_sections.alternatives.items():
         key = f"{section}.name"
         chosen = (domains[key].choices if key in domains else None) or []
         if labels := [label for label in labelled if label not in chosen]:
-            found[key] = Domain(choices=[*chosen, *labels])
-    return found
+            widened[key] = Domain(choices=[*chosen, *labels])
+    return widened
 
 
 def _check_budget(spec: StudySpec, problems: Problems) -> None:
     """The numbers of trials and epochs go together."""
-    given = len(spec.search.enqueue) + (spec.search.baseline is not None)
-    if given > spec.trials:
-        message = f"{spec.trials} given, allowed is at least {given}: the baseline and what is enqueued"
+    fixed = len(spec.search.enqueue) + (spec.search.baseline is not None)
+    if fixed > spec.trials:
+        message = f"{spec.trials} given, allowed is at least {fixed}: the baseline and what is enqueued"
         problems.add(("search", "trials"), message)
-    if not spec.search.space and spec.trials > max(given, 1):
-        problems.add(("search", "trials"), f"{spec.trials} given, allowed is {max(given, 1)}: search.space is empty")
+    if not spec.search.space and spec.trials > max(fixed, 1):
+        problems.add(("search", "trials"), f"{spec.trials} given, allowed is {max(fixed, 1)}: search.space is empty")
     seeds = list(spec.seeds)
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
@@ -223,12 +224,12 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:
     """Every metric that is searched for or limited exists for all data, and looks at the validation split."""
     search = spec.search
-    there = [metrics.available(spec.describe(one).on("val")) for one in spec.data_sections]
-    valid = [f"val/{name}" for name in there[0] if all(name in others for others in there)]
-    given = [search.metric] if isinstance(search.metric, str) else search.metric
-    named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in given]
-    if len(set(given)) < len(given):
-        problems.add(("search", "metric"), f"{given} given: one is repeated")
+    by_data = [metrics.available(spec.describe(section).on("val")) for section in spec.data_sections]
+    valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
+    searched = [search.metric] if isinstance(search.metric, str) else search.metric
+    named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
+    if len(set(searched)) < len(searched):
+        problems.add(("search", "metric"), f"{searched} given: one is repeated")
     for index, text in enumerate(search.constraints):
         place: Key = ("search", "constraints", str(index))
         try:

@@ -32,10 +32,10 @@ class Constraint:
         Raises:
             ValueError: not of that form.
         """
-        found = CONSTRAINT.fullmatch(text)
+        match = CONSTRAINT.fullmatch(text)
         try:
-            if found:
-                return cls(found[1], "<=" if found[2] == "<=" else ">=", float(found[3]))
+            if match:
+                return cls(match[1], "<=" if match[2] == "<=" else ">=", float(match[3]))
         except ValueError:
             pass
         raise ValueError(f"{text!r} given, allowed is METRIC <= NUMBER or METRIC >= NUMBER")
@@ -82,16 +82,18 @@ class Objective:
     @cached_property
     def needed(self) -> list[str]:
         """Every metric that a score needs."""
-        return list(dict.fromkeys([*self.metrics, *(one.metric for one in self.constraints)]))
+        return list(dict.fromkeys([*self.metrics, *(constraint.metric for constraint in self.constraints)]))
 
     def score(self, report: Mapping[str, float | None]) -> Score | None:
         """The score of an epoch's metrics; None where one that it needs is missing or not a number."""
-        known = {name: value for name in self.needed if (value := report.get(name)) is not None}
-        if len(known) < len(self.needed):
+        needed = {name: value for name in self.needed if (value := report.get(name)) is not None}
+        if len(needed) < len(self.needed):
             return None
-        found = tuple(known[name] for name in self.metrics)
-        gains = tuple(value if mode == "max" else -value for value, mode in zip(found, self.modes, strict=True))
-        return Score(found, gains, sum(one.violation(known[one.metric]) for one in self.constraints))
+        values = tuple(needed[name] for name in self.metrics)
+        gains = tuple(value if mode == "max" else -value for value, mode in zip(values, self.modes, strict=True))
+        return Score(
+            values, gains, sum(constraint.violation(needed[constraint.metric]) for constraint in self.constraints)
+        )
 
 
 def order(scores: Sequence[Score]) -> list[int]:
@@ -100,7 +102,7 @@ def order(scores: Sequence[Score]) -> list[int]:
     Ties keep their order.
     """
     fronts = _fronts(scores)
-    return sorted(range(len(scores)), key=lambda one: (fronts[one], -scores[one].gains[0]))
+    return sorted(range(len(scores)), key=lambda place: (fronts[place], -scores[place].gains[0]))
 
 
 def front(scores: Sequence[Score]) -> list[int]:
@@ -109,7 +111,7 @@ def front(scores: Sequence[Score]) -> list[int]:
         return []
     fronts = _fronts(scores)
     least = min(fronts)
-    first = [place for place, one in enumerate(fronts) if one == least]
+    first = [place for place, rank in enumerate(fronts) if rank == least]
     if scores[0].single and scores[first[0]].violation == 0:
         most = max(scores[place].gains for place in first)
         return [place for place in first if scores[place].gains == most]
@@ -119,23 +121,23 @@ def front(scores: Sequence[Score]) -> list[int]:
 def _fronts(scores: Sequence[Score]) -> Sequence[float]:
     """The front of each score, the best is 0; those that miss a constraint come behind the others, by how much."""
     if not scores or scores[0].single:  # with one metric the front follows from the constraints alone
-        return [one.violation for one in scores]
+        return [score.violation for score in scores]
     import numpy as np
 
-    gains = np.array([one.gains for one in scores])
-    violation = np.array([one.violation for one in scores])
-    found = np.where(violation > 0, len(scores) + violation, -1.0)
-    kept = np.flatnonzero(found < 0)
+    gains = np.array([score.gains for score in scores])
+    violation = np.array([score.violation for score in scores])
+    ranks = np.where(violation > 0, len(scores) + violation, -1.0)
+    kept = np.flatnonzero(ranks < 0)
     dominates = _dominates(gains[kept])
     above = dominates.sum(0)  # how many of those left dominate each
     front, left = 0, np.ones(len(kept), dtype=bool)
     while left.any():
         first = left & (above == 0)
-        found[kept[first]] = front
+        ranks[kept[first]] = front
         above -= dominates[first].sum(0)
         left &= ~first
         front += 1
-    return list(found)
+    return list(ranks)
 
 
 def _dominates(gains: "np.ndarray") -> "np.ndarray":

@@ -34,9 +34,9 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
             f"{document.place(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
             "changed by hand, or cut short. Changes: --set KEY=VALUE. As a study file of your own: take `origin` out"
         )
-    if given := list(changes):
+    if overrides := list(changes):
         origin.pop("digest", None)
-        origin["changed"] = [*origin.get("changed", []), *given]
+        origin["changed"] = [*origin.get("changed", []), *overrides]
 
 
 def configuration_digest(values: Any) -> str:

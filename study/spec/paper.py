@@ -15,32 +15,32 @@ from study.spec.sections import Sections
 from study.spec.space import Space
 
 
-def written_out(domains: Mapping[str, Domain], found: Forms, problems: Problems) -> dict[str, Domain]:
+def written_out(domains: Mapping[str, Domain], forms: Forms, problems: Problems) -> dict[str, Domain]:
     """The domains with what `range: paper` stands for: all that the methods of the space declare for the key.
 
     What the file itself gives of a range comes first.
     """
-    asked = {key for key, domain in domains.items() if domain.range is not None and key in found.keys}
+    asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.keys}
     return {
-        key: _written_out(key, domain, found, problems) if key in asked else domain for key, domain in domains.items()
+        key: _written_out(key, domain, forms, problems) if key in asked else domain for key, domain in domains.items()
     }
 
 
-def _written_out(key: str, domain: Domain, found: Forms, problems: Problems) -> Domain:
+def _written_out(key: str, domain: Domain, forms: Forms, problems: Problems) -> Domain:
     at: Key = ("search", "space", key)
-    declared = list(dict.fromkeys(knob.searched for knob in found.knobs(key, domain) if knob.searched))
-    given = domain.model_dump(include={"low", "high", "log", "step"}, exclude_defaults=True)
+    declared = list(dict.fromkeys(knob.searched for knob in forms.knobs(key, domain) if knob.searched))
+    own = domain.model_dump(include={"low", "high", "log", "step"}, exclude_defaults=True)
     if not declared:
-        others = [one for one in found.keys if any(knob.searched for knob in found.knobs(one))]
+        others = [other for other in forms.keys if any(knob.searched for knob in forms.knobs(other))]
         problems.add(at, f"'paper' given, but no range is declared for it. Allowed for: {', '.join(others)}")
         return Domain(choices=[0])
-    if any(one.choices for one in declared):
-        choices = list(dict.fromkeys(choice for one in declared for choice in one.choices))
-        if given:
-            problems.add(at, f"the papers' range has the choices {choices}, {', '.join(given)} cannot change them")
+    if any(declaration.choices for declaration in declared):
+        choices = list(dict.fromkeys(choice for declaration in declared for choice in declaration.choices))
+        if own:
+            problems.add(at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them")
         return Domain(choices=choices, when=domain.when)
     try:
-        return Domain(**{**_hull(declared), **given}, when=domain.when)
+        return Domain(**{**_hull(declared), **own}, when=domain.when)
     except ValidationError as error:
         problems.add(at, error.errors()[0]["msg"].removeprefix("Value error, "))
         return Domain(choices=[0])
@@ -48,11 +48,11 @@ def _written_out(key: str, domain: Domain, found: Forms, problems: Problems) -> 
 
 def _hull(declared: list[Searched]) -> dict[str, Any]:
     """The smallest range that holds all of these; logarithmic, or in steps, where all are."""
-    steps = {one.step for one in declared}
+    steps = {declaration.step for declaration in declared}
     return {
-        "low": min(one.low for one in declared if one.low is not None),
-        "high": max(one.high for one in declared if one.high is not None),
-        "log": all(one.log for one in declared),
+        "low": min(declaration.low for declaration in declared if declaration.low is not None),
+        "high": max(declaration.high for declaration in declared if declaration.high is not None),
+        "log": all(declaration.log for declaration in declared),
         "step": steps.pop() if len(steps) == 1 else None,
     }
 
@@ -65,8 +65,8 @@ def configurations(space: Space, sections: Sections) -> list[dict[str, Any]]:
     """
     methods = space.domains["method.name"].ends() if "method.name" in space.domains else [None]
     of_each = [_of_method(space, sections, method) for method in methods]
-    turns = [one for turn in zip_longest(*of_each) for one in turn if one is not None]
-    return [one for place, one in enumerate(turns) if one not in turns[:place]]
+    turns = [configuration for turn in zip_longest(*of_each) for configuration in turn if configuration is not None]
+    return [configuration for place, configuration in enumerate(turns) if configuration not in turns[:place]]
 
 
 def _of_method(space: Space, sections: Sections, method: Any) -> list[dict[str, Any] | None]:
@@ -92,7 +92,7 @@ def _configuration(space: Space, sections: Sections, method: Any, place: int) ->
                 method if key == "method.name" else sections.form(section, params).get(name),
                 *(domain.choices or []),
             ]
-        value = next((one for one in wishes if domain.contains(one)), _NONE)
+        value = next((wish for wish in wishes if domain.contains(wish)), _NONE)
         if value is _NONE:
             return None, count
         params[key] = value

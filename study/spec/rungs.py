@@ -83,16 +83,16 @@ def words(rule: EarlyStopping, epochs: int) -> str:
         return f"{rule.name}, no rungs before the last epoch"
     if len(among) == 1:
         return f"{rule.name}, rungs at {_epochs(among[0].rungs)}, one in {rule.reduction} goes on"
-    told = "; ".join(f"{_epochs(bracket.rungs)} ({100 * bracket.share:.0f}% of trials)" for bracket in among)
-    return f"{rule.name}, brackets with rungs at {told}; one in {rule.reduction} goes on"
+    ladders = "; ".join(f"{_epochs(bracket.rungs)} ({100 * bracket.share:.0f}% of trials)" for bracket in among)
+    return f"{rule.name}, brackets with rungs at {ladders}; one in {rule.reduction} goes on"
 
 
 def _ladder(rule: EarlyStopping, epochs: int) -> list[int]:
-    found, rung = [], rule.grace
+    rungs, rung = [], rule.grace
     while rung <= epochs:
-        found.append(rung)
+        rungs.append(rung)
         rung *= rule.reduction
-    return found
+    return rungs
 
 
 def _expected(rungs: tuple[int, ...], rule: EarlyStopping, epochs: int) -> float:

@@ -16,38 +16,38 @@ def trials(search: Search, space: Space) -> int | None:
     """
     if search.sampler != "grid" or any(_endless(space)):
         return None
-    given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
-    return grid.count(space) + sum(not space.contains(one) for one in given)
+    configurations = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
+    return grid.count(space) + sum(not space.contains(params) for params in configurations)
 
 
 def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     """What the sampler cannot search, with the key at fault."""
-    found: list[tuple[Key, str]] = []
+    faults: list[tuple[Key, str]] = []
     if search.sampler in ("cmaes", "gp"):
         message = f"is not in every trial, as {search.sampler} needs it. Allowed: tpe, nsga2, qmc, random"
-        found += [(("search", "space", key), message) for key in space.sometimes()]
+        faults += [(("search", "space", key), message) for key in space.sometimes()]
     if search.sampler == "cmaes":
         if not isinstance(search.metric, str) and len(search.metric) > 1:
-            found.append((("search", "sampler"), "'cmaes' given for several metrics. Allowed: nsga2, nsga3, tpe"))
+            faults.append((("search", "sampler"), "'cmaes' given for several metrics. Allowed: nsga2, nsga3, tpe"))
         for key, domain in space.domains.items():
             if len(domain.choices or ()) > 1:
-                found.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
+                faults.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
     if search.from_ is not None and search.sampler not in LEARNING:
         message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
-        found.append((("search", "from"), message))
+        faults.append((("search", "from"), message))
     if search.sampler == "grid":
-        found = _endless(space)
-        if not found and grid.count(space) > grid.MOST_CELLS:
-            found.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is that many"))
-    return found
+        faults = _endless(space)
+        if not faults and grid.count(space) > grid.MOST_CELLS:
+            faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is that many"))
+    return faults
 
 
 def _endless(space: Space) -> list[tuple[Key, str]]:
     """The ranges that a grid cannot list."""
-    found: list[tuple[Key, str]] = []
+    faults: list[tuple[Key, str]] = []
     for key, domain in space.domains.items():
         try:
             grid.values(domain, key in space.integers)
         except ValueError as error:
-            found.append((("search", "space", key), str(error)))
-    return found
+            faults.append((("search", "space", key), str(error)))
+    return faults

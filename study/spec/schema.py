@@ -11,18 +11,18 @@ from study.spec.checks import STRICT
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def seconds(given: Any) -> Any:
+def seconds(value: Any) -> Any:
     """A duration such as `90m` or `1h30m` in seconds; anything else as it is."""
-    if isinstance(given, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", given):
-        return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", given))
-    return float(given) if type(given) is int else given
+    if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
+        return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", value))
+    return float(value) if type(value) is int else value
 
 
-def configurations(given: Any) -> Any:
+def configurations(value: Any) -> Any:
     """A list of configurations; the word `papers` is for who knows the space to replace, and not taken here."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         raise ValueError("allowed is a list of configurations, or papers")
-    return given
+    return value
 
 
 Positive = Annotated[int, Field(ge=1)]
@@ -33,7 +33,7 @@ Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 def among(value: Any, values: Iterable[Any]) -> bool:
     """Whether a value is one of these; true and 1 are two values."""
-    return any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values)
+    return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
 class Domain(BaseModel):
@@ -55,10 +55,10 @@ class Domain(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _short(cls, given: Any) -> Any:
-        if given == "paper":
+    def _short(cls, value: Any) -> Any:
+        if value == "paper":
             return {"range": "paper"}
-        return given if isinstance(given, dict | list | Domain) else {"choices": [given]}
+        return value if isinstance(value, dict | list | Domain) else {"choices": [value]}
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

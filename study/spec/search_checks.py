@@ -19,43 +19,45 @@ MOST_CASES = 2000
 
 def points(search: Search) -> dict[Key, Params]:
     """The configurations that a search gives itself, by their place."""
-    found: dict[Key, Params] = {("search", "baseline"): search.baseline or {}}
-    return found | {("search", "enqueue", str(place)): one for place, one in enumerate(search.enqueue)}
+    baseline: dict[Key, Params] = {("search", "baseline"): search.baseline or {}}
+    return baseline | {("search", "enqueue", str(place)): params for place, params in enumerate(search.enqueue)}
 
 
-def check_space(domains: Domains, sections: Sections, found: Forms, problems: Problems) -> None:
+def check_space(domains: Domains, sections: Sections, forms: Forms, problems: Problems) -> None:
     """Every key of a space exists and can be searched, and its condition is about others of the space."""
     for key, domain in domains.items():
         at: Key = ("search", "space", key)
-        if not _is_key(key, found.keys, at, problems):
+        if not _is_key(key, forms.keys, at, problems):
             continue
         if domain.choices is None and (key.endswith(".name") or key.startswith("data.")):
             problems.add(at, "a range given, allowed are choices: each is a data set, network or method of its own")
         if key.endswith(".name"):
             _check_names(key, domain.choices or [], sections, at, problems)
-        if isinstance(domain.step, float) and any(int in knob.kinds for knob in found.knobs(key)):
+        if isinstance(domain.step, float) and any(int in knob.kinds for knob in forms.knobs(key)):
             problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
         _check_when(domain.when, domains, (*at, "when"), problems)
 
 
-def check_points(given: Mapping[Key, Params], sections: Sections, problems: Problems) -> list[Params]:
+def check_points(configurations: Mapping[Key, Params], sections: Sections, problems: Problems) -> list[Params]:
     """Every key of the configurations that are given exists in the sections that they make, and its value is valid.
 
     Returns:
         Those of which this is so.
     """
     sound = []
-    for at, point in given.items():
+    for at, point in configurations.items():
         labels = {key: value for key, value in point.items() if key.endswith(".name")}
         right = [_check_names(key, [value], sections, (*at, key), problems) for key, value in labels.items()]
         if not all(right):
             continue
-        knobs = {f"{one}.{key}": knob for one in sections.own for key, knob in sections.knobs(one, point).items()}
-        known = [key for key in point if _is_key(key, list(knobs), (*at, key), problems)]
-        wrong = {key: why for key in known if key in knobs and (why := fault(knobs[key], point[key]))}
+        knobs = {
+            f"{section}.{key}": knob for section in sections.own for key, knob in sections.knobs(section, point).items()
+        }
+        existing = [key for key in point if _is_key(key, list(knobs), (*at, key), problems)]
+        wrong = {key: why for key in existing if key in knobs and (why := fault(knobs[key], point[key]))}
         for key, why in wrong.items():
             problems.add((*at, key), why)
-        if len(known) == len(point) and not wrong:
+        if len(existing) == len(point) and not wrong:
             sound.append(point)
     return sound
 
@@ -91,26 +93,26 @@ def check_values(space: Space, sections: Sections, cases: Iterable[Params], prob
                 noted.add(("search", "space", key), why)
 
 
-def _is_key(key: str, known: list[str], at: Key, problems: Problems) -> bool:
+def _is_key(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
     if key in ("train.epochs", "train.seed"):
         problems.add(at, "cannot be searched: every trial of a study has the same epochs and seed")
         return False
     section, _, name = key.partition(".")
-    if key in known or (name == "name" and names(section)):
+    if key in valid or (name == "name" and names(section)):
         return True
-    near = [one for one in known if one.split(".")[0] == section]
-    problems.add(at, f"unknown key. {nearest(key, known)}Allowed: {', '.join(near or known)}")
+    near = [other for other in valid if other.split(".")[0] == section]
+    problems.add(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(near or valid)}")
     return False
 
 
-def _check_names(key: str, given: Sequence[Any], sections: Sections, at: Key, problems: Problems) -> bool:
+def _check_names(key: str, chosen: Sequence[Any], sections: Sections, at: Key, problems: Problems) -> bool:
     section = key.removesuffix(".name")
-    known = list(dict.fromkeys([*sections.alternatives.get(section, {}), *names(section)]))
-    wrong = [one for one in given if one not in known]
-    for one in wrong:
-        problems.add(at, f"{one!r} given. {nearest(str(one), known)}Allowed: {', '.join(known)}")
-    named = [one for one in given if one not in wrong and one not in sections.alternatives.get(section, {})]
-    unusable = [why for one in named if (why := CATALOGUES[section].problem(one))]
+    valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *names(section)]))
+    wrong = [name for name in chosen if name not in valid]
+    for name in wrong:
+        problems.add(at, f"{name!r} given. {nearest(str(name), valid)}Allowed: {', '.join(valid)}")
+    plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
+    unusable = [why for name in plain if (why := CATALOGUES[section].problem(name))]
     for why in unusable:
         problems.add(at, why)
     return not wrong and not unusable
@@ -119,12 +121,12 @@ def _check_names(key: str, given: Sequence[Any], sections: Sections, at: Key, pr
 def _check_when(when: Mapping[str, list[Any]], domains: Domains, at: Key, problems: Problems) -> None:
     for key, values in when.items():
         if key not in domains:
-            known = list(domains)
-            problems.add((*at, key), f"is not in search.space. {nearest(key, known)}Allowed: {', '.join(known)}")
+            searched = list(domains)
+            problems.add((*at, key), f"is not in search.space. {nearest(key, searched)}Allowed: {', '.join(searched)}")
         elif domains[key].choices is None:
             problems.add((*at, key), f"{key} is searched as a range, allowed in a condition are keys with choices")
         else:
-            for value in (one for one in values if not domains[key].contains(one)):
+            for value in (choice for choice in values if not domains[key].contains(choice)):
                 allowed = ", ".join(map(repr, domains[key].ends()))
                 problems.add((*at, key), f"{value!r} given, which {key} never is. Allowed: {allowed}")
 

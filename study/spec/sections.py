@@ -21,11 +21,11 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     Which keys there are may depend on the values of others, which may depend on yet others: a key counts only once it
     is known to be there.
     """
-    found, known = _knobs(section, _start(values)), None
-    while found.keys() != known:
-        known = found.keys()
-        found = _knobs(section, _start(values) | {key: values[key] for key in known if key in values})
-    return found
+    declared, counted = _knobs(section, _start(values)), None
+    while declared.keys() != counted:
+        counted = declared.keys()
+        declared = _knobs(section, _start(values) | {key: values[key] for key in counted if key in values})
+    return declared
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class Sections:
 
     def trial(self, params: Params) -> dict[str, dict[str, Any]]:
         """The complete sections of the trial with these parameters."""
-        found = {section: dict(self.form(section, params)) for section in SECTIONS}
+        sections = {section: dict(self.form(section, params)) for section in SECTIONS}
         for key, value in params.items():
             section, name = key.split(".")
             if name != "name":
-                found[section][name] = value
-        return found
+                sections[section][name] = value
+        return sections
 
     def has(self, key: str, params: Params) -> bool:
         """Whether a trial with these parameters has a key, as far as these say."""
         section, name = key.split(".")
         return name in self.form(section, params)
 
-    def given(self, section: str, params: Params) -> Section:
+    def initial_values(self, section: str, params: Params) -> Section:
         """The values that a trial's section begins with; some may be of keys that it does not have."""
         label = params.get(f"{section}.name")
         if label is None:
@@ -79,11 +79,11 @@ class Sections:
         words = named(section, params)
         this = (section, params.get(f"{section}.name"), frozenset(words.items()))
         if this not in self._forms:
-            values = {**self.given(section, params), **words}
-            known = section_knobs(section, values)
-            there = {key: knob for key, knob in known.items() if key in values or not knob.required}
-            whole = {key: values.get(key, _plain(knob.default)) for key, knob in there.items()}
-            self._forms[this] = (_start(values) | whole, known)
+            values = {**self.initial_values(section, params), **words}
+            declared = section_knobs(section, values)
+            applicable = {key: knob for key, knob in declared.items() if key in values or not knob.required}
+            whole = {key: values.get(key, _plain(knob.default)) for key, knob in applicable.items()}
+            self._forms[this] = (_start(values) | whole, declared)
         return self._forms[this]
 
 
@@ -105,8 +105,8 @@ def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
 def train_knobs() -> Mapping[str, Knob]:
     """The keys of the `train` section."""
     augmentations = one_of(augment.names())
-    found = {knob.key: knob for knob in knobs(TrainOptions)}
-    return found | {"augmentation": replace(found["augmentation"], type=augmentations)}
+    declared = {knob.key: knob for knob in knobs(TrainOptions)}
+    return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
 
 
 def _start(values: Section) -> dict[str, Any]:

@@ -40,9 +40,9 @@ class Space:
 
     def contains(self, params: Params) -> bool:
         """Whether the search could give exactly these parameters."""
-        wanted = [key for key in self.domains if self.applies(key, params)]
-        inside = (key in params and self.domains[key].contains(params[key]) for key in wanted)
-        return len(wanted) == len(params) and all(inside)
+        applicable = [key for key in self.domains if self.applies(key, params)]
+        inside = (key in params and self.domains[key].contains(params[key]) for key in applicable)
+        return len(applicable) == len(params) and all(inside)
 
     def cases(self) -> Iterator[dict[str, Any]]:
         """What trials can have for the `structure` keys, each combination once."""
@@ -57,16 +57,16 @@ class Space:
         """Where a key is searched: for each `structure` key that matters, the values with which it can be."""
         cases = list(self.cases())
         with_it = [case for case in cases if self.applies(key, case)]
-        found = {}
-        for other in (one for one in self.domains if one in self.structure and one != key):
+        narrowed = {}
+        for other in (candidate for candidate in self.domains if candidate in self.structure and candidate != key):
             values, everyone = self._values(other, with_it), self._values(other, cases)
             if values and len(values) < len(everyone):
-                found[other] = values
-        return found
+                narrowed[other] = values
+        return narrowed
 
     def _values(self, key: str, cases: Iterable[Params]) -> list[Any]:
-        given = [case[key] for case in cases if key in case]
-        return [value for value in self.domains[key].ends() if among(value, given)]
+        case_values = [case[key] for case in cases if key in case]
+        return [value for value in self.domains[key].ends() if among(value, case_values)]
 
     def _cases(self, keys: list[str], params: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if not keys:
@@ -78,7 +78,7 @@ class Space:
                 yield from self._cases(keys[1:], {**params, keys[0]: value})
 
 
-def space(domains: Mapping[str, Domain], sections: Sections, found: Forms | None = None) -> Space:
+def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Forms | None = None) -> Space:
     """The space of these domains.
 
     Args:
@@ -87,11 +87,13 @@ def space(domains: Mapping[str, Domain], sections: Sections, found: Forms | None
     Raises:
         CycleError: conditions wait for each other; its second argument is the circle of keys.
     """
-    found = found or forms(sections, domains)
-    deciding = {one for domain in domains.values() for one in domain.when}.union(*found.deciders.values())
+    section_forms = section_forms or forms(sections, domains)
+    deciding = {decider for domain in domains.values() for decider in domain.when}.union(
+        *section_forms.deciders.values()
+    )
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
-    integers = {key for key in domains if any(int in knob.kinds for knob in found.knobs(key))}
-    order = _ordered(domains, found.deciders)
+    integers = {key for key in domains if any(int in knob.kinds for knob in section_forms.knobs(key))}
+    order = _ordered(domains, section_forms.deciders)
     return Space(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
 
 
@@ -103,12 +105,12 @@ def _ordered(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]
     waits_for = {key: {*domain.when, *deciders.get(key, ())} & domains.keys() for key, domain in domains.items()}
     sorter = TopologicalSorter(waits_for)
     sorter.prepare()
-    found: dict[str, Domain] = {}
+    ordered: dict[str, Domain] = {}
     ready = list(sorter.get_ready())
     while ready:
         key = min(ready, key=list(domains).index)
         ready.remove(key)
-        found[key] = domains[key]
+        ordered[key] = domains[key]
         sorter.done(key)
         ready += sorter.get_ready()
-    return found
+    return ordered

@@ -55,8 +55,8 @@ class StudySpec:
     @cached_property
     def objective(self) -> Objective:
         """All that is searched for, and the constraints."""
-        given = self.search.metric
-        metrics = (given,) if isinstance(given, str) else tuple(given)
+        metric = self.search.metric
+        metrics = (metric,) if isinstance(metric, str) else tuple(metric)
         modes: tuple[Direction, ...] = tuple("min" if lower_is_better(name) else "max" for name in metrics)
         return Objective(metrics, modes, tuple(Constraint.parse(text) for text in self.search.constraints))
 
@@ -90,11 +90,13 @@ class StudySpec:
     @property
     def data_titles(self) -> list[str]:
         """What tables and reports call the data sets, each once."""
-        return list(dict.fromkeys(self.describe(one).title or str(one["name"]) for one in self.data_sections))
+        return list(
+            dict.fromkeys(self.describe(section).title or str(section["name"]) for section in self.data_sections)
+        )
 
-    def better(self, one: float, other: float) -> bool:
+    def better(self, value: float, other: float) -> bool:
         """Whether one value of the metric is better than another."""
-        return one > other if self.mode == "max" else one < other
+        return value > other if self.mode == "max" else value < other
 
     @property
     def seed(self) -> int:
@@ -104,8 +106,8 @@ class StudySpec:
     @property
     def seeds(self) -> Sequence[int]:
         """Training seeds of each configuration of the search: its own and those of its replicates."""
-        given = self.search.replicates
-        return range(self.seed, self.seed + given) if isinstance(given, int) else given
+        replicates = self.search.replicates
+        return range(self.seed, self.seed + replicates) if isinstance(replicates, int) else replicates
 
     @cached_property
     def sections(self) -> Sections:
@@ -121,10 +123,14 @@ class StudySpec:
     def data_sections(self) -> list[dict[str, Any]]:
         """The `data` sections that trials of the study have, each once."""
         search = self.search
-        given = [*self.space.cases(), *([search.baseline] if search.baseline is not None else []), *search.enqueue]
-        only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in given]
-        found = [self.trial_document(params)["data"] for params in only]
-        return [one for place, one in enumerate(found) if one not in found[:place]]
+        configurations = [
+            *self.space.cases(),
+            *([search.baseline] if search.baseline is not None else []),
+            *search.enqueue,
+        ]
+        only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in configurations]
+        sections = [self.trial_document(params)["data"] for params in only]
+        return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The complete sections of the trial with these parameters."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from study.data import Facts
-from study.spec.checks import told
+from study.spec.checks import params_text
 from study.spec.document import Key
 from study.spec.schema import Domain
 from study.spec.sections import Params, Sections
@@ -25,7 +25,7 @@ def faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tup
 
 
 def check_trials(
-    sections: Sections, describe: Describe, space: Space, cases: Iterable[Params], given: Mapping[Key, Params]
+    sections: Sections, describe: Describe, space: Space, cases: Iterable[Params], configurations: Mapping[Key, Params]
 ) -> Iterator[tuple[Key, str]]:
     """What is wrong with trials of the search, each once: the place in the search that makes it, and what.
 
@@ -40,7 +40,7 @@ def check_trials(
     own = sections.trial({})
     seen: set[Any] = {why for _, why in faults(own, describe(own["data"]))}
     searched = ((("search", "space"), params) for case in cases for params in _ends(space, case))
-    for at, params in [*given.items(), *searched]:
+    for at, params in [*configurations.items(), *searched]:
         trial = sections.trial(params)
         for (section, name), why in faults(trial, describe(trial["data"])):
             suspects = _suspects(f"{section}.{name}", space, params)
@@ -48,12 +48,12 @@ def check_trials(
             others = {key: value for key, value in suspects.items() if not why.startswith(f"{value!r} given")}
             if not {why, (place, why)} & seen:
                 seen.add((place, why))
-                yield place, f"with {told(others)}: {why}" if others else why
+                yield place, f"with {params_text(others)}: {why}" if others else why
 
 
 def _ends(space: Space, case: Params) -> Iterator[dict[str, Any]]:
     """Trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
-    domains = {key: one for key, one in space.domains.items() if key not in case and space.applies(key, case)}
+    domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies(key, case)}
     lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
     yield lowest
     for key, domain in domains.items():
@@ -73,7 +73,7 @@ def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
     The key's own; or those that are not always so, numbers aside; or any of its section.
     """
     own = {key: params[key]} if key in params else {}
-    constant = {one for one, domain in space.domains.items() if len(domain.ends()) == 1}
-    varied = {one: value for one, value in params.items() if one not in constant and not isinstance(value, float)}
+    constant = {other for other, domain in space.domains.items() if len(domain.ends()) == 1}
+    varied = {other: value for other, value in params.items() if other not in constant and not isinstance(value, float)}
     section = key.split(".")[0]
-    return own | varied or {one: value for one, value in params.items() if one.startswith(f"{section}.")}
+    return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}

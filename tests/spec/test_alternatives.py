@@ -181,7 +181,7 @@ def test_a_key_has_one_default_whatever_the_others_are(name: str) -> None:
     sections = Sections({"method": {"name": name}}, {})
     found = forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
     defaults: dict[str, Any] = {}
-    for form in found.found:
+    for form in found.all:
         for key, knob in form.knobs.items():
             assert defaults.setdefault(key, knob.default) == knob.default
 
