@@ -29,10 +29,10 @@ def check_cluster(address: str) -> None:
         return
     if address.startswith(("http://", "https://")):
         raise UserError(f"--address {address}: is that of Ray's jobs. To have it run there: study submit --address ...")
-    found = HOST_PORT.fullmatch(address)
-    if not found or not 0 < int(found["port"]) < 65536:
+    match = HOST_PORT.fullmatch(address)
+    if not match or not 0 < int(match["port"]) < 65536:
         raise UserError(f"--address {address}: allowed: auto, HOST:PORT (as 10.0.0.1:6379)")
-    check_token(found["host"])
+    check_token(match["host"])
 
 
 def check_jobs(address: str) -> None:
@@ -72,17 +72,17 @@ def give_token() -> None:
     Raises:
         UserError: others can read the file, or it cannot be read.
     """
-    given, default = _token_file(), _default_token_file()
-    if given is None and (os.environ.get("RAY_AUTH_TOKEN") or not default.exists()):
+    named, default = _token_file(), _default_token_file()
+    if named is None and (os.environ.get("RAY_AUTH_TOKEN") or not default.exists()):
         return
-    path = given or default
+    path = named or default
     try:
         if path.stat().st_mode & 0o077:
             raise UserError(f"{path}: others can read this token: chmod 600 {path}")
         path.read_bytes()
     except OSError as error:
         raise UserError(f"RAY_AUTH_TOKEN_PATH: {path}: {error.strerror}") from None
-    if given:
+    if named:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
@@ -112,8 +112,8 @@ def is_loopback(host: str) -> bool:
 
 
 def _token_file() -> Path | None:
-    given = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return Path(given) if given else None
+    path = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return Path(path) if path else None
 
 
 def _default_token_file() -> Path:
@@ -123,8 +123,8 @@ def _default_token_file() -> Path:
 def _token() -> str | None:
     """The token that Ray would send, wherever it finds it."""
     path = _token_file() or _default_token_file()
-    if given := os.environ.get("RAY_AUTH_TOKEN"):
-        return given.strip()
+    if token := os.environ.get("RAY_AUTH_TOKEN"):
+        return token.strip()
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError:

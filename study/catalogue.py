@@ -26,22 +26,22 @@ def modules(package: str, having: str) -> dict[str, Any]:
     A new dataset, model or method is one new file in its package; nothing else lists it.
     """
     parent: ModuleType = importlib.import_module(package)
-    found = {
+    loaded = {
         entry.name: importlib.import_module(f"{package}.{entry.name}")
         for entry in pkgutil.iter_modules(parent.__path__)
     }
-    return {name: module for name, module in sorted(found.items()) if hasattr(module, having)}
+    return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
 
 
 def later(places: Mapping[str, str]) -> Callable[[str], Any]:
     """A package's `__getattr__`: names of it that are imported, from the modules given, once somebody asks for them."""
 
-    def found(name: str) -> Any:
+    def attribute(name: str) -> Any:
         if name not in places:
             raise AttributeError(name)
         return getattr(importlib.import_module(places[name]), name)
 
-    return found
+    return attribute
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Catalogue:
 
     def origin(self, name: str) -> str | None:
         """The distributions that declare it, with versions; None: this package alone."""
-        return " and ".join(map(_told, _entries(self.group).get(name, ()))) or None
+        return " and ".join(map(_declared_by, _entries(self.group).get(name, ()))) or None
 
     def find(self, name: str) -> Any:
         """The module of this name.
@@ -107,22 +107,25 @@ def distributions() -> dict[str, str]:
 def entries() -> list[EntryPoint]:
     """What other distributions declare, of all groups; nothing is loaded for it."""
     declared = entry_points()  # looks through all that is installed: once for all groups
-    return [entry for group in GROUPS for entry in sorted(declared.select(group=group), key=_told)]
+    return [entry for group in GROUPS for entry in sorted(declared.select(group=group), key=_declared_by)]
 
 
 @cache
 def _entries(group: str) -> dict[str, tuple[EntryPoint, ...]]:
-    found = [entry for entry in entries() if entry.group == group]
-    return {name: tuple(one for one in found if one.name == name) for name in sorted({one.name for one in found})}
+    of_group = [entry for entry in entries() if entry.group == group]
+    return {
+        name: tuple(entry for entry in of_group if entry.name == name)
+        for name in sorted({entry.name for entry in of_group})
+    }
 
 
-def _told(entry: EntryPoint) -> str:
+def _declared_by(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 @cache
 def _load(entry: EntryPoint, having: tuple[str, ...]) -> Any:
-    place = f"{entry.name!r}: the entry point {entry.value} of {_told(entry)}"
+    place = f"{entry.name!r}: the entry point {entry.value} of {_declared_by(entry)}"
     try:
         module = entry.load()
     except Exception as error:  # whatever the code of others does when it is imported

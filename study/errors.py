@@ -13,7 +13,7 @@ class Stopped(Exception):
     """A study had to stop, through no fault of the user's; the message says why and how it goes on. Exit status 1."""
 
 
-def nearest(given: str, valid: Iterable[str]) -> str:
+def nearest(word: str, valid: Iterable[str]) -> str:
     """`Did you mean 'x'? ` for the closest valid spelling, or nothing where none is close."""
-    matches = get_close_matches(given, list(valid), n=1, cutoff=0.6)
+    matches = get_close_matches(word, list(valid), n=1, cutoff=0.6)
     return f"Did you mean {matches[0]!r}? " if matches else ""

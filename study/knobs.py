@@ -89,7 +89,7 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     A name that is a Python keyword is written with an underscore at its end (`lambda_`), the key without it.
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
-    found = []
+    declared = []
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
@@ -99,8 +99,8 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
             continue
         required = parameter.default is parameter.empty
         key, default = parameter.name.rstrip("_"), None if required else parameter.default
-        found.append(Knob(key, kind, default, required, about))
-    return tuple(found)
+        declared.append(Knob(key, kind, default, required, about))
+    return tuple(declared)
 
 
 def _described(hint: Any) -> tuple[Any, str]:

@@ -76,10 +76,10 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except Exception as error:
-        known = _known(error)
-        if known is None or is_verbose():
+        expected = _expected(error)
+        if expected is None or is_verbose():
             traceback.print_exc()
-        message, status = known or (f"{_name(error)}. {REPORT}", 1)
+        message, status = expected or (f"{_name(error)}. {REPORT}", 1)
         print(f"error: {message}", file=sys.stderr)
         raise SystemExit(status) from None
 
@@ -87,16 +87,16 @@ def main() -> None:
 REPORT = "That is a bug of study: please report it, with the traceback above and what `study doctor` prints"
 
 
-def _known(error: Exception) -> tuple[str, int] | None:
+def _expected(error: Exception) -> tuple[str, int] | None:
     """Message and exit status of what is no bug."""
     if isinstance(error, UserError | Stopped):
         return str(error), 1 if isinstance(error, Stopped) else 2
     if isinstance(error, OSError):
-        told = f"{error.filename or 'disk'}: {error.strerror}"
+        reason = f"{error.filename or 'disk'}: {error.strerror}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return told, 1
+            return reason, 1
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return told, 2
+            return reason, 2
     return None
 
 

@@ -43,15 +43,15 @@ def submit(
     _check(follow, as_json)
     variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # there, whoever runs the cluster would be it
     study = load_study(spec, assignments or (), profile, name)
-    there = Jobs(address)
-    done = there.submit(study, python, variables, join)
+    remote = Jobs(address)
+    done = remote.submit(study, python, variables, join)
     if as_json:
         print_json({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
     taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "was there already"
     print(f"{study.name}: job {done.job} at {address}, {taken}")
     if follow:
-        _follow(there, study.name, done.job)
+        _follow(remote, study.name, done.job)
     else:
         print(f"its state: study status {study.name} --address {address}")
         print(f"its log:   study logs {study.name} -f --address {address}")
@@ -60,10 +60,10 @@ def submit(
 def jobs(address: Head, as_json: Json = False) -> None:
     """List the studies of a cluster. Example: study jobs --address http://head:8265"""
     from study.cluster.jobs import Jobs
-    from study.commands import cluster_status as told
+    from study.commands import cluster_status as remote_status
 
-    found = Jobs(address).all()
-    print_json(told.jobs_document(found)) if as_json else print(told.jobs_table(address, found))
+    listed = Jobs(address).all()
+    print_json(remote_status.jobs_document(listed)) if as_json else print(remote_status.jobs_table(address, listed))
 
 
 def logs(
@@ -82,12 +82,12 @@ def logs(
         raise UserError(f"-f: follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
     _check(follow, as_json)
     if address is not None and trial is None:
-        there = Jobs(address)
-        job = there.last(name).id
+        remote = Jobs(address)
+        job = remote.last(name).id
         if follow:
-            _follow(there, name, job)
+            _follow(remote, name, job)
             return
-        log = there.log(job)
+        log = remote.log(job)
         print_json({"name": name, "job": job, "log": log}) if as_json else print(log, end="")
         return
     if address is None:
@@ -103,9 +103,11 @@ def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
     from study.commands import stop as stopping
     from study.home.folder import Home
 
-    told = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
+    stopped = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
     how = f"study resume {name}" + (f" --address {address}" if address else "")
-    print_json({"name": name, "stopped": told}) if as_json else print(f"{name}: stopped, {told}. Go on with it: {how}")
+    print_json({"name": name, "stopped": stopped}) if as_json else print(
+        f"{name}: stopped, {stopped}. Go on with it: {how}"
+    )
 
 
 def resume(name: str, trials: str | None, address: str) -> None:
@@ -119,10 +121,10 @@ def resume(name: str, trials: str | None, address: str) -> None:
 def status(name: str, address: str, as_json: bool) -> None:
     """`study status` of a study on a cluster elsewhere."""
     from study.cluster.jobs import Jobs
-    from study.commands import cluster_status as told
+    from study.commands import cluster_status as remote_status
 
-    document = told.document(Jobs(address), name)
-    print_json(document) if as_json else print(told.text(document))
+    document = remote_status.document(Jobs(address), name)
+    print_json(document) if as_json else print(remote_status.text(document))
 
 
 def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
@@ -134,18 +136,18 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
     from study.cluster.environment import from_this_shell
     from study.cluster.jobs import Jobs
 
-    there = Jobs(address)
-    job = there.begin([*command, "--json"] if as_json else command, python, from_this_shell(env))
+    remote = Jobs(address)
+    job = remote.begin([*command, "--json"] if as_json else command, python, from_this_shell(env))
     if as_json:
-        print_json(there.answer(job))
+        print_json(remote.answer(job))
         return
     try:
-        for text in there.follow(job):
+        for text in remote.follow(job):
             print(text, end="", flush=True)
     except KeyboardInterrupt:
         print(f"\ndetached; {job} goes on at {address}")
         raise typer.Exit(130) from None
-    if there.wait(job).state != "succeeded":
+    if remote.wait(job).state != "succeeded":
         raise typer.Exit(1)
 
 
@@ -195,20 +197,20 @@ def _check(follow: bool, as_json: bool) -> None:
         raise UserError("--json: one document of what there is, --follow: the log as it comes. Give one of them")
 
 
-def _follow(there: "Jobs", name: str, job: str) -> None:
+def _follow(remote: "Jobs", name: str, job: str) -> None:
     """Show a driver's log until it ends.
 
     Raises:
         Exit: 1 if the job failed.
     """
     try:
-        for text in there.follow(job):
+        for text in remote.follow(job):
             print(text, end="", flush=True)
     except KeyboardInterrupt:
-        print(f"\ndetached; {name} goes on. Again: study logs {name} -f --address {there.address}")
-        print(f"To stop it: study stop {name} --address {there.address}")
+        print(f"\ndetached; {name} goes on. Again: study logs {name} -f --address {remote.address}")
+        print(f"To stop it: study stop {name} --address {remote.address}")
         raise typer.Exit(130) from None
-    ended = there.wait(job)
+    ended = remote.wait(job)
     print(f"{name}: job {job} {ended.state}")
     if ended.state == "failed":
         raise typer.Exit(1)

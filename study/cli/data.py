@@ -30,7 +30,8 @@ def prepare_data(
     from study.commands import data as data_commands
 
     if address is not None:
-        command = ["data", "prepare", name, *(word for one in assignments or () for word in ("--set", one)), "--quiet"]
+        overrides = [word for assignment in assignments or () for word in ("--set", assignment)]
+        command = ["data", "prepare", name, *overrides, "--quiet"]
         cluster.carry_out(address, command, python, env or (), as_json)
         return
     with data_commands.download_bars(quiet) as progress:

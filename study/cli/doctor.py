@@ -16,7 +16,7 @@ def doctor(address: Address = None, as_json: Json = False) -> None:
     """Say what a bug report needs and what is wrong, with the remedy. Example: study doctor --json"""
     from study import doctor as doctors
 
-    told = doctors.document(doctors.diagnose(address))
-    print_json(told) if as_json else print(doctors.text(told))
-    if told["state"] == "problem":
+    document = doctors.document(doctors.diagnose(address))
+    print_json(document) if as_json else print(doctors.text(document))
+    if document["state"] == "problem":
         raise typer.Exit(1)

@@ -33,8 +33,8 @@ def train(
     from study.home.folder import Home
     from study.spec import load_study
 
-    given = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    study = final_study(load_study(spec, given), parse_seeds(seeds), name, data == "train+val")
+    changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
+    study = final_study(load_study(spec, changes), parse_seeds(seeds), name, data == "train+val")
     show(running.train(Home.locate(), study, view(quiet), address))
 
 
@@ -55,13 +55,13 @@ def predict(
     from study.trained import predict as predicting
 
     with find_model(Home.locate(), model, seed) as description:
-        found = predicting.predict(Classifier.load(description, device), images)
+        predictions = predicting.predict(Classifier.load(description, device), images)
     if out is not None:
-        predicting.write(out, found)
+        predicting.write(out, predictions)
     if as_json:
-        print_json([one.to_document() for one in found])
+        print_json([prediction.to_document() for prediction in predictions])
     else:
-        print(out if out is not None else predicting.table(found).rstrip())
+        print(out if out is not None else predicting.table(predictions).rstrip())
 
 
 def evaluate(
@@ -82,5 +82,7 @@ def evaluate(
 
     home = Home.locate()
     with find_model(home, model, seed) as description:
-        found = evaluating.evaluate(home, description, split, data, assignments or ())
-    print_json(found) if as_json else print(*(f"{name:<32} {value:.6g}" for name, value in found.items()), sep="\n")
+        measured = evaluating.evaluate(home, description, split, data, assignments or ())
+    print_json(measured) if as_json else print(
+        *(f"{name:<32} {value:.6g}" for name, value in measured.items()), sep="\n"
+    )

@@ -85,9 +85,9 @@ def reproduce(
     from study import reproduce as reproducing
     from study.home.folder import Home
 
-    home, given = Home.locate(), reproducing.Request(name, profile, tuple(assignments or ()), seeds)
-    outcome = None if only_report else reproducing.reproduce(home, table, given, view(quiet or as_json))
-    found = reproducing.current_table(home, table, given)
-    print_json(reproducing.document(found)) if as_json else print(reproducing.markdown(found))
+    home, request = Home.locate(), reproducing.Request(name, profile, tuple(assignments or ()), seeds)
+    outcome = None if only_report else reproducing.reproduce(home, table, request, view(quiet or as_json))
+    current = reproducing.current_table(home, table, request)
+    print_json(reproducing.document(current)) if as_json else print(reproducing.markdown(current))
     if outcome is not None and not as_json:
         show(outcome)

@@ -91,8 +91,8 @@ def compare(
     from study.home.record import StudyRecord
 
     folders = [Home.locate().find(name) for name in names]
-    found = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
-    print_json(found) if as_json else print(markdown_table(compare_studies.printed_comparison(found)))
+    comparison = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    print_json(comparison) if as_json else print(markdown_table(compare_studies.printed_comparison(comparison)))
 
 
 def export(
@@ -118,14 +118,14 @@ def export(
     from study.ranking.choice import Choice
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
-    wanted = Choice(top, trial, where or (), by, metrics)
+    choice = Choice(top, trial, where or (), by, metrics)
     folder = Home.locate().find(name)
-    written = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, wanted)
+    written = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, choice)
     if as_json:
-        print_json({"name": name, "files": [one.to_document() for one in written]})
+        print_json({"name": name, "files": [file.to_document() for file in written]})
     else:
-        print(*(one.path for one in written), sep="\n")
-    if single := [one for one in written if one.rests_on_one_seed]:
+        print(*(file.path for file in written), sep="\n")
+    if single := [file for file in written if file.rests_on_one_seed]:
         print(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", file=sys.stderr)
 
 

@@ -118,7 +118,7 @@ def kept(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     def asked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
         if named or ("torch" in sys.modules and not _missed):
             return function(*arguments, **named)
-        whole = [one for one in arguments if not watched.is_watchable(one)]
+        whole = [argument for argument in arguments if not watched.is_watchable(argument)]
         question = f"{function.__module__}.{function.__name__} {_key(whole)}"
         with suppress(LookupError, ValueError, TypeError, AttributeError, RecursionError):
             answer: Answer = _answers().find(question, arguments)
@@ -164,32 +164,32 @@ def _key(value: Any) -> str:
     return "absent" if value is watched.ABSENT else json.dumps(value, sort_keys=True)
 
 
-def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Both of two trees; where they do not go together, the other."""
-    found = dict(one)
-    for key, node in other.items():
-        before = found.get(key)
+    both = dict(first)
+    for key, node in second.items():
+        before = both.get(key)
         if isinstance(before, dict) and isinstance(node, dict) and before.get("read") == node.get("read"):
-            found[key] = merged(before, node)
+            both[key] = merged(before, node)
         else:
-            found[key] = node
-    return found
+            both[key] = node
+    return both
 
 
 def digest() -> str:
     """Of all that an answer can depend on besides its arguments."""
-    found = hashlib.sha256(sys.version.encode())
+    state = hashlib.sha256(sys.version.encode())
     for line in _installed():
-        found.update(line.encode(errors="surrogateescape"))
+        state.update(line.encode(errors="surrogateescape"))
     for entry in catalogue.entries():
         dist = entry.dist
-        found.update(f"{entry.group} {entry.name} {entry.value} {dist and (dist.name, dist.version)}\n".encode())
+        state.update(f"{entry.group} {entry.name} {entry.value} {dist and (dist.name, dist.version)}\n".encode())
     for top in ["study", *sorted({entry.module.partition(".")[0] for entry in catalogue.entries()})]:
         for file in _files(top):
-            found.update(f"{file}\0".encode(errors="surrogateescape"))
+            state.update(f"{file}\0".encode(errors="surrogateescape"))
             with suppress(OSError):
-                found.update(file.read_bytes())
-    return found.hexdigest()[:24]
+                state.update(file.read_bytes())
+    return state.hexdigest()[:24]
 
 
 def _installed() -> Iterator[str]:
@@ -202,9 +202,9 @@ def _installed() -> Iterator[str]:
 def _files(top: str) -> list[Path]:
     """The source files of a package or module, which is not loaded for it."""
     with suppress(ImportError, ValueError, AttributeError):
-        found = importlib.util.find_spec(top)
-        places = list(found.submodule_search_locations or ()) if found else []
+        spec = importlib.util.find_spec(top)
+        places = list(spec.submodule_search_locations or ()) if spec else []
         if places:
             return sorted(path for place in places for path in Path(place).rglob("*.py"))
-        return [Path(found.origin)] if found and found.origin else []
+        return [Path(spec.origin)] if spec and spec.origin else []
     return []

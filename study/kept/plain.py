@@ -14,8 +14,8 @@ from typing_extensions import Doc
 
 from study.knobs import Knob, Range, Searched
 
-PLAIN: Mapping[str, type] = {one.__name__: one for one in (bool, int, float, str, NoneType)}
-KEPT: dict[str, Any] = {one.__name__: one for one in (Knob, Range, Searched)}
+PLAIN: Mapping[str, type] = {kind.__name__: kind for kind in (bool, int, float, str, NoneType)}
+KEPT: dict[str, Any] = {kind.__name__: kind for kind in (Knob, Range, Searched)}
 """The dataclasses that can be in an answer; a package adds its own."""
 
 

@@ -105,9 +105,9 @@ class WatchedDict(dict[str, Any]):
     def values(self) -> Any:
         return ValuesView(self)
 
-    def pop(self, *given: Any) -> Any:
+    def pop(self, *arguments: Any) -> Any:
         self._whole()
-        return super().pop(*given)
+        return super().pop(*arguments)
 
     def popitem(self) -> Any:
         self._whole()
