@@ -18,14 +18,14 @@ def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
     """
     events = read(folder.ledger_file)
     if trial is None:
-        shown = [event for event in events if event["event"] in STUDY_EVENTS]
+        selected = [event for event in events if event["event"] in STUDY_EVENTS]
     else:
-        shown = [event for event in events if event.get("trial") == trial]
-        if not shown:
+        selected = [event for event in events if event.get("trial") == trial]
+        if not selected:
             raise UserError(f"{folder.name}: has no trial {trial}")
     file = None if trial is None else folder.error_file(trial)
     error = file.read_text(encoding="utf-8") if file and file.exists() else None
-    return {"name": folder.name, "trial": trial, "events": shown, "traceback": error}
+    return {"name": folder.name, "trial": trial, "events": selected, "traceback": error}
 
 
 def text(document: dict[str, Any]) -> str:

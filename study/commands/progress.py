@@ -51,13 +51,13 @@ class ProgressView:
             thread.join()
 
     def _lines(self, progress: "StudyProgress", over: threading.Event) -> None:
-        shown = None
+        printed = None
         while True:
             last = over.wait(LINE_EVERY)
             counts = progress.counts()
-            if counts != shown:
+            if counts != printed:
                 self._console.print(progress.line(), highlight=False, soft_wrap=True)
-                shown = counts
+                printed = counts
             if last:
                 return
 

@@ -118,7 +118,7 @@ class StudyRecord:
         enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
         busy: seconds that trials ran, all together.
-        known: what was computed of it, while it does not change; None: nothing is kept (`study.ranking.ranked_once`).
+        computed: rankings of it, kept while it does not change; None: none are kept (`study.ranking.ranked_once`).
     """
 
     id: str = ""
@@ -134,7 +134,7 @@ class StudyRecord:
     enough: str | None = None
     worked: float = 0.0
     busy: float = 0.0
-    known: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    computed: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     _last: float = 0.0
     _repeats: dict[int, list[int]] = field(default_factory=dict)
 

@@ -44,8 +44,8 @@ __getattr__ = later(
 
 @cache
 def _kinds() -> dict[str, Any]:
-    found = modules("study.methods", "NAMES").values()
-    return dict(sorted((name, module) for module in found for name in module.NAMES))
+    kinds = modules("study.methods", "NAMES").values()
+    return dict(sorted((name, module) for module in kinds for name in module.NAMES))
 
 
 CATALOGUE = KeptCatalogue("study.methods", ("NAMES", "keys", "needs", "build"), _kinds)
@@ -75,8 +75,8 @@ def about(name: str) -> str:
 @kept
 def needs(method: Mapping[str, Any]) -> Needs:
     """What the method of a complete section needs of the data."""
-    found: Needs = CATALOGUE.find(method["name"]).needs(method)
-    return found
+    requirements: Needs = CATALOGUE.find(method["name"]).needs(method)
+    return requirements
 
 
 def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]]:
@@ -86,5 +86,5 @@ def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":
     """The method of a complete, checked section, freshly initialised from torch's generator."""
-    found: Method = CATALOGUE.find(method["name"]).build(method, facts, new_network)
-    return found
+    built: Method = CATALOGUE.find(method["name"]).build(method, facts, new_network)
+    return built

@@ -79,11 +79,11 @@ def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
 @contextmanager
 def ranked_once(record: StudyRecord) -> Iterator[None]:
     """Within this block the record must not change and is ranked only once: a report asks for it dozens of times."""
-    record.known = {}
+    record.computed = {}
     try:
         yield
     finally:
-        record.known = None
+        record.computed = None
 
 
 def _cached_in_record(rank: Rank) -> Rank:
@@ -91,12 +91,12 @@ def _cached_in_record(rank: Rank) -> Rank:
 
     @wraps(rank)
     def cached(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-        if record.known is None:
+        if record.computed is None:
             return rank(record, spec)
         key = rank.__name__, id(spec)
-        if key not in record.known:
-            record.known[key] = spec, rank(record, spec)  # with the study, so that its id is not another's
-        return list(record.known[key][1])  # the caller's own, to order in place
+        if key not in record.computed:
+            record.computed[key] = spec, rank(record, spec)  # with the study, so that its id is not another's
+        return list(record.computed[key][1])  # the caller's own, to order in place
 
     return cached
 

@@ -110,14 +110,14 @@ class Median:
         self._courses: dict[int, _Course] = {}
 
     def prunes(self, trial: int, epoch: int, score: Score) -> bool:
-        shown = [*score.gains, -score.violation]
-        course = self._courses.setdefault(trial, _Course(0, shown, [0.0] * len(shown)))
+        scores = [*score.gains, -score.violation]
+        course = self._courses.setdefault(trial, _Course(0, scores, [0.0] * len(scores)))
         if epoch <= course.epoch:
             return False
-        course.epoch, course.best = epoch, [max(pair) for pair in zip(course.best, shown, strict=True)]
+        course.epoch, course.best = epoch, [max(pair) for pair in zip(course.best, scores, strict=True)]
         if epoch < self._grace:
             return False
-        course.count, course.sums = course.count + 1, [sum(pair) for pair in zip(course.sums, shown, strict=True)]
+        course.count, course.sums = course.count + 1, [sum(pair) for pair in zip(course.sums, scores, strict=True)]
         peers, lot = self._peers[epoch], turn(trial)
         goes_on = self._reached[epoch] < self.ENOUGH or peers.admit(_standing(course.best, lot))
         peers.add(_standing([total / course.count for total in course.sums], lot))
@@ -141,5 +141,5 @@ def _new_peers(objective: Objective, reduction: int) -> Peers:
     return ByDominance(reduction, len(objective.metrics))
 
 
-def _standing(shown: list[float], lot: float) -> Standing:
-    return Standing(tuple(shown[:-1]), -shown[-1], lot)
+def _standing(scores: list[float], lot: float) -> Standing:
+    return Standing(tuple(scores[:-1]), -scores[-1], lot)

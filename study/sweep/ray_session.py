@@ -31,29 +31,29 @@ def check_machine(resources: Resources) -> None:
     Raises:
         UserError: says what a trial takes and what there is.
     """
-    there = _machine(resources)
+    machine = _machine(resources)
     for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
-        if amount > there[name]:
+        if amount > machine[name]:
             key = f"resources.{name.lower()}"
-            raise UserError(f"{key}: {amount:g} given, this machine has {there[name]:g}. Fewer: --set {key}=...")
+            raise UserError(f"{key}: {amount:g} given, this machine has {machine[name]:g}. Fewer: --set {key}=...")
 
 
 def fitting(resources: Resources, concurrency: int | None) -> int:
     """How many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
-    there = _machine(resources)
-    if resources.cpu > there["CPU"] or resources.gpu > there["GPU"]:
+    machine = _machine(resources)
+    if resources.cpu > machine["CPU"] or resources.gpu > machine["GPU"]:
         return 0
-    return Slots(lambda: there, resources, concurrency, grows=False)()
+    return Slots(lambda: machine, resources, concurrency, grows=False)()
 
 
 def _machine(resources: Resources) -> dict[str, float]:
     """What there is of each resource that a trial takes; without GPU PyTorch is not asked, which takes seconds."""
-    there = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
+    machine = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
     if resources.gpu:
         import torch
 
-        there["GPU"] = float(torch.cuda.device_count())
-    return there
+        machine["GPU"] = float(torch.cuda.device_count())
+    return machine
 
 
 @contextmanager
@@ -117,8 +117,8 @@ def _join(address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=is_verbose(), configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
-        told = str(error).strip().splitlines()
-        raise UserError(f"--address {address}: no Ray cluster answers: {told[0] if told else error!r}") from None
+        lines = str(error).strip().splitlines()
+        raise UserError(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
 
 
@@ -143,7 +143,8 @@ def check_nodes(home: Path) -> None:
             if node["Alive"]
         }
         answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_PATIENCE)
-        blind = [asked[one] for one in answered if not _answer(one)] + [asked[one] for one in silent]
+        failed = [*silent, *(reference for reference in answered if not _answer(reference))]
+        blind = [asked[reference] for reference in failed]
     finally:
         marker.unlink()
     if blind:
@@ -181,11 +182,16 @@ class Slots:
     """Seconds between two looks at a cluster, whose nodes come and go."""
 
     def __init__(
-        self, there: Callable[[], Mapping[str, float]], resources: Resources, concurrency: int | None, *, grows: bool
+        self,
+        available: Callable[[], Mapping[str, float]],
+        resources: Resources,
+        concurrency: int | None,
+        *,
+        grows: bool,
     ) -> None:
-        wanted = {"CPU": resources.cpu, "GPU": resources.gpu}
-        self._wanted = {name: amount for name, amount in wanted.items() if amount > 0}
-        self._there, self._concurrency, self._grows = there, concurrency, grows
+        amounts = {"CPU": resources.cpu, "GPU": resources.gpu}
+        self._amounts = {name: amount for name, amount in amounts.items() if amount > 0}
+        self._available, self._concurrency, self._grows = available, concurrency, grows
         self._fits: int | None = None
         self._looked = 0.0
 
@@ -193,8 +199,8 @@ class Slots:
         if self._grows and self._concurrency:
             return self._concurrency
         if self._fits is None or (self._grows and time.monotonic() - self._looked > self.EVERY):
-            there = self._there()
-            fits = (math.floor(there.get(name, 0.0) / amount + 1e-9) for name, amount in self._wanted.items())
+            available = self._available()
+            fits = (math.floor(available.get(name, 0.0) / amount + 1e-9) for name, amount in self._amounts.items())
             self._fits, self._looked = min(fits), time.monotonic()
         return max(1, min(self._fits, self._concurrency or self._fits))
 

@@ -51,11 +51,11 @@ def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     source, train, facts = options(SomeLabels, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
-    known = _known(train.bias, source.known_bias, config.train.seed)
-    some_bias = labels.bias.where(tensor(known, labels.bias.device), UNKNOWN)
-    if source.unknown_bias == "sup_con" or known.all():
+    kept = _keeping(train.bias, source.known_bias, config.train.seed)
+    some_bias = labels.bias.where(tensor(kept, labels.bias.device), UNKNOWN)
+    if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
-    part = Split(train.inputs[known], train.bias[known])
+    part = Split(train.inputs[kept], train.bias[kept])
     observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
     splits = {"train": part, "val": observed, "all": Split(train.inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
@@ -86,16 +86,16 @@ _SOURCES: dict[str, Callable[[Labels, TrialConfig, Dataset], Labels]] = {
 }
 
 
-def _known(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Which samples keep their bias: this share of those that have one, drawn by the seed, (N,)."""
-    there = np.flatnonzero(bias != UNKNOWN)
-    count = round(share * len(there))
+    labelled = np.flatnonzero(bias != UNKNOWN)
+    count = round(share * len(labelled))
     if count < 2:
-        problem = f"{share} of {len(there)} training samples is {count}"
+        problem = f"{share} of {len(labelled)} training samples is {count}"
         raise UserError(f"method.known_bias: {problem}; a network cannot learn the bias from fewer than 2")
-    known = np.zeros(len(bias), dtype=np.bool_)
-    known[np.random.default_rng(seed).permutation(there)[:count]] = True
-    return known
+    kept = np.zeros(len(bias), dtype=np.bool_)
+    kept[np.random.default_rng(seed).permutation(labelled)[:count]] = True
+    return kept
 
 
 def _training(config: TrialConfig, seed: int) -> TrainOptions:

@@ -156,5 +156,5 @@ def compute(
         facts: of the data set.
     """
     outcome = Outcome(Counts.of(prediction, target, bias, facts), scores, target)
-    wanted = [name for name in available(facts) if scores is not None or not METRICS[name].needs_scores]
-    return {name: COMPUTED[name](outcome) for name in wanted}
+    names = [name for name in available(facts) if scores is not None or not METRICS[name].needs_scores]
+    return {name: COMPUTED[name](outcome) for name in names}

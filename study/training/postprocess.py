@@ -59,13 +59,13 @@ def fit(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdds:
             f"equalized odds by thresholds is for two classes, got scores of shape {tuple(scores.shape)}: "
             "choose a data set or a target with two classes"
         )
-    known = (target >= 0) & (bias >= 0)
-    labels, groups = _numpy(target[known]), _numpy(bias[known])
+    labelled = (target >= 0) & (bias >= 0)
+    labels, groups = _numpy(target[labelled]), _numpy(bias[labelled])
     _check(labels, groups)
     optimizer = ThresholdOptimizer(
         estimator=_Margins(), constraints="equalized_odds", prefit=True, predict_method="decision_function"
     )
-    optimizer.fit(_margin(scores[known]), labels, sensitive_features=groups)
+    optimizer.fit(_margin(scores[labelled]), labels, sensitive_features=groups)
     return EqualizedOdds(optimizer, frozenset(groups.tolist()))
 
 

@@ -67,8 +67,8 @@ def alignment(features: Tensor, target: Tensor, classes: int) -> Tensor:
 
     Wang & Isola 2020 (arXiv 2005.10242), section 4.1, alpha 2, with the samples of a class as the positive pairs.
     """
-    known = target >= 0
-    sums, sizes = _sums(features[known], target[known], classes)
+    labelled = target >= 0
+    sums, sizes = _sums(features[labelled], target[labelled], classes)
     pairs = sizes * (sizes - 1)
     return 2 - 2 * (sums.square().sum() - sizes.sum()) / pairs.sum()
 
@@ -92,8 +92,8 @@ def similarity_histogram(features: Tensor, target: Tensor, bias: Tensor, bins: i
     Indices: 0 positive (of one class), 1 negative; 0 aligned (of one bias class), 1 conflicting; the bin of equal
     width from -1 to 1. Each ordered pair of different samples counts.
     """
-    known = (target >= 0) & (bias >= 0)
-    features, target, bias = features[known], target[known], bias[known]
+    labelled = (target >= 0) & (bias >= 0)
+    features, target, bias = features[labelled], target[labelled], bias[labelled]
     counts = torch.zeros(4 * bins, dtype=torch.int64, device=features.device)
     for rows, cosine in _cosines(features):
         kind = 2 * (target[rows, None] != target) + (bias[rows, None] != bias)
@@ -111,9 +111,9 @@ def _cosines(features: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def _group_sums(features: Tensor, target: Tensor, bias: Tensor, facts: Facts) -> tuple[Tensor, Tensor]:
-    known = (target >= 0) & (bias >= 0)
+    labelled = (target >= 0) & (bias >= 0)
     groups = facts.bias_classes or 1
-    return _sums(features[known], target[known] * groups + bias[known], facts.classes * groups)
+    return _sums(features[labelled], target[labelled] * groups + bias[labelled], facts.classes * groups)
 
 
 def _sums(features: Tensor, group: Tensor, groups: int) -> tuple[Tensor, Tensor]:

@@ -32,5 +32,5 @@ def with_val(dataset: Dataset) -> Dataset:
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
 
 
-def _joined(one: NDArray[Any] | None, other: NDArray[Any] | None) -> Any:
-    return None if one is None or other is None else np.concatenate([one, other])
+def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> Any:
+    return None if first is None or second is None else np.concatenate([first, second])

@@ -92,12 +92,12 @@ def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
 
 
 def _find(name: str) -> Any:
-    found = catalogue.modules(__name__, "operations")
-    if name not in found:
+    augmentations = catalogue.modules(__name__, "operations")
+    if name not in augmentations:
         raise UserError(
-            f"train.augmentation: {name!r} given. {nearest(name, found)}Allowed: {', '.join(found)}",
+            f"train.augmentation: {name!r} given. {nearest(name, augmentations)}Allowed: {', '.join(augmentations)}",
         )
-    return found[name]
+    return augmentations[name]
 
 
 def _suitable(shape: tuple[int, ...]) -> list[str]:
