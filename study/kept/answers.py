@@ -12,7 +12,6 @@ import importlib.util
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, wraps
@@ -21,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from study import catalogue
 from study.data.source import roots
+from study.files.whole import write_whole
 from study.kept import plain, watched
 
 Arguments = ParamSpec("Arguments")
@@ -85,15 +85,9 @@ class Answers:
                 return
 
     def _write(self, folder: Path) -> None:
-        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                nodes, forms = self._read()
-                json.dump([merged(nodes, self._nodes), forms | self._shared.forms], file, separators=(",", ":"))
-            os.replace(part, folder / f"{self._digest}.json")
-        except BaseException:
-            os.unlink(part)
-            raise
+        nodes, forms = self._read()
+        content = [merged(nodes, self._nodes), forms | self._shared.forms]
+        write_whole(folder / f"{self._digest}.json", json.dumps(content, separators=(",", ":")))
         files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in files[MOST_FILES:]:
             old.unlink(missing_ok=True)
@@ -102,8 +96,11 @@ class Answers:
         """The paths to answers, by question, and the forms that these share."""
         for folder in self._folders:
             with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
-                nodes, forms = json.loads((folder / f"{self._digest}.json").read_text(encoding="utf-8"))
+                path = folder / f"{self._digest}.json"
+                nodes, forms = json.loads(path.read_text(encoding="utf-8"))
                 if isinstance(forms, dict) and all(isinstance(node, dict) for node in nodes.values()):
+                    with suppress(OSError):  # another user's file
+                        os.utime(path)
                     return nodes, forms
         return {}, {}
 
@@ -120,7 +117,7 @@ def kept(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
             return function(*arguments, **named)
         whole = [argument for argument in arguments if not watched.is_watchable(argument)]
         question = f"{function.__module__}.{function.__name__} {_key(whole)}"
-        with suppress(LookupError, ValueError, TypeError, AttributeError, RecursionError):
+        with suppress(LookupError, ValueError, TypeError, AttributeError, RuntimeError):  # and where there is no home
             answer: Answer = _answers().find(question, arguments)
             return answer
         _missed.append(question)
@@ -185,8 +182,8 @@ def digest() -> str:
         dist = entry.dist
         state.update(f"{entry.group} {entry.name} {entry.value} {dist and (dist.name, dist.version)}\n".encode())
     for top in ["study", *sorted({entry.module.partition(".")[0] for entry in catalogue.entries()})]:
-        for file in _files(top):
-            state.update(f"{file}\0".encode(errors="surrogateescape"))
+        for name, file in _files(top):
+            state.update(f"{top} {name}\0".encode(errors="surrogateescape"))
             with suppress(OSError):
                 state.update(file.read_bytes())
     return state.hexdigest()[:24]
@@ -199,12 +196,14 @@ def _installed() -> Iterator[str]:
             yield from sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
 
 
-def _files(top: str) -> list[Path]:
-    """The source files of a package or module, which is not loaded for it."""
+def _files(top: str) -> list[tuple[str, Path]]:
+    """The source files of a package or module, by their names within it, wherever it lies; it is not loaded for it."""
     with suppress(ImportError, ValueError, AttributeError):
         spec = importlib.util.find_spec(top)
         places = list(spec.submodule_search_locations or ()) if spec else []
         if places:
-            return sorted(path for place in places for path in Path(place).rglob("*.py"))
-        return [Path(spec.origin)] if spec and spec.origin else []
+            return sorted(
+                (str(path.relative_to(place)), path) for place in places for path in Path(place).rglob("*.py")
+            )
+        return [(top, Path(spec.origin))] if spec and spec.origin else []
     return []

@@ -129,6 +129,9 @@ class WatchedDict(dict[str, Any]):
     def __eq__(self, other: object) -> bool:
         return self._whole() == other
 
+    def __ne__(self, other: object) -> bool:
+        return self._whole() != other
+
     def __repr__(self) -> str:
         return repr(self._whole())
 

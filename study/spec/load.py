@@ -68,8 +68,27 @@ def load_resolved(path: Path) -> StudySpec:
     problems.raise_any()
     sections = {section: layout[section] for section in SECTIONS}
     sections["train"] = check(section_model("train", knobs(TrainOptions)), layout["train"], ("train",), problems)
+    search = Search.model_validate(layout["search"])
+    _check_form(search, sections, problems)
     problems.raise_any()
-    return _spec(document.values, layout, Search.model_validate(layout["search"]), sections)
+    return _spec(document.values, layout, search, sections)
+
+
+def _check_form(search: Search, sections: Mapping[str, Mapping[str, Any]], problems: Problems) -> None:
+    """What every reader of a study relies on, asked without a catalogue."""
+    for section in ("data", "model", "method"):
+        if not isinstance(sections[section].get("name"), str):
+            problems.add((section, "name"), "is missing")
+    if search.trials is None:
+        problems.add(("search", "trials"), "is missing")
+    for name in [search.metric] if isinstance(search.metric, str) else search.metric:
+        if not re.fullmatch(r"val/\w+", name):
+            problems.add(("search", "metric"), f"{name!r} given, allowed is val/NAME")
+    for index, text in enumerate(search.constraints):
+        try:
+            Constraint.parse(text)
+        except ValueError as error:
+            problems.add(("search", "constraints", str(index)), str(error))
 
 
 def check_name(name: str) -> None:

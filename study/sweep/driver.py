@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 
 from study import data
@@ -57,11 +57,11 @@ def drive(
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         with (
-            _processes(spec) as processes,
+            _processes(spec) if address is None else nullcontext() as processes,
             ray_session(address, folder.path, processes),
             _stopped_by_signals(agenda),  # inside, as Ray sets a handler for SIGTERM
         ):
-            _tune(agenda, folder, datasets, processes if address is None else None)
+            _tune(agenda, folder, datasets, processes)
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, record)
     except CannotGoOn as trouble:
@@ -75,7 +75,7 @@ def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
     """Remove checkpoints that no trial will go on from, and parts of weights; what was killed leaves some."""
     needed = {folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED}
     for path in set(folder.checkpoints.glob("*")) - needed | set(parts(folder.models)):
-        path.unlink()
+        path.unlink(missing_ok=True)  # on a cluster a trial may have outlived its driver and moved its part
 
 
 def _processes(spec: StudySpec) -> Processes:
@@ -119,7 +119,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
     memory.survive()
     if processes is not None:
         let_trials_inherit_environment()
-        processes.wait(lambda: agenda.stopping is not None)
+        processes.wait(ray.cluster_resources().get("CPU", 1.0), lambda: agenda.stopping is not None)
     with suppress(StudyOver):
         tuner.fit()
 

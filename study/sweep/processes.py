@@ -13,7 +13,7 @@ PRELOAD = "study.sweep.preload"
 FOLDER = "STUDY_PROCESSES"
 """Variable that names the folder in which each says that it has done so."""
 
-PATIENCE = 120.0
+PATIENCE = 60.0
 """Seconds that they get, many times what an idle machine needs. Then trials begin, and Ray starts what is missing."""
 
 
@@ -45,12 +45,15 @@ class Processes:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._folder.cleanup()
 
-    def wait(self, stopping: Callable[[], bool]) -> None:
+    def wait(self, cpus: float, stopping: Callable[[], bool]) -> None:
         """Wait until they are ready: for a trial that came before, Ray would start another.
 
         Args:
+            cpus: that the Ray has. It starts no more than so many processes at once, and those beyond not at all
+                before a trial wants them.
             stopping: says that nobody wants them any more.
         """
+        started = min(self.count, max(1, int(cpus)))
         deadline = time.monotonic() + PATIENCE
-        while len(os.listdir(self._folder.name)) < self.count and time.monotonic() < deadline and not stopping():
+        while len(os.listdir(self._folder.name)) < started and time.monotonic() < deadline and not stopping():
             time.sleep(0.02)

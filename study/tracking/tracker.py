@@ -7,6 +7,7 @@ in order, sooner or later. The study itself never waits for MLflow, but at its e
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,7 +130,8 @@ class Tracker:
             self._finish.wait(WINDOW)
 
     def _follow(self) -> None:
-        self._let_the_study_begin()
+        with suppress(Exception):  # what is wrong with the ledger, the loop finds again, tells and tries anew
+            self._let_the_study_begin()
         while not self._given_up.is_set():
             last, began = self._finish.is_set(), time.monotonic()
             try:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers import Told, quickstart, write_ledger
+from ruamel.yaml import YAML
 
 from study.commands import status
 from study.commands.final_training import final_study
@@ -135,3 +136,27 @@ def test_runs_that_were_lost_are_told(home: Home) -> None:
     ledger.append("lost", trial=1, kind="PREEMPTED", attempt=1, node_died=True)
     ledger.close()
     assert status.lines(status.document(folder))[-1] == "lost      1 run(s) of trials, which had to run again"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("constraints", ["rubbish"], "search.constraints.0: 'rubbish' given, allowed is METRIC <= NUMBER"),
+        ("metric", "x", "search.metric: 'x' given, allowed is val/NAME"),
+        ("trials", None, "search.trials: is missing"),
+        ("method", {}, "method.name: is missing"),
+        ("data", {}, "data.name: is missing"),
+    ],
+)
+def test_a_study_whose_own_file_was_damaged_is_named_and_the_others_are_listed(
+    home: Home, key: str, value: object, message: str
+) -> None:
+    folder = home.find("old")
+    document = YAML(typ="safe").load(folder.spec_file)
+    (document if key in document else document["search"])[key] = value
+    with folder.spec_file.open("w") as file:
+        YAML().dump(document, file)
+    rows = {row["name"]: row for row in status.overview(home)}
+    assert rows["old"]["state"] == "unreadable"
+    assert message in rows["old"]["reason"]
+    assert [row["state"] for name, row in rows.items() if name != "old"] == ["new", "interrupted"]

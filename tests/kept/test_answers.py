@@ -1,9 +1,10 @@
 """Answers that are kept: the catalogues' own, found again in another process, gone with what they rest on."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +15,9 @@ from typing_extensions import Doc
 
 from study import data, methods, models
 from study.data import Facts
-from study.kept import plain, watched
+from study.kept import answers, plain, watched
 from study.kept.answers import Answers, merged
-from study.knobs import Knob, Range, knobs
+from study.knobs import Knob, knobs
 from study.training import augment
 from study.training.config import TrainOptions
 
@@ -107,6 +108,7 @@ def test_a_reading_of_a_mapping_is_noted(ask: Any, readings: list[tuple[str, str
         lambda one: list(one.items()),
         lambda one: list(one.values()),
         lambda one: one == {},
+        lambda one: one != {},
         lambda one: one.pop("a"),
         lambda one: (lambda **given: given)(**one),
     ],
@@ -125,37 +127,37 @@ def test_a_reading_of_a_dataclass_is_noted_also_within_it() -> None:
 
 
 def test_an_answer_is_found_by_what_was_read_alone(tmp_path: Path) -> None:
-    answers = Answers([tmp_path])
+    kept = Answers([tmp_path])
     readings = [[0, "key", "name"], [0, "key", "depth"], [1, "field", "shape"]]
     facts = Facts(2, 2, (3, 8, 8), title="one")
-    answers.keep("q", ({"name": "a", "width": 1}, facts), readings, ("kept", 1))
+    kept.keep("q", ({"name": "a", "width": 1}, facts), readings, ("kept", 1))
     other = Facts(5, None, (3, 8, 8), title="other")
-    assert answers.find("q", ({"name": "a", "width": 2}, other)) == ("kept", 1)
+    assert kept.find("q", ({"name": "a", "width": 2}, other)) == ("kept", 1)
     for section, data_facts in (({"name": "b"}, facts), ({"name": "a", "depth": None}, facts)):
         with pytest.raises(LookupError):
-            answers.find("q", (section, data_facts))
-    answers.write()
+            kept.find("q", (section, data_facts))
+    kept.write()
     assert Answers([tmp_path]).find("q", ({"name": "a"}, other)) == ("kept", 1)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b"[{}, []]", b'[{"q": 1}, {}]', b'[{"q": {}}, {}]', b"\xff"])
 def test_a_file_that_is_damaged_or_foreign_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
-    answers = Answers([tmp_path])
-    answers.keep("q", (), [], 1)
-    answers.write()
+    kept = Answers([tmp_path])
+    kept.keep("q", (), [], 1)
+    kept.write()
     (file,) = tmp_path.glob("*.json")
     file.write_bytes(content)
     with pytest.raises((LookupError, ValueError, TypeError, AttributeError)):
         Answers([tmp_path]).find("q", ())
-    answers.write()
+    kept.write()
     assert Answers([tmp_path]).find("q", ()) == 1
 
 
 def test_where_nothing_can_be_written_the_next_folder_is_taken_or_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    answers = Answers([tmp_path / "file" / "no", tmp_path / "yes"])
-    answers.keep("q", (), [], 1)
-    answers.write()
+    kept = Answers([tmp_path / "file" / "no", tmp_path / "yes"])
+    kept.keep("q", (), [], 1)
+    kept.write()
     assert Answers([tmp_path / "yes"]).find("q", ()) == 1
     Answers([tmp_path / "file" / "no"]).write()
 
@@ -174,11 +176,51 @@ def test_what_two_processes_found_is_kept_together(tmp_path: Path) -> None:
 def test_old_files_go_and_the_newest_stay(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number}.json").write_text("")
-    answers = Answers([tmp_path])
-    answers.keep("q", (), [], 1)
-    answers.write()
+    kept = Answers([tmp_path])
+    kept.keep("q", (), [], 1)
+    kept.write()
     assert len(list(tmp_path.iterdir())) == 8
     assert Answers([tmp_path]).find("q", ()) == 1
+
+
+def test_files_that_are_asked_stay_and_all_users_of_a_folder_may_read_them(tmp_path: Path) -> None:
+    umask = os.umask(0o022)
+    try:
+        kept = Answers([tmp_path])
+        kept.keep("q", (), [], 1)
+        kept.write()
+    finally:
+        os.umask(umask)
+    (file,) = tmp_path.glob("*.json")
+    assert file.stat().st_mode & 0o777 == 0o644
+    os.utime(file, (0, 0))
+    Answers([tmp_path])
+    assert file.stat().st_mtime > 0
+
+
+def test_the_same_code_elsewhere_has_the_same_answers(tmp_path: Path) -> None:
+    code = "from study.kept.answers import digest; import study; print(study.__file__, digest())"
+    places, digests = set(), set()
+    for root in (ROOT, tmp_path):
+        if root == tmp_path:
+            shutil.copytree(ROOT / "study", tmp_path / "study", ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
+        place, digest = done.stdout.split()
+        places.add(place)
+        digests.add(digest)
+    assert (len(places), len(digests)) == (2, 1)
+
+
+def test_without_a_home_folder_the_catalogues_are_asked() -> None:
+    code = "from study import methods; print(len(methods.names()))"
+    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "STUDY_DATA")}
+    nobody = "import pwd; pwd.getpwuid = {}.__getitem__"  # a user without an entry, as in a container
+    command = [sys.executable, "-c", f"{nobody}; {code}"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 20
 
 
 ASK = """
@@ -208,9 +250,16 @@ def test_another_process_finds_the_answers_and_other_numbers_are_no_other_questi
     assert asked("other", "0.2") == (first[0], "False")
 
 
-def test_a_process_that_has_torch_asks_the_catalogues_themselves() -> None:
-    section: Mapping[str, Any] = {"name": "sup_con"}
-    assert "torch" in sys.modules
-    assert methods.method_knobs(section) == methods.method_knobs.__wrapped__(section)  # type: ignore[attr-defined]
+def test_a_process_that_has_torch_asks_the_catalogues_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch  # noqa: F401
+
+    def none_is_looked_for() -> Answers:
+        raise AssertionError("kept answers were asked")
+
+    monkeypatch.setattr(answers, "_answers", none_is_looked_for)
+    monkeypatch.setattr(answers, "_missed", [])
+    assert "temperature" in methods.method_knobs({"name": "sup_con"})
     assert augment.is_random("simclr")
-    assert Range(low=1) == again(Range(low=1))
+    monkeypatch.delitem(sys.modules, "torch")
+    with pytest.raises(AssertionError, match="were asked"):
+        methods.method_knobs({"name": "sup_con"})

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from study.sweep.processes import FOLDER, Processes
+from study.sweep.processes import FOLDER, PATIENCE, Processes
 from study.upstream.environment import Part, variables
 
 STARTS = """
@@ -23,7 +23,7 @@ class Trial:
         return os.getpid(), "study.sweep.worker" in sys.modules, os.environ["OMP_NUM_THREADS"]
 
 with Processes(2, threads=3) as processes, ray_session(None, None, processes):
-    processes.wait(lambda: False)
+    processes.wait(2, lambda: False)
     trials = [ray.remote(num_cpus=0.1)(Trial).remote() for _ in range(2)]
     seen = ray.get([trial.look.remote() for trial in trials])
     commands = [" ".join(process.cmdline()) for process in psutil.Process().children(recursive=True)]
@@ -54,9 +54,31 @@ def test_waiting_ends_when_all_are_ready_or_nobody_wants_them() -> None:
     with Processes(2, threads=1) as processes:
         folder = Path(processes.variables[FOLDER])
         began = time.monotonic()
-        processes.wait(lambda: True)
+        processes.wait(2, lambda: True)
         (folder / "1").touch()
         (folder / "2").touch()
-        processes.wait(lambda: False)
+        processes.wait(2, lambda: False)
         assert time.monotonic() - began < 10
     assert not folder.exists()
+
+
+ASKS_FOR_MANY = """
+import os, time, ray
+from study.sweep.processes import Processes
+from study.sweep.ray_session import ray_session
+
+with Processes(4 * os.cpu_count(), threads=1) as processes, ray_session(None, None, processes):
+    began = time.monotonic()
+    processes.wait(ray.cluster_resources()["CPU"], lambda: False)
+    print(time.monotonic() - began)
+"""
+
+
+def test_more_processes_than_ray_starts_at_once_are_not_waited_for() -> None:
+    """As where a trial takes half a CPU, or in a container that may use some of the machine's CPUs only."""
+    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS_FOR_MANY], env=settings, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < PATIENCE

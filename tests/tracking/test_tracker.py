@@ -1,6 +1,8 @@
 """The thread that follows a ledger, with an MLflow that answers, and with such that do not."""
 
+import errno
 import time
+from pathlib import Path
 
 import pytest
 from runs import Runs
@@ -8,7 +10,7 @@ from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
 
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger
+from study.home.ledger import Ledger, Tail
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
 from study.tracking.tracked import Tracked
@@ -139,3 +141,26 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
         message = refresh(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message
+
+
+def test_a_ledger_that_cannot_be_read_at_first_is_followed_later(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a shared file system, once."""
+    folder = home.create(SPEC)
+    following, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
+    tails = []
+
+    def tail(path: Path, offset: int) -> Tail:
+        tails.append(offset)
+        if len(tails) == 1:
+            raise OSError(errno.ESTALE, "stale file handle")
+        return Tail(path, offset)
+
+    monkeypatch.setattr(tracker, "Tail", tail)
+    following.start(tracker.HEAD_START)
+    ledger.append("opened", **SESSION)
+    ledger.append("trial", trial=0, stage="search", params=PARAMS, seed=0)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    assert following.finish() is None
+    assert tails
+    assert Runs(home.tracking_uri, SPEC.name).all
