@@ -1,4 +1,4 @@
-"""Addresses of Ray clusters, and the token without which none but this machine's own is spoken to."""
+"""Addresses of Ray clusters, and the token that all but this machine's own must have."""
 
 import ipaddress
 import os
@@ -13,13 +13,13 @@ from study.files.whole import PRIVATE, write_whole
 LOOPBACK = "127.0.0.1"
 
 LEAST = 16
-"""Characters of a token; Ray makes ones of 64."""
+"""Fewest characters of a token; Ray's own have 64."""
 
 HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9.\-_]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
 
 
 def check_cluster(address: str) -> None:
-    """Refuse what is no address of a cluster for a driver within its network.
+    """Refuse what is not a cluster's address for a driver within its network.
 
     Raises:
         UserError: it is another kind of address, or a cluster elsewhere without a token.
@@ -28,7 +28,9 @@ def check_cluster(address: str) -> None:
         give_token()
         return
     if address.startswith(("http://", "https://")):
-        raise UserError(f"--address {address}: is that of Ray's jobs. To have it run there: study submit --address ...")
+        raise UserError(
+            f"--address {address}: is the address of Ray's jobs. To run a study there: study submit --address ..."
+        )
     match = HOST_PORT.fullmatch(address)
     if not match or not 0 < int(match["port"]) < 65536:
         raise UserError(f"--address {address}: allowed: auto, HOST:PORT (as 10.0.0.1:6379)")
@@ -36,7 +38,7 @@ def check_cluster(address: str) -> None:
 
 
 def check_jobs(address: str) -> None:
-    """Refuse what is no address of Ray's jobs.
+    """Refuse what is not an address of Ray's jobs.
 
     Raises:
         UserError: it is another kind of address, or a cluster elsewhere without a token.
@@ -60,14 +62,14 @@ def check_token(host: str) -> None:
     if token is None or os.environ.get("RAY_AUTH_MODE") != "token":
         raise UserError(
             f"{host}: no token is given, and a cluster without one runs whatever anybody sends it. "
-            "Its token in a file of mode 0600, then: RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
+            "Put its token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
         )
     if len(token) < LEAST:
         raise UserError(f"{host}: its token has {len(token)} characters, allowed: {LEAST} or more")
 
 
 def give_token() -> None:
-    """Have Ray use the token that it was given a file of; by itself it does so only on some ways.
+    """Have Ray use the token whose file it was given; by itself it does not do so everywhere.
 
     Raises:
         UserError: others can read the file, or it cannot be read.
@@ -87,8 +89,8 @@ def give_token() -> None:
 
 
 def make_token() -> None:
-    """Make the token that Ray would make for this user's own clusters, where there is none, or take it from the eyes of
-    others: Ray leaves that to the umask."""
+    """Make the token for this user's own clusters as Ray would, or if there is one, make its file private: Ray leaves
+    that to the umask."""
     path = _default_token_file()
     path.parent.mkdir(mode=0o700, exist_ok=True)
     part = path.with_name(f"{path.name}-{os.getpid()}")
@@ -102,7 +104,7 @@ def make_token() -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and reached by nobody else."""
+    """Whether a host is this machine at an address that no other machine reaches."""
     if host == "localhost":
         return True
     try:

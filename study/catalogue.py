@@ -34,7 +34,7 @@ def modules(package: str, having: str) -> dict[str, Any]:
 
 
 def later(places: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`: names of it that are imported, from the modules given, once somebody asks for them."""
+    """A package's `__getattr__`: a name is imported from the module given for it once somebody asks for it."""
 
     def attribute(name: str) -> Any:
         if name not in places:
@@ -59,7 +59,7 @@ class Catalogue:
     own: Callable[[], Mapping[str, Any]]
 
     def names(self) -> list[str]:
-        """All of them; no entry is loaded for it."""
+        """All names; no entry is loaded for them."""
         return sorted({*self.own(), *_entries(self.group)})
 
     def origin(self, name: str) -> str | None:
@@ -86,7 +86,7 @@ class Catalogue:
         return _load(entries[0], self.having)
 
     def about(self, name: str) -> str:
-        """What it is, of the first line of its docstring, `NAME: what it is`; raises as `find`."""
+        """What it is, from the first line of its docstring, `NAME: what it is`; raises as `find`."""
         return (self.find(name).__doc__ or "").partition("\n")[0].removeprefix(f"{name}: ").rstrip(".")
 
     def problem(self, name: str) -> str | None:
@@ -105,7 +105,7 @@ def distributions() -> dict[str, str]:
 
 @cache
 def entries() -> list[EntryPoint]:
-    """What other distributions declare, of all groups; nothing is loaded for it."""
+    """The entries that other distributions declare, of all groups; none is loaded."""
     declared = entry_points()  # looks through all that is installed: once for all groups
     return [entry for group in GROUPS for entry in sorted(declared.select(group=group), key=_declared_by)]
 

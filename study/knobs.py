@@ -63,12 +63,12 @@ class Knob:
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """The plain types of its values: of `Annotated[int, Range(low=1)] | None` int and None's."""
+        """The plain types of its values: int and None's for `Annotated[int, Range(low=1)] | None`."""
         return tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in self._branches)
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """The values of one that takes one of a few, empty for any other."""
+        """The values of a hyperparameter that takes one of a few; empty for any other."""
         return get_args(self.kinds[0]) if len(self.kinds) == 1 and get_origin(self.kinds[0]) is Literal else ()
 
     @property

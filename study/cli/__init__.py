@@ -24,8 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-data_app = typer.Typer(help="The data sets: what there is, and getting one onto disk.", no_args_is_help=True)
-cluster_app = typer.Typer(help="A Ray cluster of this machine, for trying things.", no_args_is_help=True)
+data_app = typer.Typer(help="List the data sets, and get one onto disk.", no_args_is_help=True)
+cluster_app = typer.Typer(help="A Ray cluster on this machine, for trying things out.", no_args_is_help=True)
 
 COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
     app: {
@@ -68,7 +68,7 @@ app.add_typer(cluster_app, name="cluster")
 
 
 def main() -> None:
-    """Entry point: what the user can mend is one message and exit status 2; Ctrl-C is 130; a full disk is 1.
+    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C is 130; a full disk is 1.
 
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
@@ -84,11 +84,11 @@ def main() -> None:
         raise SystemExit(status) from None
 
 
-REPORT = "That is a bug of study: please report it, with the traceback above and what `study doctor` prints"
+REPORT = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"
 
 
 def _expected(error: Exception) -> tuple[str, int] | None:
-    """Message and exit status of what is no bug."""
+    """Message and exit status of an error that is not a bug; None for a bug."""
     if isinstance(error, UserError | Stopped):
         return str(error), 1 if isinstance(error, Stopped) else 2
     if isinstance(error, OSError):
@@ -107,7 +107,7 @@ def _name(error: Exception) -> str:
 
 @app.callback(invoke_without_command=True)
 def _global(
-    version: Annotated[bool, typer.Option("--version", help="Show the version, and of a checkout the commit.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version, and the commit of a checkout.")] = False,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Show what libraries log, and the traceback behind an error.")
     ] = False,

@@ -1,4 +1,4 @@
-"""The commands about clusters: studies as jobs of one that is elsewhere, and one of this machine for trying things."""
+"""The commands about clusters: studies as jobs of one elsewhere, and one on this machine for trying things out."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from study.cluster.jobs import Jobs
 
 Head = Annotated[str, typer.Option("--address", metavar="URL", help="The head's dashboard, as http://head:8265.")]
-Where = Annotated[str | None, typer.Option("--address", metavar="URL", help="The head's dashboard; this machine else.")]
+Where = Annotated[
+    str | None, typer.Option("--address", metavar="URL", help="The head's dashboard; default: this machine.")
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
 Env = Annotated[
@@ -26,7 +28,7 @@ def submit(
     spec: Spec,
     address: Head,
     follow: Follow = False,
-    join: Annotated[bool, typer.Option("--join", help="Where it was submitted already, that one will do.")] = False,
+    join: Annotated[bool, typer.Option("--join", help="If the study was already submitted, use that job.")] = False,
     name: Rename = None,
     assignments: Set = None,
     profile: Profile = None,
@@ -41,14 +43,14 @@ def submit(
     from study.spec import load_study
 
     _check(follow, as_json)
-    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # there, whoever runs the cluster would be it
+    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else it would be whoever runs the cluster
     study = load_study(spec, assignments or (), profile, name)
     remote = Jobs(address)
     done = remote.submit(study, python, variables, join)
     if as_json:
         print_json({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
-    taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "was there already"
+    taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "already uploaded"
     print(f"{study.name}: job {done.job} at {address}, {taken}")
     if follow:
         _follow(remote, study.name, done.job)
@@ -69,7 +71,9 @@ def jobs(address: Head, as_json: Json = False) -> None:
 def logs(
     name: Name,
     follow: Follow = False,
-    trial: Annotated[int | None, typer.Option("--trial", metavar="T", help="Of one trial, with its traceback.")] = None,
+    trial: Annotated[
+        int | None, typer.Option("--trial", metavar="T", help="Show one trial only, with its traceback.")
+    ] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
@@ -79,7 +83,7 @@ def logs(
     from study.home.folder import Home
 
     if follow and (address is None or trial is not None):
-        raise UserError(f"-f: follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
+        raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
     _check(follow, as_json)
     if address is not None and trial is None:
         remote = Jobs(address)
@@ -98,7 +102,7 @@ def logs(
 
 
 def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
-    """Stop a study in good order; study resume goes on with it. Example: study stop quickstart"""
+    """Stop a study cleanly; study resume goes on with it. Example: study stop quickstart"""
     from study.cluster.jobs import Jobs
     from study.commands import stop as stopping
     from study.home.folder import Home
@@ -152,12 +156,14 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
 
 
 def up(
-    nodes: Annotated[int, typer.Option("--nodes", min=1, max=64, help="Beside the head, which runs no trials.")] = 2,
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=1, max=64, help="Nodes beside the head, which runs no trials.")
+    ] = 2,
     cpus: Annotated[int, typer.Option("--cpus-per-node", min=1)] = 1,
-    gpus: Annotated[int, typer.Option("--gpus-per-node", min=0, help="Ray believes it.")] = 0,
+    gpus: Annotated[int, typer.Option("--gpus-per-node", min=0, help="Ray takes your word for it.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Start one, with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
+    """Start a cluster with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
     from study.cluster.local import LocalCluster
     from study.home.folder import Home
 
@@ -179,7 +185,7 @@ def down() -> None:
 
 
 def cluster_status(as_json: Json = False) -> None:
-    """Show what runs of it. Example: study cluster status"""
+    """Show what runs of the cluster. Example: study cluster status"""
     from study.cluster.local import LocalCluster
     from study.home.folder import Home
 
@@ -188,13 +194,13 @@ def cluster_status(as_json: Json = False) -> None:
 
 
 def _check(follow: bool, as_json: bool) -> None:
-    """Refuse what would not be one JSON document.
+    """Refuse --json with --follow: a log is not one JSON document.
 
     Raises:
-        UserError: both are wanted.
+        UserError: both are given.
     """
     if follow and as_json:
-        raise UserError("--json: one document of what there is, --follow: the log as it comes. Give one of them")
+        raise UserError("--json prints one document, --follow the log as it comes. Give only one of them")
 
 
 def _follow(remote: "Jobs", name: str, job: str) -> None:

@@ -1,4 +1,4 @@
-"""The command that looks at what everything stands on."""
+"""The command that checks the installation, the machine and a cluster."""
 
 from typing import Annotated
 
@@ -8,12 +8,12 @@ from study.cli.options import Json, print_json
 
 Address = Annotated[
     str | None,
-    typer.Option("--address", metavar="ADDR", help="Of a cluster to look at: http://HEAD:8265, auto or HOST:PORT."),
+    typer.Option("--address", metavar="ADDR", help="A cluster to check: http://HEAD:8265, auto or HOST:PORT."),
 ]
 
 
 def doctor(address: Address = None, as_json: Json = False) -> None:
-    """Say what a bug report needs and what is wrong, with the remedy. Example: study doctor --json"""
+    """Show what a bug report needs, and what is wrong with its remedy. Example: study doctor --json"""
     from study import doctor as doctors
 
     document = doctors.document(doctors.diagnose(address))

@@ -10,7 +10,7 @@ from study.cli.options import Json, print_json
 
 
 def spaces(as_json: Json = False) -> None:
-    """List the shipped study files, and what files can name. Example: study spaces --json"""
+    """List the shipped study files, and all names that a file can use. Example: study spaces --json"""
     from study.commands import spaces as shipped
 
     document = shipped.document()
@@ -19,7 +19,7 @@ def spaces(as_json: Json = False) -> None:
 
 def schema(
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write; else it is printed.")
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write; default: print it.")
     ] = None,
 ) -> None:
     """Give the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
@@ -29,24 +29,31 @@ def schema(
 
 
 def init(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of the study.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The study's name.")] = None,
     data: Annotated[
         str | None,
         typer.Option("--data", metavar="DATA", help="A data set's name, a folder of images, or a .csv or .parquet."),
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The class.")] = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The column of the class.")] = None,
     bias: Annotated[
-        str | None, typer.Option("--bias", metavar="COLUMN", help="The bias or sensitive attribute; none.")
+        str | None,
+        typer.Option("--bias", metavar="COLUMN", help="The column of the bias or sensitive attribute; default: none."),
     ] = None,
-    labels: Annotated[str | None, typer.Option("--labels", metavar="FILE", help="Table in a folder of images.")] = None,
-    file: Annotated[str | None, typer.Option("--file", metavar="COLUMN", help="Its column with the files.")] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="FILE", help="The table in a folder of images.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="COLUMN", help="The table's column with the files.")
+    ] = None,
     method: Annotated[
         list[str] | None, typer.Option("--method", metavar="METHOD", help="A loss or method; may be repeated.")
     ] = None,
     gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", min=1, help="How many configurations are tried.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file; NAME.yaml else.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file; default: NAME.yaml.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""

@@ -10,7 +10,7 @@ from study.cli.options import Address, Json, Quiet, Rename, Set, Spec, print_jso
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
 ]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Of a final training: the model of this seed.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Of a final training, the model of this seed.")]
 
 
 def train(
@@ -20,7 +20,8 @@ def train(
         int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
     ] = None,
     data: Annotated[
-        Literal["train", "train+val"], typer.Option("--data", help="With the validation split, nothing validates.")
+        Literal["train", "train+val"],
+        typer.Option("--data", help="The splits to train on; with train+val nothing validates."),
     ] = "train",
     name: Rename = None,
     assignments: Set = None,
@@ -42,10 +43,12 @@ def predict(
     model: Model,
     images: Annotated[list[Path], typer.Argument(metavar="IMAGES ...", help="Image files, or folders of them.")],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="A CSV file; standard output else.")
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="A CSV file; default: standard output.")
     ] = None,
     seed: Seed = None,
-    device: Annotated[str | None, typer.Option("--device", help="cpu or cuda; the GPU if there is one.")] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="cpu or cuda; default: the GPU if there is one.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv"""
@@ -69,7 +72,7 @@ def evaluate(
     split: Annotated[str, typer.Option("--split", help="val, test or train. Readings of test are counted.")] = "val",
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="SPEC", help="A study file whose data are taken; the model's own else."),
+        typer.Option("--data", metavar="SPEC", help="A study file whose data are used; default: the model's own."),
     ] = None,
     assignments: Set = None,
     seed: Seed = None,

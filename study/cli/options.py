@@ -20,9 +20,9 @@ Address = Annotated[
 ]
 AnyAddress = Annotated[
     str | None,
-    typer.Option("--address", metavar="ADDR", help="A cluster's: http://HEAD:8265 from outside."),
+    typer.Option("--address", metavar="ADDR", help="A cluster's address: http://HEAD:8265 from outside."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def print_json(document: Any) -> None:

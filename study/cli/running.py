@@ -7,7 +7,7 @@ import typer
 from study.cli import cluster
 from study.cli.options import Address, AnyAddress, Json, Name, Profile, Quiet, Rename, Set, Spec, print_json, show, view
 
-More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on: so many more trials.")]
+More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on, with so many more trials.")]
 
 
 def run(
@@ -16,7 +16,7 @@ def run(
     assignments: Set = None,
     profile: Profile = None,
     address: Address = None,
-    or_resume: Annotated[bool, typer.Option("--or-resume", help="Go on with it where it is there already.")] = False,
+    or_resume: Annotated[bool, typer.Option("--or-resume", help="Resume the study if it already exists.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
@@ -44,7 +44,7 @@ def confirm(
     name: Name,
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the best.")] = 5,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=2, help="On how many fresh seeds, those that ran among them.")
+        int, typer.Option("--seeds", min=2, help="On how many fresh seeds, counting those that already ran.")
     ] = 5,
     address: Address = None,
     quiet: Quiet = False,
@@ -77,7 +77,7 @@ def reproduce(
     profile: Profile = None,
     seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
     assignments: Set = None,
-    only_report: Annotated[bool, typer.Option("--report", help="Run nothing: the table as far as it is.")] = False,
+    only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the table so far.")] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:

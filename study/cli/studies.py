@@ -1,4 +1,4 @@
-"""The commands that look at studies, and at what they left."""
+"""The commands that show, export and remove studies."""
 
 import sys
 from pathlib import Path
@@ -14,9 +14,12 @@ def plan(
     spec: Spec,
     assignments: Set = None,
     profile: Profile = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Run one epoch here; tell what all would cost.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Run one epoch here to estimate the whole study's cost.")
+    ] = False,
     like: Annotated[
-        str | None, typer.Option("--like", metavar="NAME", help="Tell what all would cost at an earlier study's pace.")
+        str | None,
+        typer.Option("--like", metavar="NAME", help="Estimate the whole study's cost at an earlier one's pace."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -65,9 +68,9 @@ def show_status(name: Name, address: AnyAddress = None, as_json: Json = False) -
 def report(
     name: Name,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where; the study's folder else.")
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
-    models: Annotated[bool, typer.Option("--models", help="Also what its models learned: takes its data.")] = False,
+    models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
@@ -98,17 +101,18 @@ def compare(
 def export(
     name: Name,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file; of several, FILE-1, FILE-2 ...")],
-    top: Annotated[int | None, typer.Option("--top", min=1, help="How many; 1, or of a front all.")] = None,
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
-        list[str] | None, typer.Option("--where", metavar="LIMIT", help="As val/equalized_odds<=0.05; may be repeated.")
+        list[str] | None,
+        typer.Option("--where", metavar="LIMIT", help="A limit, as val/equalized_odds<=0.05; may be repeated."),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="METRIC", help="Another metric than the study's own.")
     ] = None,
     pareto: Annotated[
-        str | None, typer.Option("--pareto", metavar="M,M", help="What no other is better than in all of these.")
+        str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
     ] = None,
-    trial: Annotated[int | None, typer.Option("--trial", min=0, help="This one.")] = None,
+    trial: Annotated[int | None, typer.Option("--trial", min=0, help="This trial.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""

@@ -40,7 +40,7 @@ EVENTS = frozenset(
 
 
 class Foreign(UserError):
-    """A ledger has an event that this version does not know, or not so."""
+    """A ledger has an event that this version does not know, or knows in another form."""
 
 
 @dataclass
@@ -108,14 +108,14 @@ class StudyRecord:
         id: unique to the study, whatever it is called.
         sessions: the `opened` event of each driver that ran it.
         state: new, running, complete, interrupted or failed.
-        story: (event, trial, epoch) of every trial decided on, report and end in the order of their coming, which
-            early stopping and Optuna depend on.
+        story: (event, trial, epoch) of every trial decided on, report and end, in the order in which they came: early
+            stopping and Optuna depend on it.
         extended: the number of configurations that the search was extended to, None if it was not.
         confirming: `top` and `seeds` of the confirm trials that were asked for later, None: those of the study file.
         lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
         learned_from: name of that study, how many of its configurations are among these and how many are not.
         evaluations: how often a trained model was evaluated on the test split afterwards.
-        enough: which limit had ended the search when the last driver let go: trials, time, gpu_hours, plateau ...
+        enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
         worked: seconds that drivers were at work.
         busy: seconds that trials ran, all together.
         computed: rankings of it, kept while it does not change; None: none are kept (`study.ranking.ranked_once`).
@@ -286,7 +286,7 @@ class StudyRecord:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without looking for garbage: of a million new objects, none is, and all would be looked at again and again."""
+    """Without garbage collection: it would look again and again at a million new objects, none of them garbage."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Answers about the code that are kept, so that a command that only asks loads no PyTorch."""
+"""Kept answers about the code, so that a command that only asks does not load PyTorch."""
 
 from study.kept.answers import kept
 from study.kept.catalogue import KeptCatalogue

@@ -2,8 +2,8 @@
 
 They lie under the folder of all data, in one file for each state of the code: its name is a digest of the content of
 this package's modules and of those of other distributions that declare entries, and of what is installed. The file is
-JSON; one that is damaged, foreign or cannot be written is as good as none. An answer stands at the end of a path of
-what the function read of its arguments, and of the values that it read: other values it has never seen.
+JSON; one that is damaged, foreign or cannot be written counts as none. An answer is found by what the function read
+of its arguments and the values that it read there; for other values it must be asked anew.
 """
 
 import atexit
@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 FOLDER = "answers"
 MOST_FILES = 8
-"""Of so many states of the code answers are kept: those that were asked last."""
+"""States of the code whose answers are kept: those written last."""
 
 Node = dict[str, Any]
 """`{"answer": ...}`, or `{"read": ..., "then": {...}}`: the next reading, and by its value the node after it."""
@@ -38,7 +38,7 @@ class Answers:
     """The answers of one state of the code.
 
     Args:
-        folders: where its file may be, those that are preferred first.
+        folders: where its file may be, the preferred ones first.
     """
 
     def __init__(self, folders: list[Path]) -> None:
@@ -75,7 +75,7 @@ class Answers:
             atexit.register(self.write)
 
     def write(self) -> None:
-        """Write what is new in one step, unless the code was changed meanwhile; a full or closed disk is no error."""
+        """Write what is new in one step, unless the code has changed; a full or closed disk is not an error."""
         if self._digest != digest():
             return
         for folder in self._folders:
@@ -127,11 +127,11 @@ def kept(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
 
 
 _missed: list[str] = []
-"""Questions that this process found no answer to: what it has loaded since, it has loaded for them."""
+"""Questions that had no answer in this process: what it has loaded since, it has loaded for them."""
 
 
 def _asked(function: Callable[..., Answer], question: str, arguments: tuple[Any, ...]) -> Answer:
-    """Ask, and keep the answer if it can be told what it depends on."""
+    """Ask the function, and keep the answer if all that it depends on could be noted."""
     readings: list[watched.Reading] = []
 
     def watch(place: int, argument: Any) -> Any:
@@ -144,7 +144,7 @@ def _asked(function: Callable[..., Answer], question: str, arguments: tuple[Any,
     try:
         answer = function(*(watch(place, argument) for place, argument in enumerate(arguments)))
         _answers().keep(question, arguments, readings, answer)
-    except Exception:  # what is wrong with the arguments, or with watching them, shows without watching
+    except Exception:  # the plain call shows whether the arguments are wrong, or only watching them failed
         return function(*arguments)
     return answer
 
@@ -155,14 +155,14 @@ def _answers() -> Answers:
 
 
 def _key(value: Any) -> str:
-    """A text for each value, and none for two; a word's own, which is made fastest, begins as no JSON but a word's."""
+    """A different text for each value; a string's, made without JSON, begins with a quote as no other's does."""
     if type(value) is str:
         return f'"{value}'
     return "absent" if value is watched.ABSENT else json.dumps(value, sort_keys=True)
 
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Both of two trees; where they do not go together, the other."""
+    """Two trees as one; where they disagree, the second counts."""
     both = dict(first)
     for key, node in second.items():
         before = both.get(key)
@@ -174,7 +174,7 @@ def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 
 
 def digest() -> str:
-    """Of all that an answer can depend on besides its arguments."""
+    """A digest of all that an answer can depend on besides its arguments."""
     state = hashlib.sha256(sys.version.encode())
     for line in _installed():
         state.update(line.encode(errors="surrogateescape"))

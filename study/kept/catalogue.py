@@ -1,4 +1,4 @@
-"""A catalogue that answers what it has and what that is without loading it, where that is known."""
+"""A catalogue that says from kept answers, where there are any, what it has and what that is, without loading it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from study.kept.answers import kept
 
 @dataclass(frozen=True)
 class KeptCatalogue(Catalogue):
-    """A catalogue of which only `find` loads what is found; that something cannot be used is never kept."""
+    """A catalogue of which only `find` always loads an entry; that an entry cannot be used is never kept."""
 
     def __post_init__(self) -> None:
         _CATALOGUES[self.group] = self

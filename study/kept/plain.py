@@ -1,6 +1,6 @@
 """Answers of the catalogues as JSON and back: plain values, types of hyperparameters with their notes, dataclasses.
 
-What is no scalar is a list that begins with a word for what it is: `["tuple", 1, 2]`, `["Range", 0.0, null, ...]`.
+What is not a scalar is a list that begins with a word for its kind: `["tuple", 1, 2]`, `["Range", 0.0, null, ...]`.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ KEPT: dict[str, Any] = {kind.__name__: kind for kind in (Knob, Range, Searched)}
 
 
 class NoJson(Exception):
-    """A value has no faithful form: whoever asks gets it from the source each time."""
+    """A value has no form that gives it back as it was: it is not kept, and asked for anew each time."""
 
 
 class Shared:
-    """Forms that many answers have in them, by a digest; each is made into a value once.
+    """Forms that many answers contain, by a digest; each is decoded once.
 
     Attributes:
         forms: of hyperparameters and of sets of them.
@@ -35,26 +35,26 @@ class Shared:
         self._values: dict[str, Any] = {}
 
     def add(self, form: list[Any]) -> list[Any]:
-        """Take in a form; gives that which stands for it."""
+        """Take in a form; gives the short form that stands for it."""
         place = hashlib.sha256(json.dumps(form).encode()).hexdigest()[:12]
         self.forms[place] = form
         return ["shared", place]
 
     def value(self, place: str) -> Any:
-        """The value of a form. It is everyone's: not to be changed."""
+        """The value of a form. It is shared: it must not be changed."""
         if place not in self._values:
             self._values[place] = decode(self.forms[place], self)
         return self._values[place]
 
 
 def encode(value: Any, shared: Shared) -> Any:
-    """A value as what JSON can hold.
+    """A value in a form that JSON can hold.
 
     Args:
-        shared: takes what several answers may have in them.
+        shared: takes in what several answers may contain.
 
     Raises:
-        NoJson: it has something in it that has no form here, as a note in `Annotated` that is not known.
+        NoJson: it contains something that has no form here, as an unknown note in `Annotated`.
     """
     kind = type(value)
     if value is None or kind in (bool, int, float, str):

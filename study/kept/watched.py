@@ -1,4 +1,4 @@
-"""Arguments that tell what was read of them: a function's answer depends on that and on nothing else.
+"""Arguments that note what was read of them: a function's answer depends on that and on nothing else.
 
 A reading is `[argument, how, name]`: of a mapping the value of a `key`, whether it `has` one, or all its `keys`; of a
 dataclass a `field`.
@@ -17,7 +17,7 @@ ABSENT = object()
 
 
 def is_watchable(argument: Any) -> bool:
-    """Whether parts of an argument can be told apart; any other is taken whole."""
+    """Whether reading a part of an argument can be noted; any other argument counts as a whole."""
     return isinstance(argument, Mapping) or is_dataclass(argument)
 
 
@@ -65,7 +65,7 @@ def _watching(kind: Any) -> Any:
 
 
 class WatchedDict(dict[str, Any]):
-    """A dictionary; what it does not tell one by one it tells as if everything was read."""
+    """A dictionary that notes each reading; what it cannot note key by key it notes as reading everything."""
 
     def __init__(self, values: Mapping[str, Any], note: Note) -> None:
         super().__init__(values)

@@ -64,7 +64,7 @@ def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
 
 @kept
 def about(name: str) -> str:
-    """What a method is, in a line: as the loss of its name says, else as its module."""
+    """What a method is, in a line: from the docstring of the loss of its name, else of its module."""
     from study.losses.catalogue import classification_losses, losses
 
     CATALOGUE.find(name)  # a loss of another distribution is known once its method is loaded

@@ -1,4 +1,4 @@
-"""Checks of a section against what declares its keys, and what went wrong put in the user's words."""
+"""Checks of a section against the declarations of its keys; pydantic's errors are put in the user's words."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from study.knobs import Knob, Range
 from study.spec.document import Document, Key
 
 BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
-"""What pydantic puts into a place besides keys: of a mapping's key, of a union's branch."""
+"""Parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
 
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -33,13 +33,13 @@ class Problems:
             self._lines.append(line)
 
     def raise_any(self) -> None:
-        """Raise everything that was found as one UserError, if anything was."""
+        """Raise all problems as one UserError, if there are any."""
         if self._lines:
             raise UserError("\n".join(self._lines))
 
 
 class Noted(Problems):
-    """Problems that there are only in trials with these parameters; the place and the collection are another's."""
+    """Problems of trials with these parameters: each message says so; `problems` finds the place and collects them."""
 
     def __init__(self, problems: Problems, params: Mapping[str, Any]) -> None:
         self._problems, self._note = problems, f"with {params_text(params)}: " if params else ""
@@ -49,17 +49,17 @@ class Noted(Problems):
 
 
 def _key_part(part: str) -> str:
-    """A part of a key, in a message of one line."""
+    """A part of a key, quoted where it would break a message's line."""
     return part if part and part.isprintable() else repr(part)
 
 
 def params_text(params: Mapping[str, Any]) -> str:
-    """Parameters and their values in a message."""
+    """Parameters and their values, as messages name them."""
     return ", ".join(f"{key} {value!r}" for key, value in params.items())
 
 
 def fault(knob: Knob, value: Any) -> str | None:
-    """What is wrong with a value of a hyperparameter; None if it can have it."""
+    """What is wrong with a value of a hyperparameter; None if it is allowed."""
     model = section_model("value", [knob])
     try:
         model.model_validate({knob.key: value})
@@ -69,7 +69,7 @@ def fault(knob: Knob, value: Any) -> str | None:
 
 
 def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> dict[str, Any] | None:
-    """Validate a section; the complete section (defaults filled in), or None if something is wrong."""
+    """Validate a section; gives it with defaults filled in, or None if something is wrong."""
     try:
         return model.model_validate(values).model_dump(by_alias=True, exclude_none=False)
     except ValidationError as error:
@@ -87,7 +87,7 @@ def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[Ba
     return _model(title, tuple(knobs), tuple(fixed.items()))
 
 
-@lru_cache(1000)  # making one takes longer than all that is checked with it
+@lru_cache(1000)  # making a model takes longer than all the checks with it
 def _model(title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, Any], ...]) -> type[BaseModel]:
     fields = {knob.key: (_checked(knob.type), ... if knob.required else _plain(knob.default)) for knob in knobs}
     return create_model(title, __config__=STRICT, **{**dict(fixed), **fields})
@@ -124,14 +124,14 @@ def _plain(default: Any) -> Any:
 
 
 def _path(location: tuple[int | str, ...]) -> Key:
-    """The key at a place of a validation error, without the branch of a union that the error is from."""
+    """The key of a validation error's location, without the union's branch that the error is from."""
     branch = len(location) > 1 and location[-1] in ("bool", "int", "float", "str", "none")
     parts = (str(part) for part in (location[:-1] if branch else location))
     return tuple(part for part in parts if not BRANCH.fullmatch(part))
 
 
 def _joined(messages: list[str]) -> str:
-    """What is wrong with one key: a union has a message per branch, `X given, allowed is Y`."""
+    """The messages about one key as one: a union has one per branch, `X given, allowed is Y`."""
     first, *others = messages
     return " or ".join([first, *(other.partition(" allowed is ")[2] or other for other in others)])
 

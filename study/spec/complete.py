@@ -1,4 +1,4 @@
-"""The sections of a study with nothing left to a default, whatever its trials make of them."""
+"""The sections of a study with every default filled in, for all forms that its trials give them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from study.training.config import SECTIONS
 
 
 def check_names(sections: Sections, domains: Domains, problems: Problems) -> None:
-    """Every section but `train` says in `name` what it is about; that is there and can be used, as what is searched."""
+    """Check that all names exist and can be used: of each section but `train`, of alternatives, and those searched."""
     for section, catalogue in CATALOGUES.items():
         labelled = sections.alternatives.get(section, {}).items()
         everyone: dict[Key, Section] = {(section,): sections.own[section]}
@@ -28,10 +28,10 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
 
 
 def complete(sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> Sections:
-    """The sections with all keys that one of these trials has in them, checked.
+    """The checked sections, each with every key that it has in one of these trials.
 
     Args:
-        found: the forms of the sections.
+        forms: of the sections.
         trials: parameters of trials, at least those that decide which keys there are.
     """
     everyone = [{}, *trials]
@@ -43,7 +43,7 @@ def complete(sections: Sections, forms: Forms, trials: Iterable[Params], problem
 
 
 class _Filled:
-    """Takes in one form of a section after the other."""
+    """Collects the forms of the sections, one after the other."""
 
     def __init__(self, sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> None:
         self.own: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
@@ -59,9 +59,9 @@ class _Filled:
                 self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
 
     def add(self, section: str, params: Params) -> None:
-        """The form that a section takes in the trial with these parameters.
+        """Add the form that a section takes in the trial with these parameters.
 
-        A name that a key cannot take is left to who checks the search.
+        A form with a name that its key cannot take is left out: the checks of the search report it.
         """
         label, words = params.get(f"{section}.name"), named(section, params)
         initial = self._sections.initial_values(section, params)
@@ -74,7 +74,9 @@ class _Filled:
         labelled = label in self._sections.alternatives.get(section, {})
         at: Key = ("search", "alternatives", section, str(label)) if labelled else (section,)
         values = {key: value for key, value in initial.items() if key in knobs or key == "name"}
-        if labelled or label is None:  # a section that another one lends its values to need not have keys for all
+        if (
+            labelled or label is None
+        ):  # a plain name's section need not have all keys of the section that lends it values
             values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
@@ -82,7 +84,7 @@ class _Filled:
         self._take(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
 
     def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
-        """Keep what is not known yet; `words`: what the keys have where the search gives them nothing."""
+        """Add the keys that are new; `words`: the values of searched names in trials without a search."""
         target = self.own[section]
         if label is not None:
             target = self.alternatives.setdefault(section, {}).setdefault(label, {})
@@ -93,7 +95,7 @@ class _Filled:
 def _checked(
     section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
 ) -> dict[str, Any] | None:
-    """A section whose other keys may depend on the values of those that take names: these first."""
+    """A section, or None if something is wrong. Keys that take names come first: the others may depend on them."""
     switches = [knob for knob in knobs.values() if knob.names]
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
     if check(section_model(section, switches), switch_values, at, problems) is None:

@@ -12,12 +12,12 @@ from study.spec.space import Space
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:
-    """Of each key of a space."""
+    """The distribution of each key of a space."""
     return {key: _distribution(domain, key in space.integers) for key, domain in space.domains.items()}
 
 
 def at(distribution: BaseDistribution, unit: float) -> Any:
-    """The value at a coordinate from 0 to 1: one that is uniform there draws from the distribution."""
+    """The value at a coordinate from 0 to 1; uniform coordinates give values that follow the distribution."""
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[_cell(unit, len(distribution.choices))]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
@@ -33,7 +33,7 @@ def at(distribution: BaseDistribution, unit: float) -> Any:
 
 
 def unit(distribution: FloatDistribution | IntDistribution, value: float) -> float:
-    """The coordinate of a value: where `at` gives it, in the middle of those where it does."""
+    """The coordinate at which `at` gives a value; where a range of coordinates does, its middle."""
     if distribution.step is not None and not distribution.log:
         return (round((value - distribution.low) / distribution.step) + 0.5) / _cells(distribution)
     low, high = _ends(distribution)
@@ -60,7 +60,7 @@ def _cell(unit: float, cells: int) -> int:
 
 
 def _ends(distribution: FloatDistribution | IntDistribution) -> tuple[float, float]:
-    """Of the range on its own scale; whole numbers on a log scale reach half a number further, as Optuna's do."""
+    """The range's ends on its own scale; whole numbers on a log scale reach half a number further, as in Optuna."""
     if not distribution.log:
         return distribution.low, distribution.high
     margin = 0.5 if isinstance(distribution, IntDistribution) else 0.0

@@ -20,7 +20,7 @@ from study.errors import UserError
 Key = tuple[str, ...]
 
 MOST_VALUES, DEEPEST = 20_000, 30
-"""Values that a study file may have, and levels."""
+"""Most values that a study file may have, and most levels of nesting."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Document:
         """Override one key, given as `section.key`.
 
         Raises:
-            UserError: the path leads through a value that is no section.
+            UserError: the path leads through a value that is not a section.
         """
         path = split(dotted)
         at = self.values
@@ -150,7 +150,7 @@ def dump(values: dict[str, Any]) -> str:
 
 
 class _NotYaml(Exception):
-    """A text is no YAML that a study file could be."""
+    """A text is not YAML, or not YAML that a study file may be."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem)
@@ -158,7 +158,7 @@ class _NotYaml(Exception):
 
 
 class _Constructor(RoundTripConstructor):
-    """Says in which line a value is that is none of its kind: a date in month 13, a number without digits."""
+    """Names the line of a value that cannot be read: a date in month 13, a number without digits."""
 
     def construct_object(self, node: Node, deep: bool = False) -> Any:
         try:
@@ -185,13 +185,13 @@ def _parse(text: str) -> tuple[Any, Any]:
         raise _NotYaml("nested too deeply") from None
     except (_NotYaml, YAMLError) as error:
         raise error if isinstance(error, _NotYaml) else _NotYaml(str(error)) from None
-    except Exception as error:  # of the parser itself, as where a key is a list of lists
+    except Exception as error:  # of the parser itself, as for a key that is a list of lists
         raise _NotYaml(f"a key or value that cannot be read: {error}") from None
     return tree, _plain(tree, itertools.count(1))
 
 
 def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
-    """Plain values; aliases are written out, so a few lines can stand for more than a memory holds."""
+    """Plain values. Aliases are written out: without limits, a few lines could fill the memory."""
     if next(count) > MOST_VALUES:
         raise _NotYaml(f"more than {MOST_VALUES} values, those of aliases counted each time")
     if id(node) in above:

@@ -26,7 +26,7 @@ def find(spec: str) -> Path:
     """
     path = Path(spec)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if os.path.isfile(spec):  # False also where a path cannot be: too long, a null in it
+        if os.path.isfile(spec):  # False also for an impossible path: too long, a null in it
             return path
         raise UserError(f"{spec}: no such file")
     names = shipped()
@@ -34,5 +34,5 @@ def find(spec: str) -> Path:
         return names[spec]
     raise UserError(
         f"{spec}: no study file of that name. {nearest(spec, names)}Shipped: {', '.join(names)}. "
-        "A file of your own: give its path, ending in .yaml"
+        "For a file of your own give its path, ending in .yaml"
     )

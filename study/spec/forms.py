@@ -21,7 +21,7 @@ class Form:
     """What a section can be.
 
     Attributes:
-        params: the searched names that make it so, its label among them.
+        params: the searched names that lead to it, its label among them.
         knobs: the keys that it has then.
     """
 
@@ -31,24 +31,24 @@ class Form:
 
     @property
     def label(self) -> str | None:
-        """Which alternative it is a form of, None: of the file's own section."""
+        """The alternative that it is a form of; None: the file's own section."""
         return self.params.get(f"{self.section}.name")
 
 
 @dataclass(frozen=True)
 class Forms:
-    """What the sections can be, whatever `when` says.
+    """All forms that the sections can have, if `when` is ignored.
 
     Attributes:
-        found: all forms, the file's own first.
-        deciders: for each key, those on whose values it depends whether a trial has it.
+        all: every form, the file's own first.
+        deciders: for each key, the keys whose values decide whether a trial has it.
     """
 
     all: list[Form] = field(default_factory=list)
     deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
-        """What the forms that have a key declare for it; with a domain only those that its `when` allows."""
+        """The declarations of a key in the forms that have it; with a domain, only in forms that its `when` allows."""
         section, name = key.split(".")
         deciding = {decider for form in self.all if form.section == section for decider in form.params}
         when = {decider: values for decider, values in (domain.when if domain else {}).items() if decider in deciding}
@@ -81,7 +81,7 @@ def forms(sections: Sections, domains: Domains) -> Forms:
 
 
 def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
-    """What a domain of `SECTION.name` names that is there."""
+    """The choices of a domain of `SECTION.name` that exist."""
     existing = {*sections.alternatives.get(section, {}), *names(section)}
     return [
         choice for choice in (domain.choices or [] if domain else []) if isinstance(choice, str) and choice in existing
@@ -89,12 +89,12 @@ def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]
 
 
 def names(section: str) -> list[str]:
-    """Everything that `SECTION.name` can name without a label; nothing for `train`, which has no name."""
+    """Every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
     return CATALOGUES[section].names() if section in CATALOGUES else []
 
 
 def _explore(possible: Forms, section: str, initial: Section, first: dict[str, Any], domains: Domains) -> None:
-    """Add the forms that come about when keys that take names take others, and who decides on what."""
+    """Add the forms that other values of the keys that take names lead to, and which key decides on which."""
     waiting, seen = [first], {frozenset(first.items())}
     while waiting:
         params = waiting.pop(0)

@@ -9,14 +9,14 @@ from study.spec.schema import Domain
 from study.spec.space import Space
 
 MOST_CELLS = 100_000
-"""Of a grid: more would not be run, and each is looked at before anything starts."""
+"""Most cells of a grid: nobody would run more, and each is checked before anything starts."""
 
 
 def values(domain: Domain, whole: bool) -> list[Any]:
     """The values of one key, in the file's order; `whole` ranges are of whole numbers.
 
     Raises:
-        ValueError: a range without steps, which has no end of values.
+        ValueError: a range without steps: its values cannot be listed.
     """
     if domain.choices is not None:
         return list(domain.choices)
@@ -26,7 +26,7 @@ def values(domain: Domain, whole: bool) -> list[Any]:
     if low == high:
         return [low]
     if step is None:
-        raise ValueError(f"the range {low!r} to {high!r} has no step, a grid needs one, or choices")
+        raise ValueError(f"the range {low!r} to {high!r} has no step: a grid needs a step, or choices")
     count = int((high - low) / step + 1e-8) + 1
     if whole:
         return list(range(int(low), int(low) + count * int(step), int(step)))

@@ -1,4 +1,4 @@
-"""The keys of a study file's sections as JSON Schema: made from what declares them, with types, ranges and words."""
+"""The keys of a study file's sections as JSON Schema, from their declarations: types, ranges and descriptions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -16,7 +16,7 @@ class Keys:
     """The keys that a section can have, whatever its name and the values of its other keys.
 
     Attributes:
-        names: what `name` can be, empty for `train`; without entries of other distributions that cannot be used.
+        names: what `name` can be, empty for `train`; entries of other distributions that cannot be used are left out.
         of: by name (`""` for `train`), the keys with their schemas.
     """
 
@@ -54,7 +54,7 @@ class Keys:
 
 
 def either(schemas: list[Schema]) -> Schema:
-    """What one of these allows; of names that can be chosen all."""
+    """The schema of what any of these allows; lists of names are merged."""
     different = [schema for place, schema in enumerate(schemas) if schema not in schemas[:place]]
     bare = [
         {key: value for key, value in schema.items() if key not in ("description", "default")} for schema in different
@@ -71,12 +71,12 @@ def either(schemas: list[Schema]) -> Schema:
 
 
 def is_scalar(schema: Schema) -> bool:
-    """Whether a search can give a key values: no lists."""
+    """Whether a search can give the key a value: not where only lists are allowed."""
     return any(branch.get("type") != "array" for branch in schema.get("anyOf", [schema]))
 
 
 def _all_knobs(section: str, start: Mapping[str, Any]) -> Iterator[Knob]:
-    """Every knob that a section can have, by following the keys that take names wherever they change what there is."""
+    """Every knob that a section can have: follows each name of a key that changes which keys there are."""
     waiting, seen = [dict(start)], {frozenset(start.items())}
     yielded: set[Knob] = set()
     while waiting:
@@ -95,6 +95,6 @@ def _all_knobs(section: str, start: Mapping[str, Any]) -> Iterator[Knob]:
 
 @cache
 def _values(knob: Knob) -> Schema:
-    """The schema of a knob's values, as pydantic has it from what also checks them."""
+    """The schema of a knob's values, from the pydantic model that also checks them."""
     whole = section_model("section", [knob]).model_json_schema()
     return {key: value for key, value in whole["properties"][knob.key].items() if key != "title"}

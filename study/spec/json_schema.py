@@ -1,7 +1,7 @@
 """The JSON Schema of study files, by which editors complete and check them.
 
-It is made from what checks a study file (`study.spec.schema`) and from the catalogues. What depends on several keys at
-once (a method that the data do not suit, a metric that they cannot have) only `study plan` can tell.
+It is made from the models that check a study file (`study.spec.schema`) and from the catalogues. What depends on
+several keys at once (a method that does not suit the data, a metric that the data lack) only `study plan` checks.
 """
 
 import json
@@ -28,8 +28,8 @@ WORDS = {
     "model": "The network, and the projection head on it.",
     "method": "The loss or method, and what is added to it.",
     "train": "How each trial is trained and evaluated.",
-    "name": "Of the study, and of its folder.",
-    "final_seeds": "Of a final training: a trial for each of these training seeds, and no search.",
+    "name": "The name of the study and of its folder.",
+    "final_seeds": "The training seeds of a final training, which has one trial for each and no search.",
     "origin": "Where an exported configuration comes from.",
     "profiles": "Blocks of overrides, by name, for --profile: dotted keys and their values.",
 }
@@ -59,7 +59,7 @@ def schema() -> Schema:
 
 
 def text() -> str:
-    """The same as text, a line per definition."""
+    """The schema as text, a line per definition."""
     document = schema()
     definitions = document.pop("$defs")
     lines = [f"  {json.dumps(name)}: {json.dumps(definition)}" for name, definition in definitions.items()]
@@ -74,7 +74,7 @@ def write(path: Path) -> None:
         UserError: its folder is not there, or it is a folder itself.
     """
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UserError(f"{path}: cannot be written: it must be a file in a folder that is there")
+        raise UserError(f"{path}: cannot be written: it must be a file in a folder that exists")
     path.write_text(text(), encoding="utf-8")
 
 
@@ -143,7 +143,7 @@ def _search_definitions(keys: dict[str, Keys]) -> dict[str, Schema]:
 
 
 def _domain(values: Schema) -> Schema:
-    """What `search.space` says of a key that can have these values."""
+    """The entry in `search.space` of a key that can have these values."""
     choices = {"properties": {"choices": {"items": values}}}
     return {"anyOf": [values, {"const": "paper"}, {"allOf": [_ref("Domain"), choices]}]}
 
@@ -163,7 +163,7 @@ def _with_key(key: str, value: Schema) -> Schema:
 
 
 def _profiles(keys: dict[str, Keys], definitions: dict[str, Schema]) -> Schema:
-    """Blocks of overrides: every key of every section, and those of the search as deep as they go."""
+    """Blocks of overrides: every key of every section, and of the search at any depth."""
     blocks = {section: _ref(section) for section in keys}
     blocks |= {
         f"{section_keys.section}.{key}": _ref(_any(f"{section_keys.section}.{key}"))
@@ -192,7 +192,7 @@ def _ref(definition: str) -> Schema:
 
 
 def _any(key: str) -> str:
-    """The definition of all that a dotted key can be, whatever the name of its section."""
+    """The name of the definition of all that a dotted key can be, whatever `name` its section has."""
     return f"{key}:any"
 
 
@@ -201,7 +201,7 @@ def _mapping(properties: dict[str, Schema]) -> Schema:
 
 
 def _plain(node: Any) -> Any:
-    """A schema of pydantic without its titles; with the words that a model's docstring has for its keys."""
+    """A pydantic schema without titles, and with descriptions of keys from the model's docstring."""
     if isinstance(node, list):
         return [_plain(child) for child in node]
     if not isinstance(node, dict):
@@ -226,7 +226,7 @@ def _sentence_about(docstring: str, key: str) -> str | None:
 
 
 def _shared(definitions: dict[str, Schema]) -> dict[str, Schema]:
-    """The definitions, where what several names' sections say of a key stands once."""
+    """The definitions, with schemas of a key that several sections share written once."""
     shared: dict[str, Schema] = {}
     for label, definition in definitions.items():
         section, _, name = label.partition(":")

@@ -1,4 +1,4 @@
-"""From a file, overrides and a profile to a StudySpec, or one message that says what is wrong."""
+"""Makes a StudySpec from a file, overrides and a profile, or raises one message with all that is wrong."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ from study.spec.trial_checks import check_trials, faults
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 MOST_TRIALS = 100
-"""Of a search that names no number."""
+"""Trials of a search whose file gives no number."""
 
 NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -51,16 +51,16 @@ def load_study(
 
 
 def load_checked(path: Path) -> StudySpec:
-    """The study of a resolved file, as the study's own folder has it, checked as any study file is."""
+    """The study of a resolved file, as in a study's own folder, checked like any study file."""
     document = read(path)
     apply_profile(document, None)
     return resolve(document)
 
 
 def load_resolved(path: Path) -> StudySpec:
-    """The study of a resolved file that was checked when it was made: its form alone is looked at again.
+    """The study of a resolved file, which was checked when it was made: only its form is checked again.
 
-    No catalogue is asked: a study can be looked at whose method is no longer installed.
+    No catalogue is asked, so that a study whose method is no longer installed can still be read.
     """
     problems = Problems(document := read(path))
     apply_profile(document, None)
@@ -92,7 +92,7 @@ def _check_form(search: Search, sections: Mapping[str, Mapping[str, Any]], probl
 
 
 def check_name(name: str) -> None:
-    """Refuse a study name that could not be a folder's.
+    """Refuse a study name that cannot be a folder's name.
 
     Raises:
         UserError: says the rule.
@@ -130,7 +130,7 @@ def resolve(document: Document) -> StudySpec:
 
 
 def _layout(values: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """The outline of a document with its defaults; what is wrong with the name is left for the caller to raise."""
+    """The outline of a document with its defaults; a problem with the name is left for the caller to raise."""
     layout = check(Layout, values, (), problems)
     problems.raise_any()
     assert layout is not None
@@ -147,12 +147,12 @@ def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, 
 
 
 def _threads(cpu: float) -> int:
-    """`train.threads` of a file that does not say it: what a trial takes it also uses."""
+    """`train.threads` where the file does not give it: a trial uses all CPU cores that it takes."""
     return min(max(int(cpu), 1), MOST_THREADS)
 
 
 def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """A document without `enqueue: papers`, and whether it had it: what that stands for is known later."""
+    """A document without `enqueue: papers`, and whether it had it: which configurations these are is known later."""
     search = values.get("search")
     if not isinstance(search, dict) or search.get("enqueue") != "papers":
         return values, False
@@ -160,7 +160,7 @@ def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
 
 
 def _search(search: Search, file_sections: Sections, wants_papers: bool, problems: Problems) -> tuple[Search, Sections]:
-    """What is searched, and the sections, with nothing left to a default and all values valid, each for itself."""
+    """The search and the sections with every default filled in and each value valid by itself."""
     section_forms = forms(file_sections, search.space)
     domains = written_out(search.space, section_forms, problems)
     check_space(domains, file_sections, section_forms, problems)
@@ -195,7 +195,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
 
 
 def _unused(file_sections: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
-    """For each name that has alternatives which are not searched, the domain that has them, too."""
+    """For each section with alternatives that are not searched: the domain of its name with these added."""
     widened = {}
     for section, labelled in file_sections.alternatives.items():
         key = f"{section}.name"
@@ -206,7 +206,7 @@ def _unused(file_sections: Sections, domains: Mapping[str, Domain]) -> dict[str,
 
 
 def _check_budget(spec: StudySpec, problems: Problems) -> None:
-    """The numbers of trials and epochs go together."""
+    """Check that the numbers of trials, seeds and epochs fit together."""
     fixed = len(spec.search.enqueue) + (spec.search.baseline is not None)
     if fixed > spec.trials:
         message = f"{spec.trials} given, allowed is at least {fixed}: the baseline and what is enqueued"
@@ -231,7 +231,7 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
 
 
 def _check_data(spec: StudySpec, problems: Problems) -> None:
-    """Every data set can say what it has, the user's own after a look at their tables."""
+    """Check that every data set can be described; for the user's own, their tables are read."""
     for section in (spec.trial_document({})["data"], *spec.data_sections):
         try:
             spec.describe(section)
@@ -241,7 +241,7 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
 
 
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:
-    """Every metric that is searched for or limited exists for all data, and looks at the validation split."""
+    """Check that every metric that is searched for or limited exists on the validation split of all data sets."""
     search = spec.search
     by_data = [metrics.available(spec.describe(section).on("val")) for section in spec.data_sections]
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]

@@ -27,7 +27,7 @@ class Constraint:
 
     @classmethod
     def parse(cls, text: str) -> "Constraint":
-        """Read one.
+        """Read a constraint.
 
         Raises:
             ValueError: not of that form.
@@ -97,7 +97,7 @@ class Objective:
 
 
 def order(scores: Sequence[Score]) -> list[int]:
-    """Positions of scores, the best first: front by front of constrained domination, within one by the first metric.
+    """Positions of scores, the best first: front by front of constrained domination, in a front by the first metric.
 
     Ties keep their order.
     """
@@ -119,7 +119,7 @@ def front(scores: Sequence[Score]) -> list[int]:
 
 
 def _fronts(scores: Sequence[Score]) -> Sequence[float]:
-    """The front of each score, the best is 0; those that miss a constraint come behind the others, by how much."""
+    """The front of each score, 0 the best; those that miss a constraint come last, by how much they miss it."""
     if not scores or scores[0].single:  # with one metric the front follows from the constraints alone
         return [score.violation for score in scores]
     import numpy as np

@@ -13,8 +13,8 @@ FORMAT = 2
 
 
 def check_origin(document: Document, changes: Iterable[str]) -> None:
-    """Look whether an exported file is as it was written, before overrides; note these, so that nobody takes the
-    figures of the original for theirs.
+    """Check that an exported file is unchanged apart from overrides, and note these in it: the original's figures are
+    not theirs.
 
     Raises:
         UserError: it is of another version, or was changed by hand.
@@ -32,7 +32,7 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(
             f"{document.place(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
-            "changed by hand, or cut short. Changes: --set KEY=VALUE. As a study file of your own: take `origin` out"
+            "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
         )
     if overrides := list(changes):
         origin.pop("digest", None)
@@ -40,5 +40,5 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
 
 
 def configuration_digest(values: Any) -> str:
-    """Of a study file's sections that say what one trial is."""
+    """A digest of a study file's sections that define a trial."""
     return digest.of_values({section: values.get(section) for section in SECTIONS})

@@ -16,9 +16,9 @@ from study.spec.space import Space
 
 
 def written_out(domains: Mapping[str, Domain], forms: Forms, problems: Problems) -> dict[str, Domain]:
-    """The domains with what `range: paper` stands for: all that the methods of the space declare for the key.
+    """The domains with `range: paper` replaced: by a range that holds all that the space's methods declare for the key.
 
-    What the file itself gives of a range comes first.
+    What the file itself gives of a range overrides this.
     """
     asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.keys}
     return {
@@ -60,8 +60,7 @@ def _hull(declared: list[Searched]) -> dict[str, Any]:
 def configurations(space: Space, sections: Sections) -> list[dict[str, Any]]:
     """The papers' configurations that the search could give: of each method the first, then of each the second ...
 
-    A key for which the papers say nothing has the value that the section has without a search, or else its first
-    choice.
+    A key without a value in the papers has the value that it has without a search, or else its first choice.
     """
     methods = space.domains["method.name"].ends() if "method.name" in space.domains else [None]
     of_each = [_of_method(space, sections, method) for method in methods]

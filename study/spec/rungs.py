@@ -13,7 +13,7 @@ class Bracket:
 
     Attributes:
         rungs: epochs after which its trials are compared, ascending, all before the last epoch.
-        share: of the searched trials that are in it.
+        share: the part of the searched trials that it gets.
     """
 
     rungs: tuple[int, ...]
@@ -24,9 +24,8 @@ def brackets(rule: EarlyStopping, epochs: int) -> list[Bracket]:
     """The brackets of a rule for trials of so many epochs; their shares add up to 1.
 
     `hyperband` has as many as Li et al. (2018, JMLR 18, Algorithm 1) and Optuna's HyperbandPruner: 1 +
-    floor(log_reduction(epochs/grace)). As there, each gets the same budget. They count for that what rungs would cost
-    if a trial began anew at each; here it goes on, so a bracket's share is inverse to the epochs that one of its
-    trials is expected to run.
+    floor(log_reduction(epochs/grace)). As there, each gets the same budget. There a trial begins anew at
+    each rung; here it goes on, so a bracket's share is inverse to the epochs that one of its trials is expected to run.
     """
     if rule.name == "none":
         return [Bracket((), 1.0)]
@@ -44,7 +43,7 @@ def most_brackets(rule: EarlyStopping, epochs: int) -> int:
 
 
 def turn(number: int) -> float:
-    """A trial's place in [0, 1): of any run of trials, also of every second or third, a share s is below s.
+    """A trial's place in [0, 1): of trials in a row, also of every second or third, about a share s lies below s.
 
     Multiples of the golden ratio modulo 1 are spread most evenly of all such sequences, and need no generator.
     """
@@ -62,7 +61,7 @@ def bracket_of(number: int, among: list[Bracket]) -> int:
 
 
 def expected_epochs(rule: EarlyStopping, epochs: int) -> float:
-    """Mean epochs of a searched trial if each rung lets one in `reduction` go on; half of them end at median's first.
+    """Mean epochs of a searched trial if each rung lets one in `reduction` go on, or median ends half of them.
 
     The median rule compares a trial's best with means over the epochs before, so that few of those that passed once are
     stopped later.

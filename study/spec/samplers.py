@@ -10,9 +10,9 @@ LEARNING = ("tpe", "gp")
 
 
 def trials(search: Search, space: Space) -> int | None:
-    """How many configurations a search tries that names no number: a grid's cells and what is given besides.
+    """How many configurations a search without `trials` tries: a grid's cells, and given ones that are not among them.
 
-    None if nothing but such a number ends it.
+    None if only `trials` could end it.
     """
     if search.sampler != "grid" or any(_endless(space)):
         return None
@@ -38,7 +38,7 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     if search.sampler == "grid":
         faults = _endless(space)
         if not faults and grid.count(space) > grid.MOST_CELLS:
-            faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is that many"))
+            faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is at most that many"))
     return faults
 
 

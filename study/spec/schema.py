@@ -19,7 +19,7 @@ def seconds(value: Any) -> Any:
 
 
 def configurations(value: Any) -> Any:
-    """A list of configurations; the word `papers` is for who knows the space to replace, and not taken here."""
+    """A list of configurations; the word `papers` was replaced before where it is allowed, and is refused here."""
     if isinstance(value, str):
         raise ValueError("allowed is a list of configurations, or papers")
     return value
@@ -115,14 +115,12 @@ class EarlyStopping(BaseModel):
     @model_validator(mode="after")
     def _brackets_are_ashas(self) -> Self:
         if self.brackets > 1 and self.name in ("hyperband", "median"):
-            raise ValueError(
-                f"brackets {self.brackets} given, allowed is 1 with {self.name}: they are for asha to choose"
-            )
+            raise ValueError(f"brackets {self.brackets} given, allowed is 1 with {self.name}: only asha can have more")
         return self
 
 
 class Confirm(BaseModel):
-    """After the search, the `top` configurations and the baseline run again on `seeds` fresh seeds, 0: none do."""
+    """After the search, the `top` best configurations and the baseline run again on `seeds` fresh seeds; 0: none do."""
 
     model_config = STRICT
     top: Annotated[int, Field(ge=0)] = 0

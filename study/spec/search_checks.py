@@ -18,13 +18,13 @@ MOST_CASES = 2000
 
 
 def points(search: Search) -> dict[Key, Params]:
-    """The configurations that a search gives itself, by their place."""
+    """The configurations that a search is given, baseline and enqueued, by their place."""
     baseline: dict[Key, Params] = {("search", "baseline"): search.baseline or {}}
     return baseline | {("search", "enqueue", str(place)): params for place, params in enumerate(search.enqueue)}
 
 
 def check_space(domains: Domains, sections: Sections, forms: Forms, problems: Problems) -> None:
-    """Every key of a space exists and can be searched, and its condition is about others of the space."""
+    """Check that every key of a space exists and can be searched, and that its condition names keys of the space."""
     for key, domain in domains.items():
         at: Key = ("search", "space", key)
         if not _is_key(key, forms.keys, at, problems):
@@ -39,10 +39,10 @@ def check_space(domains: Domains, sections: Sections, forms: Forms, problems: Pr
 
 
 def check_points(configurations: Mapping[Key, Params], sections: Sections, problems: Problems) -> list[Params]:
-    """Every key of the configurations that are given exists in the sections that they make, and its value is valid.
+    """Check that every key of the configurations exists in the sections that they lead to, and has a valid value.
 
     Returns:
-        Those of which this is so.
+        The valid configurations.
     """
     sound = []
     for at, point in configurations.items():
@@ -63,7 +63,7 @@ def check_points(configurations: Mapping[Key, Params], sections: Sections, probl
 
 
 def check_cases(space: Space, problems: Problems) -> list[dict[str, Any]]:
-    """What trials can have for the keys that decide on others: few enough combinations, and each key is in one."""
+    """The combinations of the keys that decide on others; checks that they are few enough and each key is in one."""
     cases = list(islice(space.cases(), MOST_CASES + 1))
     if len(cases) > MOST_CASES:
         message = f"more than {MOST_CASES} combinations of {', '.join(sorted(space.structure))}. Write several studies"
@@ -76,7 +76,7 @@ def check_cases(space: Space, problems: Problems) -> list[dict[str, Any]]:
 
 
 def check_values(space: Space, sections: Sections, cases: Iterable[Params], problems: Problems) -> None:
-    """Every value that the search may give to a key is valid, in all forms of the key's section."""
+    """Check that every value that the search may give to a key is valid, in all forms of the key's section."""
     seen: set[tuple[str, Knob]] = set()
     for case in cases:
         for key, domain in space.domains.items():

@@ -18,7 +18,7 @@ Params = Mapping[str, Any]
 def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     """The keys that a section with these values has, `name` left out; values of keys that it does not have are ignored.
 
-    Which keys there are may depend on the values of others, which may depend on yet others: a key counts only once it
+    Which keys there are may depend on the values of others, and these on yet others: a value counts only once its key
     is known to be there.
     """
     declared, counted = _knobs(section, _start(values)), None
@@ -33,8 +33,8 @@ class Sections:
     """What the sections of each trial of a study are.
 
     A trial's parameter `method.name` is the label of an alternative, or the plain name of a method, which then gets
-    those values of the file's own section that it has keys for; `data.name` and `model.name` likewise. The section is
-    completed with defaults for the keys that it has with the trial's other parameters, and these are set in it.
+    those values of the file's own section that it has keys for; `data.name` and `model.name` likewise. Then the trial's
+    other parameters are set in the section, and its remaining keys get their defaults.
 
     Attributes:
         own: the file's sections.
@@ -55,7 +55,7 @@ class Sections:
         return sections
 
     def has(self, key: str, params: Params) -> bool:
-        """Whether a trial with these parameters has a key, as far as these say."""
+        """Whether a trial with these parameters, perhaps not yet all, has a key."""
         section, name = key.split(".")
         return name in self.form(section, params)
 
@@ -68,7 +68,7 @@ class Sections:
         return labelled[label] if label in labelled else {**self.own[section], "name": label}
 
     def form(self, section: str, params: Params) -> Section:
-        """The section of a trial with just those of its parameters that other keys may depend on: those with names."""
+        """The section of a trial with only those parameters set that other keys may depend on: those with names."""
         return self._form(section, params)[0]
 
     def knobs(self, section: str, params: Params) -> Mapping[str, Knob]:
@@ -88,7 +88,7 @@ class Sections:
 
 
 def named(section: str, params: Params) -> dict[str, str]:
-    """The parameters with names among the keys of a section, which others may depend on; the section's own left out."""
+    """The parameters of a section with names, which its other keys may depend on; its own `name` is left out."""
     own = {key.removeprefix(f"{section}."): value for key, value in params.items() if key.startswith(f"{section}.")}
     return {key: value for key, value in own.items() if isinstance(value, str) and key != "name"}
 

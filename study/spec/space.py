@@ -16,9 +16,9 @@ class Space:
 
     Attributes:
         domains: by key, each after those that decide whether it is searched.
-        structure: the keys, all of them given as choices, that decide on data sets and on which others are searched.
+        structure: the keys, all with choices, that decide on the data set or on which other keys are searched.
         integers: the keys whose ranges are of whole numbers.
-        has: whether a trial whose parameters begin so has this key, as its method, network or data set has it.
+        has: whether a trial with these first parameters has a key: its method, network or data set decides.
     """
 
     domains: Mapping[str, Domain]
@@ -31,7 +31,7 @@ class Space:
         return self.domains[key].applies(params) and self.has(key, params)
 
     def walk(self, suggest: Callable[[str, Domain], Any]) -> dict[str, Any]:
-        """The parameters of a trial, `suggest` asked for the value of each key that applies."""
+        """The parameters of a trial; `suggest` is asked for the value of each key that applies."""
         params: dict[str, Any] = {}
         for key, domain in self.domains.items():
             if self.applies(key, params):
@@ -45,7 +45,7 @@ class Space:
         return len(applicable) == len(params) and all(inside)
 
     def cases(self) -> Iterator[dict[str, Any]]:
-        """What trials can have for the `structure` keys, each combination once."""
+        """Every combination of values that trials can have for the `structure` keys."""
         return self._cases([key for key in self.domains if key in self.structure], {})
 
     def sometimes(self) -> list[str]:
@@ -82,7 +82,7 @@ def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Form
     """The space of these domains.
 
     Args:
-        found: `forms(sections, domains)`, if the caller has it.
+        section_forms: `forms(sections, domains)`, if the caller has it.
 
     Raises:
         CycleError: conditions wait for each other; its second argument is the circle of keys.
@@ -100,7 +100,7 @@ def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Form
 def _ordered(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
     """The domains, each after those that its `when` names and those that decide whether it is there.
 
-    Else in the order given.
+    Otherwise in the order given.
     """
     waits_for = {key: {*domain.when, *deciders.get(key, ())} & domains.keys() for key, domain in domains.items()}
     sorter = TopologicalSorter(waits_for)

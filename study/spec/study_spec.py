@@ -24,8 +24,8 @@ class StudySpec:
 
     Attributes:
         name: of the study and its folder.
-        base: the `data`, `model`, `method` and `train` sections that the trials start from: complete, and where the
-            search decides on which keys there are, with those of all its trials.
+        base: the `data`, `model`, `method` and `train` sections that the trials start from: complete; where
+            the search decides which keys there are, with the keys of all its trials.
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
     """
@@ -73,7 +73,7 @@ class StudySpec:
 
     @cached_property
     def facts(self) -> Facts:
-        """What the data set has, the first where there are several, as it says itself."""
+        """What the data set has; of several data sets the first."""
         return self.describe(self.data_sections[0])
 
     def describe(self, section: Mapping[str, Any]) -> Facts:
@@ -159,9 +159,9 @@ class StudySpec:
 
     @cached_property
     def hash(self) -> str:
-        """The same for two studies that run the same trials, whatever they are called and on whatever resources.
+        """The same for two studies that run the same trials, whatever their names and resources.
 
-        Trials that compute in another number of threads are others: `train.threads` follows `resources.cpu`.
+        Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`.
         """
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]

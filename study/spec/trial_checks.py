@@ -27,15 +27,15 @@ def faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tup
 def check_trials(
     sections: Sections, describe: Describe, space: Space, cases: Iterable[Params], configurations: Mapping[Key, Params]
 ) -> Iterator[tuple[Key, str]]:
-    """What is wrong with trials of the search, each once: the place in the search that makes it, and what.
+    """The problems of the search's trials, each once: the place in the search that causes it, and what is wrong.
 
-    Looked at is every combination of the keys that decide on others, and in each of them the ends of ranges and the
-    choices of the other keys. What is wrong with the file's own configuration is left out.
+    Checked are all combinations of the keys that decide on others, and in each the ends of ranges and the choices of
+    the other keys. Problems of the file's own configuration are left out.
 
     Args:
         sections: complete and valid, each for itself.
         describe: gives the facts about a data section.
-        given: the configurations that the search gives itself, by their place.
+        configurations: those that the search is given, by their place.
     """
     own = sections.trial({})
     seen: set[Any] = {why for _, why in faults(own, describe(own["data"]))}
@@ -68,9 +68,9 @@ def _highest(domain: Domain) -> Any:
 
 
 def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
-    """The parameters that may be what is wrong with a key, the likeliest first.
+    """The parameters that may cause a problem with a key, the likeliest first.
 
-    The key's own; or those that are not always so, numbers aside; or any of its section.
+    The key itself and all that vary, floats aside; if there are none, all of its section.
     """
     own = {key: params[key]} if key in params else {}
     constant = {other for other, domain in space.domains.items() if len(domain.ends()) == 1}

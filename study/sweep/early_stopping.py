@@ -39,12 +39,12 @@ class NoEarlyStopping:
 
 
 class Asha:
-    """Asynchronous successive halving (Li et al. 2020, MLSys), in one bracket or several; with Hyperband's also that.
+    """Asynchronous successive halving (Li et al. 2020, MLSys), in one bracket or several, or in Hyperband's.
 
     A trial that reaches a rung of its bracket goes on if it is among the best 1/`reduction` of those that reached the
     rung before it. For one metric without constraints these are the decisions of Ray Tune's ASHAScheduler. Ray draws
-    the bracket at random, here the trial's number gives it (`study.spec.rungs`). What a trial shows at an epoch without
-    a score is not heard; it is judged at the next that has one.
+    the bracket at random, here the trial's number gives it (`study.spec.rungs`). An epoch without a score is skipped:
+    the trial is judged at its next epoch that has one.
 
     Args:
         rule: of the study file.
@@ -90,8 +90,8 @@ class Median:
     """The median stopping rule (Golovin et al. 2017, Google Vizier, section 3.2.1), as Ray Tune implements it.
 
     After each epoch from `grace` on a trial is pruned if its best so far is worse than the median of the others' means
-    over the epochs from `grace` to this one. At least `ENOUGH` others have to have come so far, whether they still run
-    or not.
+    over the epochs from `grace` to this one. At least `ENOUGH` others must have reached this epoch, whether they still
+    run or not.
     For several metrics or constraints best and mean are taken of each gain and of the violation, and the trial goes on
     if its best stand in the better half of the others' means.
 

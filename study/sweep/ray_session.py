@@ -1,4 +1,4 @@
-"""Ray for one study: one of its own on this machine, quiet and private, or a cluster that is there."""
+"""Ray for one study: one of its own on this machine, quiet and private, or an existing cluster."""
 
 import gc
 import logging
@@ -47,7 +47,7 @@ def fitting(resources: Resources, concurrency: int | None) -> int:
 
 
 def _machine(resources: Resources) -> dict[str, float]:
-    """What there is of each resource that a trial takes; without GPU PyTorch is not asked, which takes seconds."""
+    """This machine's CPUs and GPUs; a trial without GPU needs no count of them, for which PyTorch takes seconds."""
     machine = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
     if resources.gpu:
         import torch
@@ -123,7 +123,7 @@ def _join(address: str) -> None:
 
 
 def check_nodes(home: Path) -> None:
-    """Refuse a cluster of which a node does not see the home: checkpoints and weights lie there, and trials move.
+    """Refuse a cluster with a node that does not see the home: checkpoints and weights lie there, and trials move.
 
     Raises:
         UserError: says which nodes.
@@ -158,7 +158,7 @@ def _exists(path: str) -> bool:
 
 
 def _answer(reference: Any) -> bool:
-    """Whether a node said yes; one that is lost meanwhile is as good: no trial will run there."""
+    """Whether a node sees the file; one that is lost meanwhile counts as if: no trial will run there."""
     import ray
 
     try:
@@ -170,10 +170,10 @@ def _answer(reference: Any) -> bool:
 class Slots:
     """How many trials run at once: as many as the resources of this moment allow, or fewer where the study says so.
 
-    On a cluster `concurrency` may be more than fits now: that is how one that grows by itself is asked to.
+    On a cluster `concurrency` may be more than fits now: that makes a cluster that grows by itself grow.
 
     Args:
-        there: says how much there is of each resource at this moment.
+        available: gives how much there is of each resource at this moment.
         resources: of one trial.
         grows: whether nodes come and go.
     """

@@ -1,7 +1,7 @@
 """What a method knows of the bias of the training samples: all of it, a part, or what a network makes of it.
 
-A network that stands in for labels is trained once on a machine: what it says is kept beside the prepared data, under
-everything that it depends on. The other trials of a study wait for it and read it.
+A network that stands in for labels is trained once on a machine: its outputs are kept beside the prepared data, by
+all that they depend on. The other trials of a study wait for it and read it.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from study.training.resident import Resident, tensor
 PLAIN = {"name": "cross_entropy"}
 BATCH = 256
 OBSERVED = 2048
-"""So many samples are enough to evaluate a network on that nobody looks at."""
+"""Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
 
 
 def known_labels(config: TrialConfig, dataset: Dataset, device: torch.device) -> Labels:
@@ -113,8 +113,8 @@ class StandIn:
     Attributes:
         config, dataset: what it is trained by and on.
         made_from: what the data set is, for the name under which the result is kept.
-        split: what it says of these samples is wanted.
-        keeps_features: its features are wanted, else its logits.
+        split: of the samples whose outputs are asked for.
+        keeps_features: the outputs are its features, else its logits.
     """
 
     config: TrialConfig

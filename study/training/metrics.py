@@ -140,7 +140,7 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
     "accuracy_parity": accuracy_parity,
     **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in GROUPS.items()},
 }
-"""By the name that `study.metrics` has: how each metric of predictions is computed."""
+"""How each metric of predictions is computed, by its name in `study.metrics`."""
 
 
 def compute(

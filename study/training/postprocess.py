@@ -1,6 +1,6 @@
 """Equalized odds after training: a threshold for each bias class (WCL paper Table 3, "Eq. Odds"; Hardt et al. 2016).
 
-It brings fairlearn and scikit-learn with it: import it where it is used, so that a trial without it needs neither.
+It imports fairlearn and scikit-learn: import it only where it is used, so that a trial without it needs neither.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def fit(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdds:
 
 
 class _Margins(BaseEstimator):
-    """What fairlearn takes for the classifier: its input is the score already."""
+    """The classifier that fairlearn asks for: its inputs are the scores already."""
 
     def fit(self, inputs: Any, target: Any) -> "_Margins":
         return self

@@ -1,4 +1,4 @@
-"""What the features look like themselves: compactness and separation of groups, similarities, spread on the sphere.
+"""Measures of the features themselves: compactness and separation of groups, similarities, spread on the sphere.
 
 Every function takes unit features (N, F) and labels (N,); a sample of which a label used is -1 is left out. Means of
 cosines over pairs of groups come from sums of features, since the mean of products is the product of the sums; what
@@ -55,7 +55,7 @@ def class_similarity(features: Tensor, target: Tensor, bias: Tensor, facts: Fact
 def spread(similarity: Tensor) -> Tensor:
     """Standard deviation over the groups of their similarities, scaled to sum to one (FSCL paper Fig. 2).
 
-    The population's: the groups are all there are. nan groups do not count. Where similarities have both signs their
+    Of the population: there are no further groups. nan groups do not count. Where similarities have both signs their
     sum may be near 0, and the spread says nothing.
     """
     share = similarity / similarity.nansum()
@@ -104,7 +104,7 @@ def similarity_histogram(features: Tensor, target: Tensor, bias: Tensor, bins: i
 
 
 def _cosines(features: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Indices (n,) of some rows and their cosines with all, (n, N), until every row was there."""
+    """For every row, in chunks: indices (n,) of the rows and their cosines with all, (n, N)."""
     columns = features.T.contiguous()
     for rows in torch.arange(len(features), device=features.device).split(max(1, CHUNK // max(1, len(features)))):
         yield rows, features[rows] @ columns

@@ -10,11 +10,11 @@ from study.data import holdout
 from study.data.dataset import Dataset, Split
 
 SEED = 0
-"""Of the choice: all trials of a study, whatever their seed, train on the same samples."""
+"""Seed of the choice: all trials of a study, whatever their own seed, train on the same samples."""
 
 
 def with_share(dataset: Dataset, share: float) -> Dataset:
-    """The data set with this share of its training samples, of each (class, bias) cell as near to it as one sample."""
+    """The data set with this share of its training samples, exact to one sample in each (class, bias) cell."""
     if share == 1.0:
         return dataset
     train = dataset.splits["train"]
@@ -25,7 +25,7 @@ def with_share(dataset: Dataset, share: float) -> Dataset:
 
 
 def with_val(dataset: Dataset) -> Dataset:
-    """The data set with the validation split's samples behind the training split's, and without that split."""
+    """The data set with the validation samples added behind the training samples, and no validation split."""
     train, val = dataset.splits["train"], dataset.splits["val"]
     arrays = {field.name: _joined(getattr(train, field.name), getattr(val, field.name)) for field in fields(Split)}
     splits = {**{name: split for name, split in dataset.splits.items() if name != "val"}, "train": Split(**arrays)}
