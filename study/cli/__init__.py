@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli import cluster, data, doctor, files, models, running, studies
+from study.cli import cluster, data, doctor, models, running, studies, study_files
 from study.errors import Stopped, UserError
 from study.logging import is_verbose, let_through
 
@@ -34,9 +34,9 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "confirm": running.confirm,
         "stop": cluster.stop,
         "delete": studies.delete,
-        "init": files.init,
-        "spaces": files.spaces,
-        "schema": files.schema,
+        "init": study_files.init,
+        "spaces": study_files.spaces,
+        "schema": study_files.schema,
         "plan": studies.plan,
         "trial": running.trial,
         "list": studies.list_studies,

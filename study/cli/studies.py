@@ -119,7 +119,7 @@ def export(
     from study.commands import export as exporting
     from study.home.folder import Home
     from study.home.record import StudyRecord
-    from study.ranking.choice import Choice
+    from study.ranking.selection import Choice
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = Choice(top, trial, where or (), by, metrics)

@@ -190,7 +190,7 @@ class LocalCluster:
 
     def _start_ray(self, home: Home, name: str, options: list[str]) -> Process:
         """A node, once it has joined; Ray gives up after 30 seconds, which a busy machine may exceed."""
-        ray = [sys.executable, "-m", "study.cluster.node", "start", "--block"]
+        ray = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
         ray += [f"--node-ip-address={LOOPBACK}", f"--dashboard-agent-listen-port={free_port()}", *options]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},

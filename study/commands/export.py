@@ -10,7 +10,7 @@ from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate
-from study.ranking.choice import Choice, choose, trials_of
+from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
 from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import Search
@@ -45,7 +45,7 @@ def export(
         The files, the best first.
 
     Raises:
-        UserError: the choice selects nothing, see `study.ranking.choice.choose`, or a file cannot be written.
+        UserError: the choice selects nothing, see `study.ranking.selection.choose`, or a file cannot be written.
     """
     choice = choice or Choice()
     candidates = choose(spec, record, choice)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from study.answer_cache import KEPT, KeptCatalogue, kept
 from study.catalogue import later, modules
 from study.data.dataset import Facts
-from study.kept import KEPT, KeptCatalogue, kept
 from study.knobs import Knob
 from study.methods.needs import Needs
 

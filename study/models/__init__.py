@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from study.answer_cache import KeptCatalogue, kept
 from study.catalogue import later, modules
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.kept import KeptCatalogue, kept
 from study.knobs import Knob, knobs
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 from study import metrics
 from study.errors import UserError
-from study.spec.json_keys import Keys, Schema, is_scalar
+from study.spec.json_schema_keys import Keys, Schema, is_scalar
 from study.spec.load import NAME_RULE
 from study.spec.schema import Layout, Resources, Search
 from study.training.config import SECTIONS

@@ -9,7 +9,7 @@ from typing import Any
 from study import metrics
 from study.errors import UserError, nearest
 from study.knobs import knobs
-from study.spec import samplers
+from study.spec import sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
@@ -119,7 +119,7 @@ def resolve(document: Document) -> StudySpec:
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
-    for at, why in samplers.problems(spec.search, spec.space):
+    for at, why in sampler_limits.problems(spec.search, spec.space):
         problems.add(at, why)
     for at, why in faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"])):
         problems.add(at, why)
@@ -181,7 +181,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     cases = check_cases(searched, problems)
     check_values(searched, file_sections, cases, problems)
     problems.raise_any()
-    trials = search.trials or samplers.trials(search, searched) or MOST_TRIALS
+    trials = search.trials or sampler_limits.trials(search, searched) or MOST_TRIALS
     enqueue = search.enqueue
     if wants_papers:
         from_papers = configurations(searched, file_sections)

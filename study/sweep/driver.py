@@ -90,7 +90,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
     import ray
     from ray import tune
 
-    from study.sweep import memory
+    from study.sweep import memory_kills
     from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
     from study.sweep.worker import run_job
 
@@ -116,7 +116,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
             verbose=0,
         ),
     )
-    memory.survive()
+    memory_kills.survive()
     if processes is not None:
         let_trials_inherit_environment()
         processes.wait(ray.cluster_resources().get("CPU", 1.0), lambda: agenda.stopping is not None)

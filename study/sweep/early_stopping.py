@@ -14,7 +14,7 @@ from study.spec import StudySpec
 from study.spec.objective import Objective, Score
 from study.spec.rungs import bracket_of, brackets, turn
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.peers import ByDominance, ByValue, Peers, Standing
+from study.sweep.rung_peers import ByDominance, ByValue, Peers, Standing
 
 
 class EarlyStopping(Protocol):

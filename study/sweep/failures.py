@@ -67,7 +67,7 @@ def failure(error: BaseException) -> Failure:
     import torch
     from ray import exceptions
 
-    from study.sweep.memory import EndedForMemory
+    from study.sweep.memory_kills import EndedForMemory
 
     cause = getattr(error, "cause", None) or error
     text = str(cause)

@@ -22,7 +22,7 @@ from study.training.evaluation import Evaluation
 from study.training.networks import networks
 from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
-from study.training.share import with_share, with_val
+from study.training.training_samples import with_share, with_val
 
 
 class Diverged(Exception):

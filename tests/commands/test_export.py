@@ -12,7 +12,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import ranked
-from study.ranking.choice import Choice
+from study.ranking.selection import Choice
 from study.spec import StudySpec, load_study
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}", "train.seed=5", "train.lr_milestones=[0.5]")

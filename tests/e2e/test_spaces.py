@@ -11,7 +11,7 @@ from study.commands.export import exported
 from study.commands.trial import run
 from study.data import joint_fingerprint
 from study.ranking import ranked
-from study.ranking.choice import Choice
+from study.ranking.selection import Choice
 from study.training import Trial
 
 MIXED = [

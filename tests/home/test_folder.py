@@ -24,7 +24,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.ranking import ranked
-from study.ranking.choice import Choice
+from study.ranking.selection import Choice
 from study.spec import StudySpec
 from study.spec.load import NAME_RULE
 

@@ -14,7 +14,7 @@ from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.document import read
 from study.spec.find import shipped, shipped_folder
-from study.spec.json_keys import Keys
+from study.spec.json_schema_keys import Keys
 from study.spec.sections import section_knobs, train_knobs
 from study.training import probes
 from study.training.config import SECTIONS

@@ -19,7 +19,7 @@ from study.spec.objective import Score
 from study.spec.rungs import bracket_of, brackets
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, early_stopping
-from study.sweep.peers import ByDominance, ByValue
+from study.sweep.rung_peers import ByDominance, ByValue
 
 RULES = {
     "asha": Rule(name="asha", grace=1, reduction=3),

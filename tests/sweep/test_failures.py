@@ -11,7 +11,7 @@ from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
 from study.sweep.failures import Failure, failure, full_disk, is_out_of_reach
-from study.sweep.memory import EndedForMemory
+from study.sweep.memory_kills import EndedForMemory
 
 
 def raised(cause: Exception) -> BaseException:

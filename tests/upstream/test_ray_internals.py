@@ -23,7 +23,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError
 from ray.tune.experiment import Trial
 from ray.tune.registry import register_trainable
 
-from study.sweep import memory
+from study.sweep import memory_kills
 from study.upstream import ray_internals
 
 LOOPBACK = "a Ray of one's own and `study cluster up`, which must listen on loopback alone"
@@ -123,7 +123,7 @@ def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Tune's own, as `Tuner.fit` makes it; no Ray runs."""
     with contract("ray", "TuneController takes its RayActorManager from its module", SCHEDULER):
         monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)  # puts it back afterwards
-        memory.survive()
+        memory_kills.survive()
         storage = StorageContext(storage_path=str(tmp_path), experiment_dir_name="experiment")
         return tune_controller.TuneController(
             storage=storage, resource_manager_factory=lambda: FixedResourceManager({"CPU": 1}), reuse_actors=True
@@ -174,8 +174,8 @@ def test_tune_hears_of_a_process_that_the_memory_monitor_ended_as_of_one_that_di
         )
         task = TrackedActorTask(tracked, on_error=lambda _, error: heard.append(error))
         manager._actor_task_failed(task, OutOfMemoryError("the node was running low"))
-        assert [type(error) for error in heard] == [memory.EndedForMemory]
-        assert issubclass(memory.EndedForMemory, RayActorError)
+        assert [type(error) for error in heard] == [memory_kills.EndedForMemory]
+        assert issubclass(memory_kills.EndedForMemory, RayActorError)
 
 
 ROOMS = ("sweep", "cluster", "tracking", "commands", "doctor")

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from study import catalogue
+from study.answer_cache import kept
 from study.data.dataset import Facts
 from study.errors import UserError, nearest
-from study.kept import kept
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:

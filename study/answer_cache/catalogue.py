@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from study.answer_cache.answers import kept
 from study.catalogue import Catalogue
 from study.errors import UserError
-from study.kept.answers import kept
 
 
 @dataclass(frozen=True)

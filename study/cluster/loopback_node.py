@@ -1,4 +1,4 @@
-"""`ray start` on loopback alone: `python -m study.cluster.node start --node-ip-address=127.0.0.1 ...`.
+"""`ray start` on loopback alone: `python -m study.cluster.loopback_node start --node-ip-address=127.0.0.1 ...`.
 
 Ray takes 127.0.0.1 for a mistake and puts the machine's address in its place, on which its ports are then open to
 everybody. A head whose address is 127.0.0.1 listens there alone.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study.errors import UserError
 from study.ranking import ranked
-from study.ranking.choice import Choice, choose
+from study.ranking.selection import Choice, choose
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}")
 ODDS = "val/equalized_odds"

@@ -14,18 +14,18 @@ from helpers import ROOT
 from typing_extensions import Doc
 
 from study import data, methods, models
+from study.answer_cache import answers, argument_reads, json_form
+from study.answer_cache.answers import Answers, merged
 from study.data import Facts
-from study.kept import answers, plain, watched
-from study.kept.answers import Answers, merged
 from study.knobs import Knob, knobs
 from study.training import augment
 from study.training.config import TrainOptions
 
 
 def again(value: Any) -> Any:
-    shared = plain.Shared({})
-    form = json.loads(json.dumps([plain.encode(value, shared), shared.forms]))
-    return plain.decode(form[0], plain.Shared(form[1]))
+    shared = json_form.Shared({})
+    form = json.loads(json.dumps([json_form.encode(value, shared), shared.forms]))
+    return json_form.decode(form[0], json_form.Shared(form[1]))
 
 
 def every_knob() -> list[Knob]:
@@ -60,8 +60,8 @@ def test_needs_and_plain_values_come_back() -> None:
 
 def test_what_has_no_form_is_not_kept() -> None:
     for value in (object(), Annotated[int, object()], {1: 2}, frozenset()):
-        with pytest.raises(plain.NoJson):
-            plain.encode(value, plain.Shared({}))
+        with pytest.raises(json_form.NoJson):
+            json_form.encode(value, json_form.Shared({}))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Shape:
 
 def read_by(ask: Any, argument: Any) -> list[tuple[str, str]]:
     readings: list[tuple[str, str]] = []
-    ask(watched.watched(argument, lambda how, name: readings.append((how, name))))
+    ask(argument_reads.watched(argument, lambda how, name: readings.append((how, name))))
     return readings
 
 
@@ -121,7 +121,7 @@ def test_a_reading_of_a_dataclass_is_noted_also_within_it() -> None:
     assert read_by(lambda one: one.name, Shape(2, "x")) == [("field", "name")]
     assert read_by(lambda one: one.is_flat, Shape(2, "x")) == [("field", "sides")]
     assert set(read_by(hash, Shape(2, "x"))) == {("field", "name"), ("field", "sides")}
-    given = watched.watched(Shape(2, "x"), lambda how, name: None)
+    given = argument_reads.watched(Shape(2, "x"), lambda how, name: None)
     assert isinstance(given, Shape)
     assert given == Shape(2, "x")
 
@@ -199,7 +199,7 @@ def test_files_that_are_asked_stay_and_all_users_of_a_folder_may_read_them(tmp_p
 
 
 def test_the_same_code_elsewhere_has_the_same_answers(tmp_path: Path) -> None:
-    code = "from study.kept.answers import digest; import study; print(study.__file__, digest())"
+    code = "from study.answer_cache.answers import digest; import study; print(study.__file__, digest())"
     places, digests = set(), set()
     for root in (ROOT, tmp_path):
         if root == tmp_path:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from study import catalogue
+from study.answer_cache import argument_reads, json_form
+from study.answer_cache.argument_reads import Reading
 from study.data.source import roots
 from study.files.whole import write_whole
-from study.kept import plain, watched
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -44,30 +45,30 @@ class Answers:
     def __init__(self, folders: list[Path]) -> None:
         self._digest, self._folders = digest(), folders
         self._nodes, forms = self._read()
-        self._shared = plain.Shared(forms)
+        self._shared = json_form.Shared(forms)
         self._new = False
 
     def find(self, question: str, arguments: tuple[Any, ...]) -> Any:
         """The answer; raises LookupError, ValueError or TypeError if there is none, or none that can be read."""
         node = self._nodes[question]
         while "read" in node:
-            node = node["then"][_key(watched.value_of(arguments, node["read"]))]
-        answer = plain.decode(node["answer"], self._shared)
+            node = node["then"][_key(argument_reads.value_of(arguments, node["read"]))]
+        answer = json_form.decode(node["answer"], self._shared)
         return answer.copy() if isinstance(answer, dict) else answer
 
-    def keep(self, question: str, arguments: tuple[Any, ...], readings: list[watched.Reading], answer: Any) -> None:
+    def keep(self, question: str, arguments: tuple[Any, ...], readings: list[Reading], answer: Any) -> None:
         """Keep an answer.
 
         Raises:
             NoJson: it cannot be.
         """
-        end: Node = {"answer": plain.encode(answer, self._shared)}
+        end: Node = {"answer": json_form.encode(answer, self._shared)}
         node = self._nodes.setdefault(question, {})
         for reading in readings:
             if node.get("read") != reading or not isinstance(node.get("then"), dict):
                 node.clear()
                 node |= {"read": reading, "then": {}}
-            node = node["then"].setdefault(_key(watched.value_of(arguments, reading)), {})
+            node = node["then"].setdefault(_key(argument_reads.value_of(arguments, reading)), {})
         node.clear()
         node |= end
         if not self._new:
@@ -115,7 +116,7 @@ def kept(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     def asked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
         if named or ("torch" in sys.modules and not _missed):
             return function(*arguments, **named)
-        whole = [argument for argument in arguments if not watched.is_watchable(argument)]
+        whole = [argument for argument in arguments if not argument_reads.is_watchable(argument)]
         question = f"{function.__module__}.{function.__name__} {_key(whole)}"
         with suppress(LookupError, ValueError, TypeError, AttributeError, RuntimeError):  # and where there is no home
             answer: Answer = _answers().find(question, arguments)
@@ -132,14 +133,14 @@ _missed: list[str] = []
 
 def _asked(function: Callable[..., Answer], question: str, arguments: tuple[Any, ...]) -> Answer:
     """Ask the function, and keep the answer if all that it depends on could be noted."""
-    readings: list[watched.Reading] = []
+    readings: list[Reading] = []
 
     def watch(place: int, argument: Any) -> Any:
         def note(how: str, name: str) -> None:
             if [place, how, name] not in readings:
                 readings.append([place, how, name])
 
-        return watched.watched(argument, note) if watched.is_watchable(argument) else argument
+        return argument_reads.watched(argument, note) if argument_reads.is_watchable(argument) else argument
 
     try:
         answer = function(*(watch(place, argument) for place, argument in enumerate(arguments)))
@@ -158,7 +159,7 @@ def _key(value: Any) -> str:
     """A different text for each value; a string's, made without JSON, begins with a quote as no other's does."""
     if type(value) is str:
         return f'"{value}'
-    return "absent" if value is watched.ABSENT else json.dumps(value, sort_keys=True)
+    return "absent" if value is argument_reads.ABSENT else json.dumps(value, sort_keys=True)
 
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
