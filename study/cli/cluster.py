@@ -50,7 +50,7 @@ def submit(
     if as_json:
         print_json({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
-    taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "already uploaded"
+    taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "already submitted"
     print(f"{study.name}: job {done.job} at {address}, {taken}")
     if follow:
         _follow(remote, study.name, done.job)

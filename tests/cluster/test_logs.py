@@ -42,8 +42,8 @@ def test_the_log_is_text_or_one_json_document(capsys: pytest.CaptureFixture[str]
     [
         (["logs", "mine", "-f"], "-f follows the log of a study's driver on a cluster"),
         (["logs", "mine", "-f", "--trial", "1", *THERE], "-f follows the log of a study's driver on a cluster"),
-        (["logs", "mine", "-f", "--json", *THERE], "--json: one document"),
-        (["submit", "quickstart", "-f", "--json", *THERE], "--json: one document"),
+        (["logs", "mine", "-f", "--json", *THERE], "--json prints one document"),
+        (["submit", "quickstart", "-f", "--json", *THERE], "--json prints one document"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(
