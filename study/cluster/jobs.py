@@ -88,7 +88,7 @@ class Jobs:
         there = sorted({job.study for job in self.all()})
         raise UserError(
             f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}. "
-            "A head that was started anew has forgotten its jobs: study submit of the same file goes on with it"
+            "A restarted head has forgotten its jobs: study submit of the same file continues the study"
         )
 
     def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str], join: bool) -> Submitted:
@@ -121,7 +121,8 @@ class Jobs:
             raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         if join:
             return Submitted(last.id)
-        how = f"study {'resume' if last.is_over else 'logs -f'} {spec.name} --address {self.address}"
+        command = "status" if last.state == "succeeded" else "resume" if last.is_over else "logs -f"
+        how = f"study {command} {spec.name} --address {self.address}"
         raise UserError(f"{spec.name}: was submitted already ({last.id}, {last.state}). Go on with it: {how}")
 
     def resume(self, name: str, options: Sequence[str] = ()) -> Submitted:
@@ -264,9 +265,9 @@ def _told_to_the_user(address: str) -> Iterator[None]:
     except (RayError, RuntimeError, OSError, ValueError) as error:
         text = str(error)
         if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
-            how = "in a file of mode 0600, then RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
-            raise UserError(
-                f"--address {address}: refuses the token, or the lack of one. The cluster's {how}"
-            ) from None
+            how = (
+                "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
+            )
+            raise UserError(f"--address {address}: refuses the token, or none was given. {how}") from None
         last = text.strip().splitlines()[-1][:500] if text.strip() else repr(error)
         raise UserError(f"--address {address}: {last}") from None

@@ -81,8 +81,8 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
     check_cluster(address)
     if is_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(
-            "STUDY_HOME: is not set on this cluster. It has to name a folder that all its nodes share, in the "
-            "environment of its head, or by the variable of that name in this shell and: study submit --env STUDY_HOME"
+            "STUDY_HOME: is not set on this cluster. It has to name a folder that all nodes share: set it in the "
+            "environment of the head, or export it where you submit and add --env STUDY_HOME to study submit"
         )
 
 

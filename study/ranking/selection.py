@@ -75,7 +75,7 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     count = choice.top or (len(chosen) if choice.pareto else 1)
     if len(chosen) < max(count, 1):
         which = " that keep the limits" if limits else " on the front" if choice.pareto else ""
-        raise UserError(f"{spec.name}: {len(chosen)} complete trials{which}, --top {max(count, 1)} asked for")
+        raise UserError(f"{spec.name}: {len(chosen)} complete configurations{which}, {max(count, 1)} asked for (--top)")
     return chosen[:count]
 
 
@@ -119,14 +119,14 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
     reported = sorted({name for candidate in ranked for name in candidate.trial.reports[-1] if name.startswith("val/")})
     for name in names:
         if reported and name not in reported:
-            note = "test splits choose nothing. " if name.startswith("test/") else ""
+            note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
             raise UserError(f"{name!r}: {note}{nearest(name, reported)}Metrics of {spec.name}: {', '.join(reported)}")
 
 
 def _mode(metric: str) -> Direction:
     direction = better(metric)
     if direction is None:
-        raise UserError(f"{metric!r}: neither direction of it is better, it cannot choose")
+        raise UserError(f"{metric!r}: cannot rank configurations, since neither a higher nor a lower value is better")
     return direction
 
 
@@ -138,7 +138,9 @@ def _by_number(spec: StudySpec, record: StudyRecord, ranked: Sequence[Candidate]
     if trial is None:
         raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials, counted from 0")
     if trial.repeats is not None:
-        raise UserError(f"--trial {number}: repeats trial {trial.repeats} on another seed: --trial {trial.repeats}")
+        raise UserError(
+            f"--trial {number}: only repeats trial {trial.repeats} on another seed. Take --trial {trial.repeats}"
+        )
     raise UserError(f"--trial {number}: is {trial.state}, only complete trials can be exported")
 
 

@@ -257,5 +257,5 @@ def _check_metrics(spec: StudySpec, problems: Problems) -> None:
             problems.add(place, str(error))
     for at, name in named:
         if name not in valid:
-            note = "test splits choose nothing. " if name.startswith("test/") else ""
+            note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
             problems.add(at, f"{name!r} given. {note}{nearest(name, valid)}Allowed: {', '.join(valid)}")

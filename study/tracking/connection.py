@@ -63,8 +63,8 @@ def check_server(uri: str) -> None:
         return
     weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {public(uri)}: {weak if password else 'no password'} is given, and whoever reaches a "
-        f"server without one changes its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
+        f"MLFLOW_TRACKING_URI: {public(uri)}: {weak if password else 'no password'} is given, and without a strong "
+        f"one whoever reaches the server can change its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
 

@@ -1,4 +1,5 @@
-"""A data set with a part of its training split, for a smaller budget, or with more of it, for the last training."""
+"""A data set with a share of its training samples (`train.data_share`), or with those of validation added
+(`train.with_val`)."""
 
 from dataclasses import fields, replace
 from typing import Any

@@ -1,1 +1,1 @@
-"""What Ray and MLflow are told and asked beyond what they promise: their settings and their insides, in one place."""
+"""The environment variables of Ray and MLflow, and every use of Ray's inside, each in one place."""

@@ -139,7 +139,7 @@ def test_fewer_complete_trials_than_asked_for(
     folder: StudyFolder, tmp_path: Path, trials: list[Told], top: int
 ) -> None:
     complete = sum(one.state == "complete" for one in trials)
-    with pytest.raises(UserError, match=rf"quickstart: {complete} complete trials, --top {top} asked for"):
+    with pytest.raises(UserError, match=rf"quickstart: {complete} complete configurations, {top} asked for \(--top\)"):
         export(**told(folder, *trials), out=tmp_path / "best.yaml", choice=Choice(top=top))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 

@@ -11,7 +11,7 @@ CASES = {
     "wrong type": (["--set", "train.epochs=ten"], ["train.epochs: 'ten' given", "integer"]),
     "out of range": (["--set", "data.rho=1.5"], ["data.rho: 1.5 given", "less than or equal to 1"]),
     "unknown metric": (["--set", "search.metric=val/acc"], ["Did you mean 'val/accuracy'?", "val/equalized_odds"]),
-    "test metric": (["--set", "search.metric=test/accuracy"], ["test splits choose nothing"]),
+    "test metric": (["--set", "search.metric=test/accuracy"], ["test metrics cannot be used to choose"]),
     "name with a slash": (["--name", "a/b"], ["'a/b' given", "letters, digits"]),
     "name that leads out": (["--name", ".."], ["'..' given", "letters, digits"]),
     "unknown profile": (["--profile", "tpu"], ["--profile tpu", "Profiles there: gpu"]),

@@ -74,7 +74,7 @@ def test_what_the_features_tell_is_better_in_the_papers_direction(metric: str, e
 
 
 def test_a_metric_of_which_neither_direction_is_better_cannot_choose() -> None:
-    with pytest.raises(UserError, match="neither direction of it is better"):
+    with pytest.raises(UserError, match="neither a higher nor a lower value is better"):
         numbers(Told("search", [0.5], further={"val/shade": 0.1}), by="val/shade")
 
 
@@ -96,7 +96,7 @@ def test_what_was_confirmed_comes_first_by_its_fresh_seeds() -> None:
             r"none of 5 .* Trial 4 comes closest, it misses by 0\.03: val/accuracy 0\.6",
         ),
         ({"where": ["val/equalised_odds<=0.1"]}, "Did you mean 'val/equalized_odds'"),
-        ({"where": ["test/accuracy>=0.1"]}, "test splits choose nothing"),
+        ({"where": ["test/accuracy>=0.1"]}, "test metrics cannot be used to choose"),
         ({"where": ["small odds"]}, "--where: 'small odds' given, allowed is METRIC <= NUMBER"),
         ({"by": "accuracy"}, "val/accuracy"),
         ({"pareto": ["val/accuracy", "val/nothing"]}, "'val/nothing'"),
@@ -104,8 +104,8 @@ def test_what_was_confirmed_comes_first_by_its_fresh_seeds() -> None:
         ({"trial": 5}, "is pruned"),
         ({"trial": 1, "top": 2}, "--trial, --top: give one of them"),
         ({"pareto": ["val/accuracy"], "by": "val/accuracy"}, "--pareto, --by: give one of them"),
-        ({"top": 6}, "5 complete trials, --top 6 asked for"),
-        ({"pareto": ["val/accuracy", ODDS], "top": 4}, "3 complete trials on the front, --top 4"),
+        ({"top": 6}, r"5 complete configurations, 6 asked for \(--top\)"),
+        ({"pareto": ["val/accuracy", ODDS], "top": 4}, "3 complete configurations on the front, 4 asked"),
     ],
 )
 def test_wishes_that_cannot_be_met(wishes: dict[str, Any], told: str) -> None:
@@ -114,7 +114,7 @@ def test_wishes_that_cannot_be_met(wishes: dict[str, Any], told: str) -> None:
 
 
 def test_a_repeat_is_not_a_configuration_of_its_own() -> None:
-    with pytest.raises(UserError, match="repeats trial 1 on another seed: --trial 1"):
+    with pytest.raises(UserError, match="only repeats trial 1 on another seed. Take --trial 1"):
         numbers(*TRIALS, trial(0.6, 0.2, "confirm", repeats=1, seed=1), trial=6)
 
 

@@ -25,7 +25,7 @@ def message(*assignments: str) -> str:
             "search.metric: 'val/acuracy' given. Did you mean 'val/accuracy'? Allowed: val/acc",
         ),
         ("search.metric=accuracy", "search.metric: 'accuracy' given. Did you mean 'val/accuracy'?"),
-        ("search.metric=test/accuracy", "'test/accuracy' given. test splits choose nothing. Did you mean"),
+        ("search.metric=test/accuracy", "'test/accuracy' given. test metrics cannot be used to choose. Did you mean"),
         ("search.metric=3", "search.metric: 3 given, allowed is a valid string"),
         ("search.space.train.epochs={low: 1, high: 3}", "search.space.train.epochs: cannot be searched"),
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
