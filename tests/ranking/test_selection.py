@@ -114,7 +114,7 @@ def test_wishes_that_cannot_be_met(wishes: dict[str, Any], told: str) -> None:
 
 
 def test_a_repeat_is_not_a_configuration_of_its_own() -> None:
-    with pytest.raises(UserError, match="only repeats trial 1 on another seed. Take --trial 1"):
+    with pytest.raises(UserError, match="only repeats trial 1 on another seed"):
         numbers(*TRIALS, trial(0.6, 0.2, "confirm", repeats=1, seed=1), trial=6)
 
 
