@@ -1,7 +1,9 @@
 """How MLflow is spoken to: quietly, and with nothing tried again behind the caller's back."""
 
 import os
+import secrets
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -40,9 +42,29 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     from mlflow import MlflowClient
 
     hush("alembic", "mlflow", "urllib3")
+    if uri.startswith("sqlite:"):
+        _make_database(uri)
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)
     return client
+
+
+def _make_database(uri: str) -> None:
+    """Make an SQLite database that is not there, whole or not at all: of one that a killed process began, MLflow says
+    for ever that its tables exist already."""
+    from mlflow import MlflowClient
+    from sqlalchemy.engine import make_url
+
+    path = Path(make_url(uri).database or "")
+    if not path.is_absolute() or path.exists():
+        return
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        MlflowClient(f"sqlite:///{part}").search_experiments(max_results=1)
+        with suppress(OSError):  # another process has made it meanwhile; or there are no links here, and MLflow does it
+            os.link(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def check_server(uri: str) -> None:

@@ -37,7 +37,7 @@ def moments(count: int) -> list[list[Any]]:
     found = []
     for number in range(count):
         owner, method, when = points[number % 4]
-        found.append([owner, method, 4 + number * 5 % 7 if owner == LEDGER else 2 + number % 3, when])
+        found.append([owner, method, 4 + number * 5 % 7 if owner == LEDGER else 1 + number % 2, when])
     return found
 
 

@@ -1,9 +1,15 @@
 """Which MLflow servers are spoken to."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
+from helpers import ROOT
 
 from study.errors import UserError
-from study.tracking.connection import OTHER_WAYS, check_server
+from study.tracking.connection import OTHER_WAYS, check_server, connect
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +52,18 @@ def test_a_server_elsewhere_needs_a_good_password(
 def test_there_are_other_ways_to_show_who_one_is(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "x")
     check_server("https://mlflow.example.org")
+
+
+def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> None:
+    """MLflow would say of it that its tables exist already, each time."""
+    database = tmp_path / "mlflow.db"
+    code = "import sys; from study.tracking.connection import connect; connect(sys.argv[1])"
+    process = subprocess.Popen([sys.executable, "-c", code, f"sqlite:///{database}"], cwd=ROOT)
+    while not any(path.stat().st_size for path in tmp_path.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    assert not database.exists()
+    assert connect(f"sqlite:///{database}").search_experiments()
+    assert database.exists()
