@@ -37,7 +37,7 @@ def moments(count: int) -> list[list[Any]]:
     found = []
     for number in range(count):
         owner, method, when = points[number % 4]
-        found.append([owner, method, 4 + number * 5 % 7 if owner == LEDGER else 1 + number % 2, when])
+        found.append([owner, method, 4 + number * 5 % 7 if owner == LEDGER else 2 + number % 3, when])
     return found
 
 
@@ -66,7 +66,7 @@ def test_killed_three_times_a_study_ends_as_the_undisturbed_one(make_command: Ca
     Runs(Home(command.home).tracking_uri, "small").agree_with(record)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
