@@ -53,10 +53,9 @@ def _make_database(uri: str) -> None:
     """Make an SQLite database that is not there, whole or not at all: of one that a killed process began, MLflow says
     for ever that its tables exist already."""
     from mlflow import MlflowClient
-    from sqlalchemy.engine import make_url
 
-    path = Path(make_url(uri).database or "")
-    if not path.is_absolute() or path.exists():
+    path = Path(uri.removeprefix("sqlite:///"))
+    if not path.is_absolute() or path.exists() or {"?", "%"} & set(uri):  # such an address is more than a path
         return
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
