@@ -41,9 +41,9 @@ def moments(count: int) -> list[list[Any]]:
     return found
 
 
-def kill(command: Command, moment: list[Any], *arguments: str) -> bool:
+def kill(command: Command, moment: list[Any], *arguments: str, slow: float = 0) -> bool:
     """Run the command with a driver that dies at that moment; False: it came to its end before."""
-    done = command(*arguments, SABOTAGE=json.dumps({"driver": moment}))
+    done = command(*arguments, SABOTAGE=json.dumps({"driver": moment, "slow": slow}))
     assert done.returncode in (-9, 0), done.stderr
     return done.returncode == -9
 
@@ -66,7 +66,7 @@ def test_killed_three_times_a_study_ends_as_the_undisturbed_one(make_command: Ca
     Runs(Home(command.home).tracking_uri, "small").agree_with(record)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
@@ -75,7 +75,7 @@ def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     """Five of them in a row: the same suggestions, stops, values and results, each trial once, those that ran go on."""
     command, kills = make_command(), 0
     for number, moment in enumerate(moments(20)[first : first + 5]):
-        kills += kill(command, moment, *(("resume", "tiny") if number else ("run", "tiny.yaml")))
+        kills += kill(command, moment, *(("resume", "tiny") if number else ("run", "tiny.yaml")), slow=0.4)
         StudyRecord.load(command.folder("tiny").ledger_file)
     assert kills >= 4, "the study came to its end before"
     done = command("resume", "tiny")
