@@ -10,7 +10,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.data.source import stamp_of_folder
 from study.files import digest
 
-VERSION = 1
+VERSION = 2
 """Of the code that reads and resizes images."""
 
 
