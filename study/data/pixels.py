@@ -1,5 +1,6 @@
 """One image file as square 8-bit RGB: whatever its format, depth, palette or transparency."""
 
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,9 +35,11 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
     A progressive JPEG is kept in full until its last pass: all its pixels count. Any other counts as it is shrunk.
 
     Raises:
-        ValueError: it is no image, or takes more than `MOST`.
+        ValueError: it is no file, no image, or takes more than `MOST`.
         Exception: whatever Pillow makes of a damaged file.
     """
+    if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe would wait for whoever writes into it
+        raise ValueError("is no file")
     with file.open("rb") as stream:
         is_jpeg = stream.read(len(JPEG)) == JPEG
     try:  # Image.open refuses by the size in the file, before it is known that a JPEG is to be shrunk

@@ -1,5 +1,6 @@
 """Image files become arrays: right pixels, right place, every bad file named."""
 
+import os
 import struct
 import subprocess
 import sys
@@ -90,6 +91,15 @@ def test_all_bad_files_are_counted_and_the_first_named(home):
     assert str(files[5]) in message
     assert str(files[6]) not in message
     assert "and 3 more" in message
+
+
+def test_what_is_no_file_is_named_and_not_waited_for(home):
+    os.mkfifo(home / "pipe.png")
+    (home / "folder.png").mkdir()
+    (home / "itself.png").symlink_to("itself.png")
+    files = [home / name for name in ("pipe.png", "folder.png", "itself.png", "no\0name.png", "x" * 300)]
+    with pytest.raises(UserError, match=r"5 files are .*pipe\.png \(is no file\).*folder\.png \(is no file\).*itself"):
+        image_files.decode(files, 4, "crop")
 
 
 def test_nothing_is_left_on_disk(home):
