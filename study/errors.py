@@ -1,7 +1,11 @@
 """Errors that are shown as one message, without a traceback."""
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""How the file system says that there is no room."""
 
 
 class UserError(Exception):

@@ -67,18 +67,6 @@ def table(predictions: Iterable[Prediction]) -> str:
     return stream.getvalue()
 
 
-def write(path: Path, predictions: Iterable[Prediction]) -> None:
-    """Write the table into a file.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        path.write_text(table(predictions), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-
-
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
