@@ -108,7 +108,7 @@ def test_a_configuration_has_the_mean_over_its_seeds(brought: Runs) -> None:
 
 @pytest.mark.parametrize("way", ["client", "database"])
 def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: StudyFolder, way: str) -> None:
-    """Each opened and closed ledger added a row of each metric at step 0; a result that changes is a point further on."""
+    """Each driver added a row of each metric at step 0; a result that changes is a point further on."""
     with through(way):
         bring(home, folder)
         for state in ("interrupted", "complete"):
