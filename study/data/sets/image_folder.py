@@ -9,7 +9,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Frame, Size
+from study.data.image_files import Frame, Size, usual_side
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -88,6 +88,11 @@ def load(options: Options) -> Dataset:
     images = [file for listing in splits.values() for file in listing.files]
     places = [folder / options.labels, images, *more]
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
+
+
+def usual_size(options: Options) -> int | None:
+    """The `size` of these images as they are, as their usual shorter side has it; None if none can be read."""
+    return usual_side([file for listing in _read(options)[1].values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:
