@@ -14,8 +14,8 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 from ray.tune.stopper import NoopStopper
 
+from study.home.events import ENDED
 from study.home.folder import StudyFolder
-from study.home.record import ENDED
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch

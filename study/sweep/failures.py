@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from study.home.record import Kind, TrialRecord
+from study.home.events import Kind
+from study.home.record import TrialRecord
 from study.spec import StudySpec
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
