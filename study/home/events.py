@@ -1,12 +1,9 @@
 """The events of a ledger and what each has to hold, so that no reader of an event has to doubt it."""
 
 from collections.abc import Callable, Container, Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from study.home.line import Event
-
-if TYPE_CHECKING:
-    from study.home.record import TrialRecord
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
@@ -126,7 +123,14 @@ def problem(event: Event) -> str | None:
     return None
 
 
-def misplaced(event: Event, created: bool, trials: Mapping[int, "TrialRecord"]) -> str | None:
+class Trained(Protocol):
+    """A trial, as far as its events depend on one another."""
+
+    @property
+    def epochs(self) -> int: ...
+
+
+def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str | None:
     """Why an event without a `problem` cannot follow those before it; None: it can.
 
     Args:
