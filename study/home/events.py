@@ -108,7 +108,7 @@ EVENTS = frozenset(NEEDED)
 def problem(event: Event) -> str | None:
     """What is wrong with a known event's fields, each by itself; None: nothing."""
     name, time = event["event"], event.get("time")
-    if type(time) not in _NUMBERS or not 0 <= time < LATEST:
+    if time is None or type(time) not in _NUMBERS or not 0 <= time < LATEST:
         return f"its time is {_told(time)}"
     if name == "report" and type(event.get("trial")) is type(event.get("epoch")) is int:
         return None if isinstance(event.get("metrics"), dict) else "its metrics are none"  # nearly all events are such
