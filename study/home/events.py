@@ -101,23 +101,27 @@ FURTHER: Mapping[str, Checks] = {
 }
 """What an event may have."""
 
+ANY: Checks = {"metrics": _metrics}
+"""What an event may have that is not listed there."""
+
 EVENTS = frozenset(NEEDED)
 """Events that a record is folded from: all that this version writes."""
 
 
 def problem(event: Event) -> str | None:
-    """What is wrong with a known event's fields, each by itself; None: nothing."""
+    """What is wrong with an event's fields, each by itself; None: nothing. Of events that it does not know, a version
+    looks at no more than it shows."""
     name, time = event["event"], event.get("time")
     if time is None or type(time) not in _NUMBERS or not 0 <= time < LATEST:
         return f"its time is {_told(time)}"
     if name == "report" and type(event.get("trial")) is type(event.get("epoch")) is int:
-        return None if isinstance(event.get("metrics"), dict) else "its metrics are none"  # nearly all events are such
-    for field, holds in NEEDED[name].items():
+        return None if isinstance(event.get("metrics"), dict) else "its metrics are none"  # nearly all are such events
+    for field, holds in NEEDED.get(name, {}).items():
         if field not in event:
             return f"it has no {field}"
         if not holds(event[field]):
             return f"its {field} is {_told(event[field])}"
-    for field, holds in FURTHER.get(name, {}).items():
+    for field, holds in FURTHER.get(name, ANY).items():
         if field in event and not holds(event[field]):
             return f"its {field} is {_told(event[field])}"
     return None

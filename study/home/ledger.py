@@ -37,6 +37,7 @@ from typing import IO, Any
 
 from study.errors import UserError
 from study.home import lease
+from study.home.events import problem
 from study.home.lease import Lease, TakenOver
 from study.home.line import Chain, Event, decode, encode
 
@@ -132,9 +133,15 @@ def read(path: Path) -> list[Event]:
     """All events on disk; an unfinished last line is left out.
 
     Raises:
-        UserError: it is damaged, or empty: the first event is there from the beginning.
+        UserError: it is damaged, or empty: the first event is there from the beginning; or an event's fields are not
+            what they have to be.
     """
-    events = list(Tail(path).new())
+    tail, events, begin = Tail(path), [], 0
+    for event in tail.new():
+        if fault := problem(event):
+            raise UserError(f"{path}: has an event {event['event']!r} that cannot be read, at byte {begin}: {fault}")
+        events.append(event)
+        begin = tail.offset
     if not events:
         raise UserError(empty(path))
     return events

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
+from study.home.events import problem
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, empty
 from study.tracking.connection import connect, error_line
@@ -30,7 +31,7 @@ def remove(home: Home, folder: StudyFolder) -> int:
     if home.owns_tracking and not home.database.exists():
         return 0
     created = next(Tail(folder.ledger_file).new(), None)  # what is damaged behind it does not matter
-    if created is None:
+    if created is None or problem(created):
         raise UserError(f"{empty(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand")
     try:
         return _remove(home, folder.name, created["id"])
