@@ -14,6 +14,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from study.cli import app
+from study.data import label_files
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.text.spreadsheet import plain
@@ -117,8 +118,11 @@ def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatc
     monkeypatch.setattr("study.trained.classifier.Classifier.classes", names)
     for number in range(20):
         picture(here / f"{number}.png", 200 * number)
-    (header, *lines) = csv.reader(predict(folder, ".").stdout.splitlines())
+    assert predict(folder, ".", "-o", "classes.csv").exit_code == 0
+    (header, *lines) = csv.reader((here / "classes.csv").read_text().splitlines())
     assert header[2:] == [f"p({name})" for name in names]
     exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
     assert [plain(line[1]) for line in lines] == exact
     assert not [line[1] for line in lines if line[1][0] in "=@"]
+    table = label_files.read(here / "classes.csv", ("file", "class"))
+    assert label_files.classes_of(table["class"]) == sorted(set(exact)), "it is a table of labels, too"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, listings, user_data
+from study.data import headers, holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.listings import Listing
@@ -105,6 +105,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     folder = label_files.locate(options.path)
     path = table_in(folder, options.labels)
     table = label_files.read(path, (options.file, *([options.split] if options.split else [])))
+    headers.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)
     files, by_folder = _places(folder, names)
