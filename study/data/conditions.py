@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from study.data import label_files
 from study.errors import UserError
+from study.text.quoted import quoted
 
 FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
@@ -60,14 +61,16 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
         raise UserError(f"{path}: {len(keys) - len(places)} of its keys occur twice. Remove the repeats")
     absent = [name for name in names if name not in places]
     if absent:
-        example = f"; one of its keys is {next(iter(places))!r}" if places else ""
-        raise UserError(f"{path}: no vector for {len(absent)} of {len(names)} samples, such as {absent[0]!r}{example}")
+        example = f"; one of its keys is {quoted(next(iter(places)))}" if places else ""
+        raise UserError(
+            f"{path}: no vector for {len(absent)} of {len(names)} samples, such as {quoted(absent[0])}{example}"
+        )
     vectors = values[[places[name] for name in names]]
     sound = (np.abs(vectors.astype(np.float64)) <= label_files.LARGEST).all(1)  # false for NaN, too
     if not sound.all():
         wrong = int(np.flatnonzero(~sound)[0])
         raise UserError(
-            f"{path}: the vector of {names[wrong]!r} is not finite everywhere, or has a number above "
+            f"{path}: the vector of {quoted(names[wrong])} is not finite everywhere, or has a number above "
             f"{label_files.LARGEST:.1e}"
         )
     return vectors.astype(np.float32)

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 from study.errors import UserError
+from study.text.quoted import quoted
 
 NAMELESS = re.compile(r"\s*|Unnamed: \d+")
 """A column without a name, in the file or as pandas has written it."""
@@ -26,11 +27,11 @@ def check(header: Sequence[str], used: Sequence[str], path: Path) -> None:
     for name in used:
         places = [str(place) for place, other in enumerate(header, 1) if other == name]
         if len(places) > 1:
-            problem = f"column {name!r} is there {len(places)} times, as column {' and '.join(places)}"
+            problem = f"column {quoted(name)} is there {len(places)} times, as column {' and '.join(places)}"
             raise UserError(f"{path}: {problem}. Rename or remove all but one")
     for first, second in combinations(dict.fromkeys(used), 2):
         if first.strip().casefold() == second.strip().casefold():
-            problem = f"columns {first!r} and {second!r} differ by spaces or case alone"
+            problem = f"columns {quoted(first)} and {quoted(second)} differ by spaces or case alone"
             raise UserError(f"{path}: {problem}. Rename or remove one, or name the inputs in data.features")
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from study.data import label_files, user_data
 from study.errors import UserError
+from study.text.quoted import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ def encoded(column: "pd.Series", train: NDArray[np.int64]) -> NDArray[np.float32
         scaled = (values - mean) / (deviation or 1.0)
     if np.abs(scaled).max() > label_files.LARGEST:
         problem = f"a value is more than {label_files.LARGEST:.1e} deviations of the training rows away from their mean"
-        raise UserError(f"column {column.name!r}: {problem}. Is the split by rows of another kind?")
+        raise UserError(f"column {quoted(str(column.name))}: {problem}. Is the split by rows of another kind?")
     return scaled[:, None].astype(np.float32)
 
 
@@ -47,7 +48,7 @@ def check(column: "pd.Series", path: Path) -> None:
         label_files.check_size(_values(column), name, path)
     elif (values := column.nunique()) > MOST_VALUES:
         problem = f"has {values} different texts, at most {MOST_VALUES} are allowed"
-        raise UserError(f"{path}: column {name!r} {problem}. Leave it out of data.features, or make it numbers")
+        raise UserError(f"{path}: column {quoted(name)} {problem}. Leave it out of data.features, or make it numbers")
 
 
 def check_copies(
@@ -58,7 +59,7 @@ def check_copies(
         values = rows[name].astype(str)
         pairs = len(set(zip(values, labels.target.tolist(), strict=True)))
         if pairs == labels.classes == values.nunique():
-            problem = f"column {name!r} has one value for each value of {target!r}: it would tell the class"
+            problem = f"column {quoted(name)} has one value for each value of {target!r}: it would tell the class"
             raise UserError(f"{path}: {problem}. Name the inputs in data.features, with it or without")
 
 

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from study.data.source import root
 from study.errors import UserError, nearest
+from study.text.quoted import quoted, some
 from study.text.spreadsheet import plain
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SHOWN = 12
-"""Columns or values that a message lists."""
 
 INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
 """The end of a message about a name that `leads_out`."""
@@ -68,7 +66,7 @@ def check_files(names: Iterable[str], path: Path, column: str) -> None:
     """Raise a UserError if a name in a column `leads_out`; says in which row, counted from 1 without the header."""
     for row, name in enumerate(names, 1):
         if leads_out(name):
-            raise UserError(f"{path}: column {column!r}, row {row}: {name!r} given, {INSIDE}")
+            raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE}")
 
 
 def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFrame":
@@ -117,6 +115,8 @@ def _parsed(path: Path, **options: Any) -> "pd.DataFrame":
         raise UserError(f"{path}: not found")
     try:
         return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, **options)
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not in UTF-8. Save it as UTF-8") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
@@ -127,7 +127,10 @@ def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> 
     valid = [str(name) for name in columns_of_file]
     for column in columns:
         if column not in valid:
-            raise UserError(f"{path}: no column {column!r}. {nearest(column, valid)}It has: {_some(valid)}")
+            hint = nearest(column, valid)
+            if len(valid) == 1 and (separator := next((sign for sign in ";\t|" if sign in valid[0]), None)):
+                hint = f"Its columns are separated by {separator!r}, a comma is needed. "
+            raise UserError(f"{path}: no column {column!r}. {hint}It has: {some(valid)}")
 
 
 def choose(value: str, valid: Sequence[str], key: str) -> None:
@@ -151,10 +154,10 @@ def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str]
     positions = {name: position for position, name in enumerate(allowed)}
     for row, value in enumerate(texts, 1):
         if value not in positions:
-            problem = f"{value!r}, allowed: {_some(allowed)}" if value else "empty"
+            problem = f"{quoted(value)}, allowed: {some(allowed)}" if value else "empty"
             raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
         if classes is None and _is_endless(value):
-            problem = f"{value!r}, no class. Give it its label, or take the row out"
+            problem = f"{quoted(value)}, no class. Give it its label, or take the row out"
             raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
     return np.array([positions[value] for value in texts], np.int64)
 
@@ -186,7 +189,7 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArra
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             value = str(frame[column].iloc[wrong[0]])
-            raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {value!r} is not a finite number")
+            raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {quoted(value)} is not a finite number")
         check_size(values, column, path)
         values_of_columns[:, position] = values
     return values_of_columns
@@ -213,8 +216,3 @@ def _is_endless(label: str) -> bool:
 def _listed(values: Iterable[Any]) -> list[Any]:
     """As a list, which is many times faster to iterate over than a pandas column."""
     return values.tolist() if hasattr(values, "tolist") else list(values)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more

@@ -13,6 +13,7 @@ from typing_extensions import Doc
 from study.data import conditions, holdout, label_files
 from study.errors import UserError
 from study.knobs import Range
+from study.text.quoted import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +130,7 @@ def divide(
         if "" in names:
             row = names.index("")
             raise UserError(
-                f"{place}, row {row + 1}: {split_names[row]!r} is not a split, allowed: {', '.join(ALIASES)}"
+                f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: {', '.join(ALIASES)}"
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
     if "train" in splits and "val" not in splits:
@@ -169,7 +170,7 @@ class _Coded:
             alone = np.flatnonzero(np.bincount(codes) == 1)
             if len(alone):
                 more = f", as are {len(alone) - 1} others" if len(alone) > 1 else ""
-                problem = f"the value {values[alone[0]]!r} is in 1 of {len(codes)} rows alone{more}"
+                problem = f"the value {quoted(values[alone[0]])} is in 1 of {len(codes)} rows alone{more}"
                 raise UserError(f"{path}: column {column!r}: {problem}. Is it a slip? Mend it, or take the row out")
 
 

@@ -4,11 +4,14 @@ import csv
 import json
 import os
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
+from answers import answer
 from click.testing import Result
 from data_files import encoded
+from file_mutations import mutate_folder
 from pictures import picture, truncate
 from PIL import Image
 from typer.testing import CliRunner
@@ -89,6 +92,26 @@ def test_depth_and_transparency_do_not_change_a_class(folder: StudyFolder, here:
     Image.fromarray(shades).convert("CMYK").save(here / "cmyk.tif")
     found = [list(row.values())[1:] for row in rows(predict(folder, ".").stdout)]
     assert found == [found[0]] * 4
+
+
+def test_a_folder_in_any_state_is_answered(folder: StudyFolder, here: Path) -> None:
+    """Each file in it has a row or a line that says why not."""
+    for seed in range(40):
+        random, images = Random(seed), here / f"{seed}"
+        names = [picture(images / f"{number}.png", number).name for number in range(6)]
+        for _ in range(random.choice([1, 2, 5])):
+            mutate_folder(random, images, names)
+        done = answer("predict", str(folder.description_file(0)), str(images), "--device", "cpu", "--json")
+        told = f"seed {seed}: {done}"
+        assert done.status in (0, 1, 2), told
+        assert "Traceback" not in done.err, told
+        assert "warning" not in done.err, told
+        if done.status == 2:
+            assert "holds no images" in done.err, told
+            continue
+        unread = [line for line in done.err.splitlines() if line.startswith("not readable: ")]
+        assert (len(unread) > 0) == (done.status == 1), told
+        assert len(json.loads(done.out)) + len(unread) <= 11, told
 
 
 def test_no_name_is_a_formula(folder: StudyFolder, here: Path) -> None:

@@ -17,6 +17,7 @@ from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
+from study.text.quoted import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,10 +136,10 @@ def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path)
             raise UserError(f"{path}: every row has a missing value; data.missing: drop leaves none")
     must = labels if missing == "fill" else list(rows)
     counts = {name: int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
-    gaps = [f"{name!r} ({count})" for name, count in counts.items() if count]
+    gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
-        raise UserError(f"{path}: values are missing in {', '.join(gaps)} of {len(rows)} rows. {remedy}, or mend them")
+        raise UserError(f"{path}: values are missing in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
     texts = [name for name in rows if not inputs.is_number(rows[name])]
     filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, "(missing)"))
     return filled.astype(dict.fromkeys(texts, str))
