@@ -57,14 +57,17 @@ def predict(
     Files that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
     """
     from study.commands.find_model import find_model
+    from study.files.output import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
     from study.trained import predict as predicting
 
+    if out is not None:
+        check_output(out)
     with find_model(Home.locate(), model, seed) as description:
         predictions = predicting.predict(Classifier.load(description, device), images)
     if out is not None:
-        predicting.write(out, predictions)
+        write_output(out, predicting.table(predictions).encode("utf-8", "surrogateescape"))
     if as_json:
         print_json([prediction.to_document() for prediction in predictions.rows])
     else:

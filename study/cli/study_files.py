@@ -23,9 +23,10 @@ def schema(
     ] = None,
 ) -> None:
     """Give the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
+    from study.files.output import write_output
     from study.spec import json_schema
 
-    print(json_schema.text(), end="") if out is None else json_schema.write(out)
+    print(json_schema.text(), end="") if out is None else write_output(out, json_schema.text())
 
 
 def init(

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from study import ranking
-from study.errors import UserError
-from study.files.whole import write_whole
+from study.files.output import check_output, write_output
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate
@@ -49,17 +48,14 @@ def export(
     """
     choice = choice or Choice()
     candidates = choose(spec, record, choice)
-    if not out.name or out.is_dir():
-        raise UserError(f"{out}: cannot be written: it is a folder, a file's path is needed")
-    several = (choice.top or 1) > 1 or choice.pareto
+    check_output(out)
+    several = len(candidates) > 1
     paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
+    for path in paths:
+        check_output(path)
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported(folder, spec, record, candidate, choice)
-        text = HEADER.format(study=spec.name, path=path.name) + study.to_yaml()
-        try:
-            write_whole(path, text)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        write_output(path, HEADER.format(study=spec.name, path=path.name) + study.to_yaml())
     return [Exported(path, candidate) for path, candidate in zip(paths, candidates, strict=True)]
 
 

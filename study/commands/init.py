@@ -12,6 +12,7 @@ from study.commands.draft import Wishes, draft
 from study.commands.init_answers import Asker
 from study.data import label_files, user_data
 from study.errors import UserError
+from study.files.output import check_output, write_output
 from study.spec.find import shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name
@@ -57,9 +58,9 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
-    in_a_folder = path.absolute().parent.is_dir() and not path.is_dir()
-    if path.suffix not in (".yaml", ".yml") or not in_a_folder or not str(path).isprintable():
-        raise UserError(f"{path}: cannot be a study file: its folder must be there, and its name end in .yaml")
+    if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
+        raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
+    check_output(path)
     section = data_section(flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
@@ -74,7 +75,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         text = draft(wishes, str(path), _schema(path))
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
-    path.write_text(text, encoding="utf-8")
+    write_output(path, text)
     return path
 
 

@@ -1,16 +1,13 @@
 """Why a trial did not come to its end, and whether running it again can help."""
 
-import errno
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from study.errors import DISK_FULL
 from study.home.record import Kind, TrialRecord
 from study.spec import StudySpec
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the file system says when there is no room left for a file."""
 
 NODES = 100
 """Attempts of one trial after which a dead node is a failure like any other: perhaps the trial is what kills them."""
@@ -109,7 +106,7 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
 def full_disk(error: BaseException | None) -> OSError | None:
     """The error about a full disk that this one is or comes from, None if it is about something else."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in FULL:
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
             return error
         error = getattr(error, "cause", None) or error.__cause__ or error.__context__
     return None

@@ -92,18 +92,6 @@ def table(predictions: Predictions) -> str:
     return stream.getvalue()
 
 
-def write(path: Path, predictions: Predictions) -> None:
-    """Write the table into a file.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        path.write_text(table(predictions), encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-
-
 def unreadable_lines(predictions: Predictions) -> list[str]:
     """A line for each file that could not be read, then how many; none where all could be read."""
     bad = [f"not readable: {file} ({reason})" for file, reason in predictions.unreadable.items()]

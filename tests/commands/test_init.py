@@ -127,8 +127,26 @@ def test_a_file_that_is_there_stays(folder: Path) -> None:
         write(of(data="biased_digits"), None, False, nobody())
     assert (folder / "mine.yaml").read_text() == "mine"
     assert write(of(data="biased_digits"), folder / "other.yaml", False, nobody()) == folder / "other.yaml"
-    with pytest.raises(UserError, match="its folder must be there"):
-        write(of(data="biased_digits"), folder / "nowhere" / "other.yaml", False, nobody())
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_folders_are_made_and_a_link_stays(folder: Path, force: bool) -> None:
+    (folder / "mine.yaml").symlink_to("new/mine.yaml")
+    if force:
+        (folder / "new").mkdir()
+        (folder / "new" / "mine.yaml").write_text("old")
+    write(of(data="biased_digits"), None, force, nobody())
+    assert (folder / "mine.yaml").is_symlink()
+    assert load_study(str(folder / "new" / "mine.yaml")).name == "mine"
+
+
+@pytest.mark.parametrize("out", ["birds/list.csv", "birds/0.jpg/mine.yaml", "mine.txt"])
+def test_a_path_that_cannot_be_a_study_file_is_told_before_anything_is_asked(folder: Path, out: str) -> None:
+    def never(question: str, default: str | None) -> str:
+        raise AssertionError(question)
+
+    with pytest.raises(UserError, match=r"its name must end in \.yaml|is no folder"):
+        write(of(data="biased_digits"), Path(out), True, Asker(never, print))
 
 
 def test_the_schema_is_named_from_the_file_on_where_both_are_in_one_project() -> None:
