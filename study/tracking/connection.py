@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from study.address import is_loopback
 from study.errors import UserError
 from study.logging import hush
+from study.tracking.bounded import bound_answers
 from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     from mlflow import MlflowClient
 
     hush("alembic", "mlflow", "urllib3")
+    bound_answers()
     if uri.startswith("sqlite:"):
         _make_database(uri)
     client = MlflowClient(uri)
