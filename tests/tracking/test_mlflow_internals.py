@@ -1,6 +1,7 @@
 """Everything of MLflow that this package uses and that MLflow does not promise to keep, tried on a database of its own.
 
-What fails here is to be mended in `study/tracking/database.py`, `connection.py` or `bounded.py`; the message says who needs it.
+What fails here is to be mended in `database.py`, `connection.py` or `bounded.py` of `study/tracking`; the message says
+who needs it.
 """
 
 import inspect
