@@ -30,6 +30,11 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2, allow_nan=False))
 
 
+def printable(text: str) -> str:
+    """Text with names of files in it, which need not be UTF-8: bytes that are none as `\\xe9`."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def view(quiet: bool) -> "ProgressView":
     """What shows a study while it runs."""
     from rich.console import Console

@@ -10,7 +10,7 @@ from typing_extensions import Doc
 from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
-from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
+from study.losses.similarity import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 
 
 @pair_loss
@@ -41,7 +41,7 @@ def debiased_info_nce(
         The loss, a scalar.
 
     Raises:
-        ValueError: not two views.
+        ValueError: not two views, a single sample without `negatives`, or empty `negatives` or `extra_positives`.
     """
     positive, unbiased, _ = _terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
     return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
@@ -71,7 +71,7 @@ def hard_negative_info_nce(
         The loss, a scalar.
 
     Raises:
-        ValueError: not two views.
+        ValueError: not two views, or a single sample.
     """
     positive, unbiased, _ = _terms(views, similarity, None, None, temperature, tau_plus, beta)
     return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
@@ -120,14 +120,16 @@ def _terms(
     positive, scale = between_views(views) / temperature, 1 / temperature
     own = positive
     if extra_positives is not None:
+        _check_not_empty("extra_positives", extra_positives)
         own = (views * extra_positives[:, None]).sum(-1) * scale
         own = (own.logsumexp(0) - math.log(len(extra_positives))).flatten()
     if negatives is not None:
+        _check_not_empty("negatives", negatives)
         count, anchors = len(negatives), views.shape[1]
         negative = ((views[0] * negatives).sum(-1) * scale).logsumexp(0)
         positive, own = positive[:anchors], own[:anchors]
     else:
-        count, cosine = len(positive) - 2, cosines(views, similarity)
+        count, cosine = 2 * other_samples(views), cosines(views, similarity)
         if beta is None:
             negative = log_sum_exp(cosine, scale, views=2)
         else:
@@ -136,3 +138,8 @@ def _terms(
                 negative = negative - log_sum_exp(cosine, beta * scale, views=2) + math.log(count)
     unbiased, floored = log_unbiased(negative, own, count, tau_plus, math.log(count) - scale)
     return positive, unbiased, floored
+
+
+def _check_not_empty(name: str, rows: Tensor) -> None:
+    if len(rows) == 0:
+        raise ValueError(f"{name} is empty: leave it out, or give one or more rows of each sample")

@@ -48,6 +48,13 @@ def between_views(views: Tensor) -> Tensor:
     return (views[0] * views[1]).sum(-1).repeat(2)
 
 
+def other_samples(views: Tensor) -> int:
+    """How many samples besides its own each row has, B - 1. ValueError: none."""
+    if views.shape[1] < 2:
+        raise ValueError(f"this loss compares different samples: it needs two or more, got {views.shape[1]}")
+    return views.shape[1] - 1
+
+
 def softplus(x: Tensor) -> Tensor:
     """log(1 + e^x), exact (PyTorch's own is the identity above 20), and without an exponential in its gradient."""
     return -logsigmoid(-x)

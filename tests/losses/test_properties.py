@@ -67,6 +67,8 @@ FURTHER_INPUT = {
     "difficulty_weighted_info_nce": "biased_views",
     "bias_balanced_cross_entropy": "confusion",
 }
+COMPARES_SAMPLES = ["debiased_info_nce", "hard_negative_info_nce", "difficulty_weighted_info_nce", "biased_triplet"]
+COMPARES_SAMPLES += ["fair_cclk", "hard_negative_cclk"]
 ONE_VIEW = ["eps_sup_info_nce", "eps_sup_con", "sup_con", "sup_con_in", "fair_kl", "end", "bias_con", "soft_con"]
 ONE_VIEW += ["fair_sup_con", "weakly_supervised_info_nce", "fair_info_nce"]
 
@@ -170,6 +172,19 @@ def test_degenerate_batches_give_finite_values_and_gradients_in_float32(call: Ca
                 assert loss.isfinite(), edge
                 assert gradient.isfinite().all(), edge
                 assert loss.dtype == gradient.dtype == torch.float32
+
+
+@every_call
+def test_a_single_sample_gives_a_finite_value_or_is_refused(call: Call) -> None:
+    for views in (1, 2) if call.name in ONE_VIEW else (2,):
+        batch = make_batch([0], [0], views=views)
+        if call.name in COMPARES_SAMPLES:
+            with pytest.raises(ValueError, match="compares different samples: it needs two or more, got 1"):
+                call(batch)
+        else:
+            loss, gradient = call.gradient(batch)
+            assert loss.isfinite()
+            assert gradient.isfinite().all()
 
 
 @every_call

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -18,6 +19,7 @@ from study.files.output import write_output, writing
 from study.home.record import StudyRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec
+from study.text.spreadsheet import neutral
 
 
 def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequence[Embedding] = ()) -> Path:
@@ -59,10 +61,17 @@ def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) ->
     page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     files |= {f"figures/{name}.pdf": pdf(figure) for name, figure in drawn.items()}
-    files["trials.csv"] = trials_frame(spec, record).to_csv().encode()
+    frame = trials_frame(spec, record)
+    texts = {name: frame[name].map(_neutral) for name in frame.select_dtypes(["object", "string"])}
+    files["trials.csv"] = frame.assign(**texts).to_csv().encode()
     files["report.md"] = to_markdown(page).encode()
     files["report.html"] = to_html(page, pictures, plots).encode()
     return files
+
+
+def _neutral(value: Any) -> Any:
+    """A cell as spreadsheets may read it: text is no formula, all else stays."""
+    return neutral(value) if isinstance(value, str) else value
 
 
 @styled

@@ -85,7 +85,8 @@ def load(options: Options) -> Dataset:
     facts, splits = _read(options)
     folder = label_files.locate(options.path)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    places = [folder / options.labels, folder, *more]
+    images = [file for listing in splits.values() for file in listing.files]
+    places = [folder / options.labels, images, *more]
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
 
 

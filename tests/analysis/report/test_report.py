@@ -4,13 +4,14 @@ from html.parser import HTMLParser
 from io import BytesIO
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
-from study.analysis import write_report
+from study.analysis import trials_frame, write_report
 from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
 from study.analysis.report.page import to_html, to_markdown
@@ -19,6 +20,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.tables import report_tables
 from study.errors import UserError
 from study.spec import load_study
+from study.text.spreadsheet import plain
 
 DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "best_over_time"}  # of the frozen study
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
@@ -110,6 +112,20 @@ def test_the_csv_has_every_trial(report, frozen):
         rows = list(csv.DictReader(file))
     assert len(rows) == len(frozen.trials)
     assert rows[4]["method.alpha"] == "0.123456"
+
+
+def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_path):
+    study = writer()
+    study.trial("search", [0.5], params={"method.alpha": -0.5, "data.key": "=1+2"}, reason="@x\n=y", state="failed")
+    study.trial("search", [0.5], params={"method.alpha": -1e-5, "data.key": "-0.5"})
+    spec = load_study("quickstart", ["search.trials=2"])
+    record = study.record()
+    write_report(spec, record, tmp_path)
+    frame = pd.read_csv(tmp_path / "trials.csv", dtype={"data.key": str})
+    assert frame["data.key"].tolist() == ["'=1+2", "-0.5"]
+    assert frame["reason"][0] == "'@x\n=y"
+    assert frame["method.alpha"].tolist() == [-0.5, -1e-5]
+    assert [plain(text) for text in frame["data.key"]] == trials_frame(spec, record)["data.key"].tolist()
 
 
 def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):
