@@ -115,7 +115,7 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
         )
     finally:
         ledger.close()
-    return RunEnd(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked, ran=False)
 
 
 def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
