@@ -1,6 +1,7 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,7 +88,7 @@ def load(options: Options) -> Dataset:
     folder = label_files.locate(options.path)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
     images = [file for listing in splits.values() for file in listing.files]
-    places = [folder / options.labels, images, *more]
+    places: list[Path | Sequence[Path]] = [folder / options.labels, images, *more]
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
 
 
