@@ -20,7 +20,7 @@ class BatchedFunction(torch.autograd.Function):
         cls.forward.__signature__ = inspect.signature(cls.forward)  # type: ignore[attr-defined]
 
     @classmethod
-    def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Any, int]:  # type: ignore[override]
+    def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Any, int]:
         """The function of the inputs with the batch in front; inputs without one are repeated, without a copy."""
         batched = [_with_batch(value, dim, info.batch_size) for value, dim in zip(inputs, in_dims, strict=True)]
         return cls.apply(*batched), 0

@@ -22,6 +22,7 @@ class Tracked:
         runs: run id by key.
         epochs: last epoch that the run of each trial holds which may run again.
         open: keys of the trials whose runs are not terminated.
+        results: the last value of each metric of the study's own run.
         attached: whether the study's files are artifacts of its run.
     """
 
@@ -31,6 +32,7 @@ class Tracked:
     runs: dict[str, str] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
+    results: dict[str, float] = field(default_factory=dict)
     attached: bool = False
 
     @classmethod
