@@ -10,6 +10,7 @@ from escapes import ESCAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import numbers, picture, truncate
+from PIL import Image
 
 from study import data
 from study.data import label_files
@@ -258,6 +259,18 @@ def test_names_that_lead_out_where_folders_say_the_split(home, name):
     (home / "labels.csv").write_text("\n".join([HEADER, *rows()]).replace("\n7.png", f"\n{name}"))
     with pytest.raises(UserError, match=r"row 8: '.*7\.png' given|'x+' is in none of its folders train"):
         load()
+
+
+def test_images_of_16_bits_are_prepared_as_those_of_8(home):
+    write(home, rows())
+    shades = [np.full((6, 5), 6 * number, np.uint8) for number in range(40)]
+    prepared = []
+    for scale, dtype in ((1, np.uint8), (257, np.uint16)):
+        for number, shade in enumerate(shades):
+            Image.fromarray(shade.astype(dtype) * dtype(scale)).save(home / f"{number}.png")
+        prepared.append(load())
+    assert prepared[0].fingerprint == prepared[1].fingerprint
+    assert len(np.unique(prepared[0].splits["train"].inputs)) == len(prepared[0].splits["train"])
 
 
 def test_an_empty_split(home):
