@@ -87,7 +87,7 @@ def load(options: Options) -> Dataset:
     folder = label_files.locate(options.path)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
     images = [file for listing in splits.values() for file in listing.files]
-    places = [folder / options.labels, images, *more]
+    places: list[Path | list[Path]] = [folder / options.labels, images, *more]
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
 
 
