@@ -1,6 +1,7 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,7 @@ from typing_extensions import Doc
 
 from study.data import headers, holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Frame, Size
+from study.data.image_files import Frame, Size, usual_side
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -87,8 +88,13 @@ def load(options: Options) -> Dataset:
     folder = label_files.locate(options.path)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
     images = [file for listing in splits.values() for file in listing.files]
-    places: list[Path | list[Path]] = [folder / options.labels, images, *more]
+    places: list[Path | Sequence[Path]] = [folder / options.labels, images, *more]
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
+
+
+def usual_size(options: Options) -> int | None:
+    """The `size` of these images as they are, as their usual shorter side has it; None if none can be read."""
+    return usual_side([file for listing in _read(options)[1].values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:

@@ -135,8 +135,8 @@ def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path)
         if rows.empty:
             raise UserError(f"{path}: every row has a missing value; data.missing: drop leaves none")
     must = labels if missing == "fill" else list(rows)
-    counts = {name: int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
-    gaps = [f"{quoted(str(name))} ({count})" for name, count in counts.items() if count]
+    counts = {str(name): int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
+    gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
         raise UserError(f"{path}: values are missing in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
