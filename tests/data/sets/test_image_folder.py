@@ -185,7 +185,10 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
             r"column 'target', row 1: the value is '-inf', no",
         ),
         (lambda lines: [lines[0].replace("cat", "cta"), *lines[1:]], r"column 'target': the value 'cta' is in 1 of 40"),
-        (lambda lines: [line + ",7" for line in lines], r"labels\.csv: its rows have more values than its header"),
+        (
+            lambda lines: [line + ",7" for line in lines],
+            r"labels\.csv: not readable as a table: its rows have more values than its header",
+        ),
         (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),
     ],
 )
