@@ -18,6 +18,7 @@ from study.files.output import check_output, write_output
 from study.spec.find import shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name
+from study.text.quoted import some
 
 METHOD, TRIALS = "eps_sup_info_nce", "24"
 CHOSEN = ("target", "sensitive")
@@ -121,7 +122,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     def check_column(column: str) -> None:
         user_data.columns_of(column, columns, table)
 
-    listing = f"({', '.join(columns[: label_files.SHOWN])})"
+    listing = f"({some(columns)})"
     if place.is_dir():
         default = "file" if "file" in columns else None
         file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)

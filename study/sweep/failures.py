@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.errors import DISK_FULL
-from study.home.record import Kind, TrialRecord
+from study.home.events import Kind
+from study.home.record import TrialRecord
 from study.spec import StudySpec
 
 NODES = 100

@@ -49,11 +49,7 @@ def evaluate(
     counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
     with _noted(home, description) if counts else nullcontext():
         trial = Trial(config, dataset)
-        try:
-            trial.load(model.parent / description.weights)
-        except RuntimeError as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{model}: does not fit these data or this version of study: {reason}") from None
+        trial.load(model.parent / description.weights)
         try:
             return trial.evaluate(split, final=True)
         except Diverged as diverged:

@@ -13,7 +13,7 @@ from study.data.dataset import Dataset
 from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint
-from study.training.checkpoint import Checkpoint
+from study.training.checkpoint import Checkpoint, Unusable
 from study.training.clock import Clock
 from study.training.config import TrialConfig
 from study.training.diverged import check_loss, check_networks
@@ -132,10 +132,20 @@ class TrainingLoop:
         write_whole(path, save({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}))
 
     def load(self, path: Path) -> None:
-        """Take the weights that `save` wrote for this configuration."""
+        """Take the weights that `save` wrote for this configuration.
+
+        Raises:
+            Unusable: the file is missing, cut short or otherwise damaged, or of other networks.
+        """
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        self._networks.load_state_dict(load_file(path))
+        try:
+            self._networks.load_state_dict(load_file(path))
+        except (SafetensorError, OSError, RuntimeError) as error:
+            does_not_fit = isinstance(error, RuntimeError)
+            what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
+            raise Unusable(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
 
     def _labels(self) -> Labels:
         """What the method knows of the training samples: all that the data say."""
