@@ -15,7 +15,7 @@ from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import DISK_FULL, Stopped, UserError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.ray_session import check_machine
@@ -167,7 +167,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
 
     spec = folder.checked_spec()
     with _resumable(spec.name), closing(Ledger(folder.ledger_file)) as ledger:
-        record = StudyRecord.fold(read(folder.ledger_file))
+        record = StudyRecord.told(folder.ledger_file)
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)

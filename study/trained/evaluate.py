@@ -17,7 +17,7 @@ from study.spec.load import resolve
 from study.trained import Description
 from study.trained.classifier import weights
 from study.trained.model_files import fingerprint_of_test
-from study.training import Trial, TrialConfig
+from study.training import Diverged, Trial, TrialConfig
 
 
 def evaluate(
@@ -50,7 +50,10 @@ def evaluate(
     with _noted(home, description) if counts else nullcontext():
         trial = Trial(config, dataset)
         trial.load(model.parent / description.weights)
-        return trial.evaluate(split, final=True)
+        try:
+            return trial.evaluate(split, final=True)
+        except Diverged as diverged:
+            raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
 
 def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The training loop of one trial, top to bottom."""
 
-import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -17,16 +16,13 @@ from study.training import augment, checkpoint
 from study.training.checkpoint import Checkpoint, Unusable
 from study.training.clock import Clock
 from study.training.config import TrialConfig
+from study.training.diverged import check_loss, check_networks
 from study.training.eager import Adam
 from study.training.evaluation import Evaluation
 from study.training.networks import networks
 from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
 from study.training.training_samples import with_share, with_val
-
-
-class Diverged(Exception):
-    """The loss became NaN or infinite; the epoch is in the message."""
 
 
 class TrainingLoop:
@@ -70,7 +66,7 @@ class TrainingLoop:
             pause: write it only when so many times the duration of the last write are over.
 
         Raises:
-            Diverged: the loss of an epoch is not finite.
+            Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.
             Unusable: `resume` is damaged, or another trial's.
             OSError: `resume` cannot be written.
         """
@@ -110,8 +106,8 @@ class TrainingLoop:
             rates.step()
             with clock.phase("evaluation"):
                 values = {"train/loss": float(total) / count}
-                if not math.isfinite(values["train/loss"]):
-                    raise Diverged(f"loss is {values['train/loss']} in epoch {epoch}")
+                check_loss(values["train/loss"], epoch)
+                check_networks(self._networks.parameters(), method.encoders().values(), epoch)
                 for split in self._reported:
                     values |= self.evaluate(split, final=epoch == options.epochs)
                 values |= self._diagnosis(batch)
