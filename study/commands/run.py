@@ -104,18 +104,17 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
-    tracker = Tracker(home, folder, spec)
-    if not tracker.is_behind:
-        raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
-    ledger = Ledger(folder.ledger_file)
+    tracker, ledger = Tracker(home, folder, spec), Ledger(folder.ledger_file)
     try:
+        if not tracker.is_behind and not tracker.is_lost():
+            raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
         tracker.start()
         untracked = (
             tracker.finish() or tracker.attach(_outputs(folder, spec, record)) or _register(home, folder, spec, record)
         )
     finally:
         ledger.close()
-    return RunEnd(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked, tracker.notes)
 
 
 def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
@@ -167,7 +166,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
             untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
     finally:
         ledger.close()
-    return RunEnd(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked, tracker.notes)
 
 
 def _outputs(

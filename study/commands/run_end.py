@@ -1,5 +1,6 @@
 """The end of a run: its result, and the lines that a user is shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +20,14 @@ class RunEnd:
 
     Attributes:
         untracked: why MLflow lacks something, None if it has everything.
+        mended: what was wrong with MLflow and was mended.
     """
 
     folder: StudyFolder
     spec: StudySpec
     record: StudyRecord
     untracked: str | None
+    mended: Sequence[str] = ()
 
 
 def closing_lines(end: RunEnd) -> list[str]:
@@ -41,6 +44,8 @@ def closing_lines(end: RunEnd) -> list[str]:
     else:
         lines += _first_failure(end)
         lines.append(f"go on with it: study resume {spec.name}")
+    if end.mended:
+        lines += ["", *end.mended]
     if end.untracked:
         lines += ["", f"not everything is in MLflow: {end.untracked}"]
         lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
-from study.tracking.connection import connect, error_line
+from study.tracking.connection import error_line
+from study.tracking.opening import open_mlflow
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -38,7 +39,7 @@ def remove(home: Home, folder: StudyFolder) -> int:
 
 
 def _remove(home: Home, name: str, study: str) -> int:
-    client = connect(home.tracking_uri)
+    client = open_mlflow(home)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
         return 0
@@ -88,7 +89,7 @@ def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str
     """What `mlflow gc` does, for these runs and models alone."""
     from study.tracking.database import Database
 
-    database = Database(client, home.tracking_uri, home.artifacts.as_uri())
+    database = Database(client, home)
     folder = home.artifacts / client.get_experiment(experiment_id).name
     for path in (*(folder / "models" / model_id for model_id in models), *(folder / run_id for run_id in runs)):
         shutil.rmtree(path, ignore_errors=True)
