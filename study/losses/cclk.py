@@ -11,7 +11,7 @@ from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.kernels import KernelName, conditional_weights, kernel_matrix
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
-from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
+from study.losses.similarity import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 
 Kernel = Annotated[
     KernelName,
@@ -99,10 +99,10 @@ def fair_cclk(
     """Fair-CCLK (Eq. 8): the negatives are rows of similar condition, so that it cannot help to tell them apart.
 
     Arguments, forms, result and errors as for `weakly_supervised_cclk`; the condition is the sensitive attribute. A row
-    whose weights are all 0 has no negatives and counts 0 (see `weightless_share`).
+    whose weights are all 0 has no negatives and counts 0 (see `weightless_share`). ValueError too for a single sample.
     """
     weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
-    scale, others = 1 / temperature, views.shape[1] - 1
+    scale, others = 1 / temperature, other_samples(views)
     if form == "paper":
         conditional, pair, _ = _printed(views, weights[0], scale)
         return rescaled(-(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature)

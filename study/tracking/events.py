@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study import ranking
+from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
-from study.home.record import ENDED, EVENTS, StudyRecord
+from study.home.record import StudyRecord
 from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
 from study.tracking.change import Change, Point

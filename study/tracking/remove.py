@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
+from study.home.events import problem
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import read
+from study.home.ledger import Tail, empty
 from study.tracking.connection import error_line
 from study.tracking.opening import open_mlflow
 
@@ -25,13 +26,16 @@ def remove(home: Home, folder: StudyFolder) -> int:
         How many runs that were.
 
     Raises:
-        UserError: MLflow does not answer or does not let them be deleted; calling again goes on with the rest.
+        UserError: MLflow does not answer or does not let them be deleted; calling again goes on with the rest. Or the
+            ledger's first line is lost, which tells whose runs they are.
     """
     if home.owns_tracking and not home.database.exists():
         return 0
-    created = next(iter(read(folder.ledger_file)), None)
+    created = next(Tail(folder.ledger_file).new(), None)  # what is damaged behind it does not matter
+    if created is None or problem(created):
+        raise UserError(f"{empty(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand")
     try:
-        return _remove(home, folder.name, created["id"]) if created else 0
+        return _remove(home, folder.name, created["id"])
     except Exception as error:  # whatever MLflow, its database or the network raise
         raise UserError(
             f"{folder.name}: its runs are still in MLflow: {error_line(error, home.tracking_uri)}"

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from study.home.events import EVENTS
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Event, Tail
-from study.home.record import EVENTS, StudyRecord
+from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import public
 from study.tracking.database import Database, close_connections

@@ -1,6 +1,8 @@
 """The driver is killed (SIGKILL) at chosen moments, again and again, and the study ends as if nothing had happened."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -41,9 +43,9 @@ def moments(count: int) -> list[list[Any]]:
     return found
 
 
-def kill(command: Command, moment: list[Any], *arguments: str) -> bool:
+def kill(command: Command, moment: list[Any], *arguments: str, slow: float = 0) -> bool:
     """Run the command with a driver that dies at that moment; False: it came to its end before."""
-    done = command(*arguments, SABOTAGE=json.dumps({"driver": moment}))
+    done = command(*arguments, SABOTAGE=json.dumps({"driver": moment, "slow": slow}))
     assert done.returncode in (-9, 0), done.stderr
     return done.returncode == -9
 
@@ -66,7 +68,7 @@ def test_killed_three_times_a_study_ends_as_the_undisturbed_one(make_command: Ca
     Runs(Home(command.home).tracking_uri, "small").agree_with(record)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
@@ -75,7 +77,7 @@ def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     """Five of them in a row: the same suggestions, stops, values and results, each trial once, those that ran go on."""
     command, kills = make_command(), 0
     for number, moment in enumerate(moments(20)[first : first + 5]):
-        kills += kill(command, moment, *(("resume", "tiny") if number else ("run", "tiny.yaml")))
+        kills += kill(command, moment, *(("resume", "tiny") if number else ("run", "tiny.yaml")), slow=0.4)
         StudyRecord.load(command.folder("tiny").ledger_file)
     assert kills >= 4, "the study came to its end before"
     done = command("resume", "tiny")
@@ -83,3 +85,26 @@ def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     record = assert_nothing_was_lost(command.folder("tiny"))
     Runs(Home(command.home).tracking_uri, "tiny").agree_with(record)
     assert computed(record) == computed(finished.load("tiny")[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_final_training_killed_with_all_its_processes_goes_on_to_the_same_models(finished: Command) -> None:
+    best = str(finished.folder("tiny").best_file)
+    train = ["train", best, "--seeds", "0,1", "--epochs", "6", "--name"]
+    assert finished(*train, "undisturbed").returncode == 0
+    process = finished.start(*train, "killed", SABOTAGE=json.dumps({"slow": 1}))
+    finished.wait_for("killed", lambda record: any(trial.epochs >= 2 for trial in record.trials.values()))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    _, cut = finished.load("killed")
+    assert cut.state == "interrupted"
+    assert any(0 < trial.epochs < 6 for trial in cut.trials.values())
+    done = finished("resume", "killed")
+    assert done.returncode == 0, done.stderr
+    record = assert_nothing_was_lost(finished.folder("killed"))
+    assert computed(record) == computed(finished.load("undisturbed")[1])
+    for number in record.trials:
+        weights = [finished.folder(name).model_file(number).read_bytes() for name in ("killed", "undisturbed")]
+        assert weights[0] == weights[1]
+    Runs(Home(finished.home).tracking_uri, "killed").agree_with(record)

@@ -200,7 +200,8 @@ def _timeless(metrics: dict[str, Any]) -> dict[str, Any]:
 def test_as_many_trials_run_at_once_as_fit(make_command: Callable[[], Command]) -> None:
     command = make_command()
     given = ["resources.cpu=0.5", "search.concurrency=2", "search.confirm={top: 0}", "search.early_stopping={}"]
-    done = command("run", "tiny.yaml", *(word for one in given for word in ("--set", one)))
+    assignments = (word for assignment in given for word in ("--set", assignment))
+    done = command("run", "tiny.yaml", *assignments, SABOTAGE='{"slow": 1}')  # 28 s: time for a second process
     assert done.returncode == 0, done.stderr
     at_once, most = 0, 0
     for event in read(command.folder("tiny").ledger_file):

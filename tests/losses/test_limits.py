@@ -79,7 +79,7 @@ def test_every_form_against_a_loop_over_anchors(form: str) -> None:
 def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
     positive, negative = (LABEL[0] == LABEL) & OTHERS[0], LABEL[0] != LABEL
     for ours, theirs in zip(
-        picked_pairs(SCORES[0], positive, negative, 0.3), masked_pairs(SCORES[0], positive, negative, 0.3), strict=True
+        picked_pairs(SCORES[0], positive, negative), masked_pairs(SCORES[0], positive, negative), strict=True
     ):
         close(ours, theirs)
 
@@ -269,11 +269,19 @@ def test_base_temperature_is_a_factor() -> None:
     close(sup_con(VIEWS, target=TARGET, temperature=0.1, base_temperature=0.07), plain / 0.7)
 
 
+def test_one_sample_with_negatives_of_its_own_is_enough_for_dcl() -> None:
+    ours = debiased_info_nce(VIEWS[:, :1], negatives=VIEWS[0, 1:, None], temperature=TEMPERATURE, tau_plus=0.0)
+    close(ours, torch.log1p((SCORES[0, 1:12].logsumexp(0) - OTHER_VIEW[0]).exp()))
+
+
 def test_wrong_inputs_are_named() -> None:
     with pytest.raises(ValueError, match=r"two views of each sample, got 1"):
         debiased_info_nce(VIEWS[:1])
     with pytest.raises(ValueError, match=r"two views of each sample or more, got 1"):
         info_nce(VIEWS[:1])
+    for empty in ("negatives", "extra_positives"):
+        with pytest.raises(ValueError, match=f"{empty} is empty: leave it out"):
+            debiased_info_nce(VIEWS, **{empty: VIEWS[:0]})
     with pytest.raises(ValueError, match="either bias"):
         fair_kl(VIEWS, target=TARGET)
     with pytest.raises(ValueError, match="needs a condition"):

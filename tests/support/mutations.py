@@ -1,8 +1,9 @@
-"""Changes of a study file's text, as hands, editors, merges and broken disks make them."""
+"""Changes of a file's text, as hands, editors, merges and broken disks make them; and of a ledger's events."""
 
 import re
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 Mutation = Callable[[Random, str], str]
 
@@ -171,3 +172,44 @@ MUTATIONS: list[Mutation] = [
     *(delete_line, duplicate_line, insert_line, move_line, indent_line, truncate),
     *(replace_token, replace_token, replace_token, swap_tokens, change_letter, delete_token),
 ]
+
+
+def mutate_bytes(random: Random, content: bytes) -> bytes:
+    """A text file with some changes, and perhaps one of its bytes."""
+    text = content.decode()
+    for _ in range(random.choice([1, 1, 2, 3])):
+        text = mutate(random, text)
+    content = text.encode("utf-8", "surrogatepass")
+    if random.random() < 0.1:
+        place = random.randrange(len(content) + 1)
+        content = content[:place] + bytes([random.randrange(256)]) + content[place + 1 :]
+    return content
+
+
+ODD_VALUES: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, 10**400, -(10**30), 0.5, -0.0, 1e308, 1e-320, float("nan")),
+    *(float("inf"), "", "x", "0", "\0", "\ud800", "\U0001f600", "val/accuracy", "search", "complete", "../x", "%s{0}"),
+    *([], [[]], [0], {}, {"a": {}}, {"val/accuracy": "x"}, {"": 1}, {"method.alpha": []}, {"unknown": 3}, "[red]x"),
+]
+"""What a field of an event can become."""
+
+
+def mutate_events(random: Random, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Events with one change: of a field, or of their order."""
+    changed = [dict(event) for event in events]
+    place, kind = random.randrange(len(changed)), random.choice(["value", "value", "value", "inner", "key", "line"])
+    event = changed[place]
+    if kind == "line":
+        moved = changed.pop(place)
+        for _ in range(random.choice([0, 1, 2])):  # lost, moved or doubled
+            changed.insert(random.randrange(len(changed) + 1), moved)
+        return changed
+    field = random.choice(list(event))
+    if kind == "inner" and isinstance(event[field], dict) and event[field]:
+        inner = random.choice(list(event[field]))
+        event[field] = {**event[field], inner: random.choice(ODD_VALUES)}
+    elif kind == "key":
+        event[random.choice([field, "repeats", "kind", "reason", "epoch", "x"])] = event.pop(field)
+    else:
+        event[field] = random.choice(ODD_VALUES)
+    return changed

@@ -3,6 +3,8 @@
 `driver`: [owner, method, n, "before" or "after"]: the driver dies of SIGKILL at the n-th call of that method.
 `trials`: what the process of a trial does in its first attempt once its second epoch was heard, or with `always` in
 each attempt once its first was, before there is a checkpoint.
+`slow`: seconds that each trial waits after each epoch, so that a study of short trials is still running when it is
+looked at or killed.
 Checkpoints are written after each epoch, however short it is.
 """
 
@@ -11,6 +13,7 @@ import itertools
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -72,6 +75,7 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     def run(self: Trial, *arguments: Any) -> Iterator[dict[str, float]]:
         for count, metrics in enumerate(plain(self, *arguments), start=1):
             yield metrics
+            time.sleep(SABOTAGE.get("slow", 0))
             always = str(fault).endswith("always")
             if fault and count == (1 if always else 2) and (always or job["attempt"] == 0):
                 happens(fault.removesuffix(" always"), self)

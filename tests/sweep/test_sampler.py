@@ -13,7 +13,7 @@ import pytest
 from helpers import ROOT, quickstart
 from optuna.trial import FrozenTrial, TrialState
 
-from study.home.record import State
+from study.home.events import State
 from study.spec import StudySpec
 from study.sweep.sampler import Sampler, TrialEnd
 

@@ -1,7 +1,7 @@
 """Everything of MLflow that this package uses and that MLflow does not promise to keep, tried on a database of its own.
 
-What fails here is to be mended in `study/tracking/database.py`, `database_file.py` or `connection.py`; the message says
-who needs it.
+What fails here is to be mended in `study/tracking`: `database.py`, `database_file.py`, `connection.py` or `bounded.py`;
+the message says who needs it.
 """
 
 import inspect
@@ -209,8 +209,16 @@ def test_a_server_is_asked_for_its_version_as_the_client_asks_it() -> None:
         assert MlflowClient("http://127.0.0.1:9")._tracking_client.store.get_host_creds().host == "http://127.0.0.1:9"
 
 
+def test_every_request_is_made_in_a_session_that_can_be_changed() -> None:
+    """`tests/tracking/test_bounded.py` tries it."""
+    with contract("mlflow", "request_utils._get_request_session, looked up at each request", "bounded.bound_answers"):
+        from mlflow.utils import request_utils
+
+        assert "_get_request_session(" in inspect.getsource(request_utils._get_http_response_with_retries)
+
+
 def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
-    """Its tables, their models and their database in two modules; of its helpers one more."""
+    """Its tables, their models and their database in two modules; its helpers in three."""
     tables = re.compile(r"sqlalchemy|sqlite3|alembic\.|mlflow\.store|dbmodels|_hard_delete")
     helpers = re.compile(r"mlflow\.utils|_tracking_client")
     found: dict[str, set[str]] = {"tables": set(), "helpers": set()}
@@ -218,7 +226,6 @@ def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
         text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "study").as_posix()
         found["tables"] |= {name} if tables.search(text) else set()
         found["helpers"] |= {name} if helpers.search(text) else set()
-    assert found == {
-        "tables": {"tracking/database.py", "tracking/database_file.py"},
-        "helpers": {"tracking/connection.py", "tracking/database.py"},
-    }
+    table_modules = {f"tracking/{name}.py" for name in ("database", "database_file")}
+    helper_modules = {f"tracking/{name}.py" for name in ("bounded", "connection", "database")}
+    assert found == {"tables": table_modules, "helpers": helper_modules}

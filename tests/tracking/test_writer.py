@@ -247,9 +247,9 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
         first = runs.by_name["search-002"]
         client = MlflowClient(home.tracking_uri)
         client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "search-002")
-        folder.ledger_file.write_bytes(
-            folder.ledger_file.read_bytes() + folder.ledger_file.read_bytes().splitlines(True)[-1]
-        )
+        held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
+        held.append(**last)
+        held.close()
         Writer(home, folder, SPEC, since=first.info.start_time).bring()
         check(Runs(home.tracking_uri, SPEC.name))
         assert folder.tracking_file.read_text().count(first.info.run_id) == 1

@@ -8,7 +8,7 @@ from typing import Any
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.record import State
+from study.home.events import State
 from study.spec import StudySpec
 from study.spec.distributions import distributions
 from study.spec.objective import Score
