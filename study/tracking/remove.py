@@ -9,7 +9,7 @@ from study.home.events import problem
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, empty
 from study.tracking.connection import error_line
-from study.tracking.opening import open_mlflow
+from study.tracking.opening import check_database, open_mlflow
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -26,11 +26,13 @@ def remove(home: Home, folder: StudyFolder) -> int:
         How many runs that were.
 
     Raises:
-        UserError: MLflow does not answer or does not let them be deleted; calling again goes on with the rest. Or the
-            ledger's first line is lost, which tells whose runs they are.
+        UserError: the home's database is damaged, MLflow does not answer or does not let them be deleted; calling again
+            goes on with the rest. Or the ledger's first line is lost, which tells whose runs they are.
     """
     if home.owns_tracking and not home.database.exists():
         return 0
+    if home.owns_tracking:
+        check_database(home)
     created = next(Tail(folder.ledger_file).new(), None)  # what is damaged behind it does not matter
     if created is None or problem(created):
         raise UserError(f"{empty(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand")

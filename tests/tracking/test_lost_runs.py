@@ -146,8 +146,13 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
         resumed(home, folder)
 
 
-@pytest.mark.parametrize("how", ["deleted", "emptied", "text"])
-@pytest.mark.parametrize("is_noted", [True, False])
+SLOWER = [(how, is_noted) for how in ("deleted", "emptied", "text") for is_noted in (True, False)]
+"""A new database takes MLflow seconds."""
+
+
+@pytest.mark.parametrize(
+    ("how", "is_noted"), [("text", False), *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOWER)]
+)
 def test_whatever_became_of_the_database_and_of_the_note(
     home: Home, folder: StudyFolder, how: str, is_noted: bool
 ) -> None:
