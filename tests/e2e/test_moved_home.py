@@ -18,6 +18,7 @@ from mlflow import MlflowClient
 from PIL import Image
 from runs import Runs
 
+from study import data
 from study.home.folder import Home
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -45,9 +46,10 @@ def test_a_moved_home_works_with_every_command(moved: Command, tmp_path: Path) -
     done = moved("resume", "tiny")
     assert done.returncode == 2, "its runs are known in the new place"
     assert "tiny: complete, there is nothing to go on with" in done.stderr
-    Image.new("L", (8, 8)).save(tmp_path / "one.png")
+    image = data.load(moved.folder("served").spec().data_sections[0]).splits["val"].inputs[0]
+    Image.fromarray(image.transpose(1, 2, 0)).save(tmp_path / "one.png")
     for model in ("served", "models:/served@candidate"):
-        done = moved("predict", model, str(tmp_path), "-o", str(tmp_path / "found.csv"))
+        done = moved("predict", model, str(tmp_path / "one.png"))
         assert done.returncode == 0, done.stderr
     for given in (("report", "tiny"), ("train", str(moved.folder("tiny").best_file), "--seeds", "4")):
         done = moved(*given)
