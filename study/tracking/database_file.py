@@ -6,6 +6,7 @@ says that artifacts lie. With `study/tracking/database.py` all that touches MLfl
 
 import fcntl
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -23,6 +24,9 @@ LOCATIONS = (
     ("model_versions", "storage_location"),
 )
 """Tables and columns in which MLflow keeps where artifacts lie: absolute addresses, all of them."""
+
+VALUE = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
+"""What SQLite's check says of a value against a table's rules: the file is sound."""
 
 TRACKED = """
     SELECT 1 FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid
@@ -74,12 +78,12 @@ def damage(database: Path) -> str | None:
         return "it is empty"
     try:
         with closing(_opened(database)) as connection:
-            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            answers = [answer for (answer,) in connection.execute("PRAGMA quick_check")]
     except sqlite3.OperationalError:  # locked by another process, or the disk does not answer
         return None
     except sqlite3.DatabaseError as error:
         return str(error)
-    return None if answer == "ok" else " ".join(str(answer).split())
+    return next((" ".join(answer.split()) for answer in answers if answer != "ok" and not VALUE.match(answer)), None)
 
 
 def set_aside(database: Path) -> tuple[str, Path] | None:
