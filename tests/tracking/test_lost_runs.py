@@ -4,6 +4,7 @@ import random
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +42,7 @@ def text(path: Path) -> None:
     path.write_text("no database at all\n")
 
 
-DAMAGE = {
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "emptied": (lambda path: path.write_bytes(b""), "it is empty"),
     "halved": (halve, "malformed|Tree|page"),
     "random": (overwrite, "not a database"),
@@ -52,7 +53,7 @@ DAMAGE = {
 
 def resumed(home: Home, folder: StudyFolder) -> RunEnd:
     """The end of `study resume`."""
-    return running.resume(home, folder.name, view=None)  # type: ignore[arg-type]  (nothing runs that could be shown)
+    return running.resume(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
 
 
 def again(home: Home, folder: StudyFolder) -> list[str]:
