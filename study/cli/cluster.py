@@ -167,8 +167,10 @@ def up(
     """Start a cluster with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
     from study.cluster.local import LocalCluster
     from study.home.folder import Home
+    from study.tracking.opening import check_database
 
     home = Home.locate()
+    check_database(home)
     cluster = LocalCluster.of(home)
     cluster.start(home, nodes, cpus, gpus)
     print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))

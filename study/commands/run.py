@@ -106,14 +106,14 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
         _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
     tracker = Tracker(home, folder, spec)
-    if not tracker.is_behind:
-        raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
     with _resumable(name), closing(Ledger(folder.ledger_file)):
+        if not tracker.is_behind and not tracker.is_lost():
+            raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
         tracker.start()
         untracked = (
             tracker.finish() or tracker.attach(_outputs(folder, spec, record)) or _register(home, folder, spec, record)
         )
-    return RunEnd(folder, spec, record, untracked, ran=False)
+    return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
 
 def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
@@ -181,7 +181,7 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
             untracked = tracker.finish()
         if files:
             untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
-    return RunEnd(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked, tracker.notes)
 
 
 def _outputs(

@@ -1,5 +1,6 @@
 """The end of a run: its result, and the lines that a user is shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ class RunEnd:
 
     Attributes:
         untracked: why MLflow lacks something, None if it has everything.
+        mended: what was wrong with MLflow and was mended.
         ran: whether there was more to do than to bring MLflow up to date.
     """
 
@@ -27,6 +29,7 @@ class RunEnd:
     spec: StudySpec
     record: StudyRecord
     untracked: str | None
+    mended: Sequence[str] = ()
     ran: bool = True
 
 
@@ -44,6 +47,8 @@ def closing_lines(end: RunEnd) -> list[str]:
     else:
         lines += _first_failure(end)
         lines.append(f"go on with it: study resume {spec.name}")
+    if end.mended:
+        lines += ["", *end.mended]
     if end.untracked:
         lines += ["", f"not everything is in MLflow: {end.untracked}"]
         lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
