@@ -94,7 +94,7 @@ def _expected(error: Exception) -> tuple[str, int] | None:
     if isinstance(error, OSError):
         reason = f"{error.filename or 'disk'}: {error.strerror}"
         if error.errno in DISK_FULL:
-            return reason, 1
+            return f"{reason}. Make room there, then type the same command again", 1
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             return reason, 2
     return None

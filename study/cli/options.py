@@ -48,7 +48,7 @@ def show(outcome: "RunEnd") -> None:
     """The end of a run: what came out, where it is, what to type next.
 
     Raises:
-        Exit: 1 if the study failed, 130 if it was stopped.
+        Exit: 1 if the study failed, or MLflow lacks something and that was all there was to do; 130 if it was stopped.
     """
     from study.commands.run_end import closing_lines
 
@@ -56,3 +56,5 @@ def show(outcome: "RunEnd") -> None:
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(1 if state == "failed" else 130)
+    if outcome.untracked and not outcome.ran:
+        raise typer.Exit(1)

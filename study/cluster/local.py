@@ -27,6 +27,7 @@ from study.errors import UserError
 from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home
 from study.home.sqlite_address import address_of
+from study.text.shell import typed
 from study.upstream import ray_internals
 from study.upstream.environment import Part, variables
 
@@ -110,7 +111,7 @@ class LocalCluster:
         ]
         lines += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
         lines += [f"  export {key}={value}" for key, value in self._exports().items()]
-        lines.append(f"  study submit quickstart --address {self.dashboard} --follow")
+        lines.append(f"  {typed('submit', 'quickstart', '--address', self.dashboard, '--follow')}")
         return [*lines, "", "its end: study cluster down"]
 
     def environment(self) -> dict[str, str]:

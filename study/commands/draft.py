@@ -11,6 +11,7 @@ from study.data import Facts
 from study.metrics import available
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
+from study.text.shell import typed
 from study.training import augment
 
 PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "tau_plus": 0.0, "beta": 0.0}
@@ -24,7 +25,7 @@ SMALL = 64
 
 TEXT = """\
 {schema}# {about}
-# study plan {file} shows what would run, study trial {file} runs one trial, study run {file} all.
+# {plan} shows what would run, {trial} runs one trial, {run} all.
 name: {name}
 
 # The data set and its keys: study data list prints what there is.
@@ -106,7 +107,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
-        file=file,
+        **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         data=_flow(wishes.data),
         model=_flow(_model(facts, wishes.gpu, needs_views)),

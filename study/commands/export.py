@@ -13,6 +13,7 @@ from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
 from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import Search
+from study.text.shell import typed
 from study.tracking.tracked import Tracked
 
 
@@ -55,13 +56,15 @@ def export(
         check_output(path)
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported(folder, spec, record, candidate, choice)
-        write_output(path, HEADER.format(study=spec.name, path=path.name) + study.to_yaml())
+        file = path.name if path.name.isprintable() else "FILE"
+        head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
+        write_output(path, head + study.to_yaml())
     return [Exported(path, candidate) for path, candidate in zip(paths, candidates, strict=True)]
 
 
 HEADER = """\
-# A configuration of the study {study}, complete: its best or among them. Train it: study train {path}
-# `origin` says how it was found; the trial's metrics come back with: study trial {path}
+# A configuration of the study {study}, complete: its best or among them. Train it: {train}
+# `origin` says how it was found; the trial's metrics come back with: {trial}
 """
 
 

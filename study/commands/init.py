@@ -11,11 +11,14 @@ from study.commands import init_answers
 from study.commands.draft import Wishes, draft
 from study.commands.init_answers import Asker
 from study.data import label_files, user_data
+from study.data.image_files import LEAST
+from study.data.sets import image_folder
 from study.errors import UserError
 from study.files.output import check_output, write_output
 from study.spec.find import shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name
+from study.text.quoted import some
 
 METHOD, TRIALS = "eps_sup_info_nce", "24"
 CHOSEN = ("target", "sensitive")
@@ -70,8 +73,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", init_answers.check_compute) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     trials = int(asker("--trials", count, "Trials", TRIALS, init_answers.check_trials))
-    wishes = Wishes(name, section, tuple(init_answers.names(methods_answer)), gpu, trials)
     try:
+        wishes = Wishes(name, _sized(section), tuple(init_answers.names(methods_answer)), gpu, trials)
         text = draft(wishes, str(path), _schema(path))
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
@@ -118,7 +121,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     def check_column(column: str) -> None:
         user_data.columns_of(column, columns, table)
 
-    listing = f"({', '.join(columns[: label_files.SHOWN])})"
+    listing = f"({some(columns)})"
     if place.is_dir():
         default = "file" if "file" in columns else None
         file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
@@ -132,6 +135,15 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
     return section | ({} if bias in ("", "none") else {"bias": bias})
+
+
+def _sized(section: dict[str, Any]) -> dict[str, Any]:
+    """With the `size` of small images: to enlarge them takes time and teaches nothing."""
+    if section["name"] != "image_folder":
+        return section
+    options = image_folder.Options(**{key: value for key, value in section.items() if key != "name"})
+    size = image_folder.usual_size(options)
+    return section if size is None or size >= options.size else section | {"size": max(size, LEAST)}
 
 
 def _schema(file: Path) -> str | None:

@@ -1,8 +1,8 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from study.commands.export import export
 from study.commands.report import report_files
 from study.commands.run_end import RunEnd
 from study.data import Dataset
-from study.errors import UserError
+from study.errors import DISK_FULL, Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -100,22 +100,20 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
     spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
         _check_place(home, spec, address)
-        record = extension.more_trials(folder, spec, trials)
+        with _resumable(name):
+            record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
     tracker = Tracker(home, folder, spec)
     if not tracker.is_behind:
         raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
-    ledger = Ledger(folder.ledger_file)
-    try:
+    with _resumable(name), closing(Ledger(folder.ledger_file)):
         tracker.start()
         untracked = (
             tracker.finish() or tracker.attach(_outputs(folder, spec, record)) or _register(home, folder, spec, record)
         )
-    finally:
-        ledger.close()
-    return RunEnd(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked, ran=False)
 
 
 def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
@@ -128,7 +126,8 @@ def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: st
     spec = folder.checked_spec()
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    extension.more_seeds(folder, spec, top, seeds)
+    with _resumable(name):
+        extension.more_seeds(folder, spec, top, seeds)
     return _run(home, folder, datasets, view, address)
 
 
@@ -146,11 +145,28 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     return _run(home, final_training.extend(home, spec), datasets, view, address)
 
 
+@contextmanager
+def _resumable(name: str) -> Iterator[None]:
+    """Tells of a full disk how the study goes on.
+
+    Raises:
+        Stopped: there is no room.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        place = error.filename or "the disk"
+        how = f"Nothing is lost; once there is room: study resume {name}"
+        raise Stopped(f"{place}: {error.strerror}. {how}") from error
+
+
 def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
     from study.sweep.driver import drive
 
-    spec, ledger = folder.checked_spec(), Ledger(folder.ledger_file)
-    try:
+    spec = folder.checked_spec()
+    with _resumable(spec.name), closing(Ledger(folder.ledger_file)) as ledger:
         record = StudyRecord.told(folder.ledger_file)
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
@@ -165,8 +181,6 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
             untracked = tracker.finish()
         if files:
             untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
-    finally:
-        ledger.close()
     return RunEnd(folder, spec, record, untracked)
 
 

@@ -8,6 +8,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
 from study.spec import StudySpec
+from study.text.shell import typed
 
 TRACEBACK = 30
 """Lines of a traceback that are shown, counted from its end."""
@@ -19,12 +20,14 @@ class RunEnd:
 
     Attributes:
         untracked: why MLflow lacks something, None if it has everything.
+        ran: whether there was more to do than to bring MLflow up to date.
     """
 
     folder: StudyFolder
     spec: StudySpec
     record: StudyRecord
     untracked: str | None
+    ran: bool = True
 
 
 def closing_lines(end: RunEnd) -> list[str]:
@@ -66,7 +69,7 @@ def _next_commands(end: RunEnd) -> list[str]:
         return [f"next: study predict {spec.name} IMAGES", f"      study evaluate {spec.name} --split test"]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
-    return [f"next: study train {_relative(folder.best_file)} --seeds {seeds}"]
+    return [f"next: {typed('train', _relative(folder.best_file), '--seeds', seeds)}"]
 
 
 def _relative(path: Path) -> Path:

@@ -1,6 +1,7 @@
 """Image files as one array, decoded and resized by several threads, on disk since it may not fit into memory."""
 
 import os
+import statistics
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +20,17 @@ from study.data.pixels import Frame
 from study.errors import UserError
 from study.knobs import Range
 
-__all__ = ["Frame", "Size", "bad_files_message", "decode", "decode_readable"]
+__all__ = ["Frame", "Size", "bad_files_message", "decode", "decode_readable", "usual_side"]
 
-Size = Annotated[int, Range(low=4, high=1024), Doc("pixels of both sides of an image")]
+LEAST, LARGEST = 4, 1024
+Size = Annotated[int, Range(low=LEAST, high=LARGEST), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
 
 BLOCK = 64
 """Files that a thread decodes at a time."""
+
+LOOKED_AT = 50
+"""Images whose size is looked at to say what is usual."""
 
 NAMED = 5
 """Bad files that a message names; it counts the rest."""
@@ -51,6 +56,23 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
         bad = [f"{files[index]} ({reason})" for index, reason in reasons.items()]
         raise UserError(bad_files_message("not readable as images", bad))
     return images
+
+
+def usual_side(files: Sequence[Path]) -> int | None:
+    """The median of the shorter sides of some of these images, in pixels, at most `LARGEST`; None if none can be read.
+
+    Only the headers are read, of images that are spread evenly over the list.
+    """
+    sides = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
+        for file in files[:: max(1, len(files) // LOOKED_AT)]:
+            try:
+                with pixels.opened(file, LARGEST) as (image, _):
+                    sides.append(min(*image.size, LARGEST))
+            except Exception:  # whatever Pillow makes of a damaged file; who decodes it says why
+                continue
+    return statistics.median_low(sides) if sides else None
 
 
 def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDArray[np.uint8], Mapping[int, str]]:

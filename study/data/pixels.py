@@ -18,6 +18,8 @@ MOST = 1 << 26
 """Pixels to decode at most, 8192 x 8192: 268 MB as RGB, which Pillow keeps in four bytes, and as much again where they
 are converted."""
 
+LIMIT = f"at most {MOST:,} (as 8192 x 8192) can be decoded; make it smaller"
+
 GROUND = 128
 """Grey of transparent parts: neither a black nor a white drawing vanishes."""
 
@@ -46,13 +48,14 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
         image: ImageFile.ImageFile = JpegImagePlugin.JpegImageFile(file) if is_jpeg else Image.open(file)
     except UnidentifiedImageError:
         raise ValueError("is no image, or of a format that is not known") from None
+    except Image.DecompressionBombError:
+        raise ValueError(f"far more pixels than can be decoded, {LIMIT}") from None
     with image:
         width, height = image.size
         image.draft("RGB", (size, size))
         work = width * height if image.info.get("progressive") else image.width * image.height
         if work > MOST:
-            limit = f"at most {MOST:,} (as 8192 x 8192) can be decoded"
-            raise ValueError(f"{width} x {height} pixels, {limit}; make it smaller")
+            raise ValueError(f"{width} x {height} pixels, {LIMIT}")
         yield image, work
 
 

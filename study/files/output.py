@@ -1,6 +1,7 @@
 """Files that a command writes where its user says: a link stays a link and its file is written, a pipe or terminal is
 written into, missing folders are made."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -24,12 +25,16 @@ def check_output(path: Path) -> None:
     Raises:
         UserError: says why.
     """
-    if _there(path) is None:
-        folder = next(parent for parent in _real(path).parents if os.path.lexists(parent))
-        if not folder.is_dir():
-            raise UserError(f"{path}: cannot be written: {folder} is no folder")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise UserError(f"{path}: cannot be written: {folder} cannot be written")
+    there = _there(path)
+    if there is not None and not _is_replaced(there):
+        if not os.access(path, os.W_OK):
+            raise UserError(f"{path}: cannot be written: {_why(path)}")
+        return
+    folder = next(parent for parent in _real(path).parents if os.path.lexists(parent))
+    if not folder.is_dir():
+        raise UserError(f"{path}: cannot be written: {folder} is no folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"{path}: cannot be written: {_why(folder)}")
 
 
 def write_output(path: Path, content: str | bytes) -> None:
@@ -43,7 +48,7 @@ def write_output(path: Path, content: str | bytes) -> None:
     check_output(path)
     there = _there(path)
     with writing(path):
-        if there is None or (stat.S_ISREG(there.st_mode) and there.st_nlink == 1):
+        if there is None or _is_replaced(there):
             _real(path).parent.mkdir(parents=True, exist_ok=True)
             write_whole(_real(path), content, 0o666 if there is None else stat.S_IMODE(there.st_mode))
         else:
@@ -86,3 +91,14 @@ def _there(path: Path) -> os.stat_result | None:
 def _real(path: Path) -> Path:
     """The path behind all links; what it names need not be there."""
     return Path(os.path.realpath(path))
+
+
+def _is_replaced(there: os.stat_result) -> bool:
+    """Whether another file takes its place: it is a file with one name."""
+    return stat.S_ISREG(there.st_mode) and there.st_nlink == 1
+
+
+def _why(path: Path) -> str:
+    """Why a path that is there cannot be written."""
+    is_readonly = os.statvfs(path).f_flag & os.ST_RDONLY
+    return f"{path}: {os.strerror(errno.EROFS if is_readonly else errno.EACCES)}"

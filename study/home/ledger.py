@@ -108,7 +108,8 @@ class Ledger:
             while written < len(line):  # a disk that is nearly full takes a part and refuses the rest
                 written += self._file.write(line[written:])
             os.fsync(self._file.fileno())
-        except OSError:
+        except OSError as error:
+            error.filename = str(self.path)
             self._file.truncate(self._size)
             raise
         self._size += len(line)

@@ -66,12 +66,12 @@ def fair_sup_con(
     if denominator == "all":
         log_sum = log_sum_exp(cosine, scale)
     else:
-        keep = same(group(bias), views)
+        drop = 1 - same(group(bias), views)
         if target is not None:
-            keep.sub_(same(group(target, bias), views))
+            drop = drop + same(group(target, bias), views)
         elif not anchor_in_denominator:
-            keep.fill_diagonal_(0)
-        log_sum = log_sum_exp(cosine, scale, drop=keep.neg_().add_(1))
+            drop.diagonal().fill_(1)
+        log_sum = log_sum_exp(cosine, scale, drop=drop)
     log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
     row_weight, attraction, total = (
         _group_weights(views, label, bias, group_form) if group_norm else _plain(views, label)

@@ -63,7 +63,7 @@ class SmallConvNet(Encoder):
             sides = [math.ceil(side / 2) for side in sides] if halve else sides
             inputs = outputs
         self.layers = nn.Sequential(*layers)
-        self.grid = tuple(sides)
+        self.grid = sides[0], sides[1]
         self.features = WIDEST * width
         self.last = nn.Linear(inputs * math.prod(sides), self.features)
 

@@ -151,10 +151,11 @@ class ReportingScheduler(FIFOScheduler):
             return str(TrialScheduler.STOP)
         metrics = {key.removeprefix("metrics/"): value for key, value in result.items() if key.startswith("metrics/")}
         goes_on = True
-        if job["kind"] == "test":
+        if "diverged" in result:
+            told = agenda.untested if job["kind"] == "test" else agenda.failed
+            told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
+        elif job["kind"] == "test":
             agenda.tested(number, metrics)
-        elif "diverged" in result:
-            agenda.failed(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
         elif "epoch" in result:
             self._begin(trial)
             goes_on = agenda.reported(number, result["epoch"], metrics)

@@ -31,7 +31,8 @@ class Failure:
 
     Attributes:
         kind: PREEMPTED: its process or node died, or its GPU is in no state to go on; OOM: out of memory; HUNG: it did
-            not report for too long; DIVERGED: its loss or metric is no number; BUG: an exception in its code.
+            not report for too long; DIVERGED: its loss, networks or metric are no numbers; BUG: an exception in its
+            code.
         alone: it was the GPU's memory; with the whole GPU to itself the trial may fit.
         node_died: with the trial on it, which is no fault of the trial's.
     """

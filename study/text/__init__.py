@@ -1,1 +1,1 @@
-"""Text for people: Markdown, moments, and what a message can quote."""
+"""Text for people: Markdown, moments, commands to type, and what a message can quote."""

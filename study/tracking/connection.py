@@ -11,6 +11,7 @@ from study.address import is_loopback
 from study.errors import UserError
 from study.home.sqlite_address import address_of, path_of
 from study.logging import hush
+from study.tracking.bounded import bound_answers
 from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     from mlflow import MlflowClient
 
     hush("alembic", "mlflow", "urllib3")
+    bound_answers()
     if path := path_of(uri):
         _make_database(path)
     client = MlflowClient(uri)

@@ -86,6 +86,26 @@ def test_a_study_of_the_users_images_runs() -> None:
     assert 0.0 <= epoch["val/worst_group_accuracy"] <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("sides", "size"),
+    [
+        ((28, 28), 28),
+        ((40, 30), 30),
+        ((64, 64), 64),
+        ((200, 300), 64),
+        ((2, 9), 4),  # the least that there is
+    ],
+)
+def test_the_users_images_are_not_enlarged(sides: tuple[int, int], size: int) -> None:
+    for number in range(1, 60):
+        picture(Path("birds") / f"{number}.jpg", number, sides)
+    Path("birds/0.jpg").write_bytes(b"no image")  # training says so; of the others most are as they are
+    picture(Path("birds/1.jpg"), 1, (500, 700))
+    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    assert load_study("mine.yaml").base["data"]["size"] == size
+    assert (" size: " in Path("mine.yaml").read_text(encoding="utf-8")) == (size != 64)
+
+
 def test_a_study_of_the_users_table_runs() -> None:
     write(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1", "search.early_stopping.grace=1"])

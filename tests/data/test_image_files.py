@@ -223,3 +223,16 @@ def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
     assert len(seen) == 36
     assert max(map(sum, seen)) <= 1000
     assert max(map(len, seen)) > 2
+
+
+def test_the_usual_side_is_that_of_most_readable_images_and_reads_headers_alone(home):
+    files = [picture(home / f"{index}.png", index, (40, 30 + index % 2)) for index in range(400)]
+    files[0] = home / "absent.png"
+    files[8].write_bytes(b"no image")
+    striped(files[16], 900, 800)
+    truncate(files[24])
+    os.mkfifo(home / "pipe.png")
+    assert image_files.usual_side([*files, home / "pipe.png"]) == 30
+    assert image_files.usual_side([home / "pipe.png", home / "absent.png"]) is None
+    assert image_files.usual_side([]) is None
+    assert image_files.usual_side([striped(home / "wide.png", 3000, 2000)]) == image_files.LARGEST

@@ -1,8 +1,11 @@
 """Where a user says that a file goes, nothing is lost: links, pipes and devices stay what they are."""
 
 import os
+import re
 import stat
+import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -108,6 +111,27 @@ def test_what_cannot_be_a_file_is_one_message(tmp_path: Path, check_only: bool) 
             check_output(tmp_path / name) if check_only else write_output(tmp_path / name, NEW)
     assert (tmp_path / "file").read_text() == OLD
     assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "file", "folder"]
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A folder in which nobody can write, root neither."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    (folder / "file").write_text(OLD)
+    for options in (["--bind", str(folder)], ["-o", "remount,ro,bind"]):
+        if (done := subprocess.run(["mount", *options, str(folder)], capture_output=True)).returncode:
+            pytest.skip(f"a folder cannot be mounted here: {done.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("name", ["file", "new", "folder/new"])
+def test_a_read_only_place_is_told_before_the_work(read_only: Path, name: str) -> None:
+    expected = re.escape(f"{read_only / name}: cannot be written: {read_only}: Read-only file system")
+    for refuse in (check_output, lambda path: write_output(path, NEW)):
+        with pytest.raises(UserError, match=f"^{expected}$"):
+            refuse(read_only / name)
 
 
 def test_a_disk_that_is_full_is_no_fault_of_the_path() -> None:

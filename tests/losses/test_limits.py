@@ -79,7 +79,7 @@ def test_every_form_against_a_loop_over_anchors(form: str) -> None:
 def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
     positive, negative = (LABEL[0] == LABEL) & OTHERS[0], LABEL[0] != LABEL
     for ours, theirs in zip(
-        picked_pairs(SCORES[0], positive, negative, 0.3), masked_pairs(SCORES[0], positive, negative, 0.3), strict=True
+        picked_pairs(SCORES[0], positive, negative), masked_pairs(SCORES[0], positive, negative), strict=True
     ):
         close(ours, theirs)
 

@@ -339,3 +339,20 @@ def test_what_is_longer_than_a_message_is_shortened(assignment: str) -> None:
     told = message(assignment.format("long" * 100_000))
     assert len(told) < 5000
     assert "characters)" in told
+
+
+@pytest.mark.parametrize(
+    "assignments",
+    [
+        ("train.epochs=1",),
+        ("train.epochs=3", "search.early_stopping={name: asha, grace: 2, reduction: 2, brackets: 2}"),
+        ("train.epochs=3", "search.early_stopping={name: median, grace: 4}"),
+    ],
+)
+def test_early_stopping_need_not_suit_a_single_trial(assignments: tuple[str, ...]) -> None:
+    assert "search.early_stopping." in message(*assignments)
+    assert load_study("quickstart", assignments, one_trial=True).epochs == int(
+        assignments[0].removeprefix("train.epochs=")
+    )
+    with pytest.raises(UserError, match=r"train\.epochs: 0 given"):
+        load_study("quickstart", ["train.epochs=0"], one_trial=True)

@@ -86,3 +86,21 @@ def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
         controller._stopped_trials.add(late)
     assert kept == [["early", "late", "busy"]] * 2 + [["early", "late", "busy"], ["busy"], ["busy"]]
     assert controller._trials_to_cache == {busy}
+
+
+def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp_path: Path) -> None:
+    """It diverged in its last step, in a way that the validation split did not show."""
+    course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
+    while isinstance(job := course.agenda.next(), Job) and job.kind == "train":
+        course.agenda.started(job.trial.number, "here")
+        for epoch in range(1, 5):
+            course.agenda.reported(job.trial.number, epoch, {"val/accuracy": 0.5})
+    assert isinstance(job, Job)
+    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
+    config = {"job": {"kind": job.kind, "trial": job.trial.number, "attempt": job.trial.attempt, "heard": 4}}
+    trial: Any = SimpleNamespace(trial_id="trial", config=config, temporary_state=SimpleNamespace(ray_actor=None))
+    trial.temporary_state.ray_actor = SimpleNamespace(_actor_id=b"one")
+    scheduler.on_trial_result(None, trial, {"diverged": "the features of 2 samples"})
+    course.ledger.close()
+    assert (job.trial.tested, job.trial.untested) == ({}, "diverged: the features of 2 samples")
+    assert job.trial.state == "complete"

@@ -1,6 +1,7 @@
 """Everything of MLflow that this package uses and that MLflow does not promise to keep, tried on a database of its own.
 
-What fails here is to be mended in `study/tracking/database.py` or `connection.py`; the message says who needs it.
+What fails here is to be mended in `database.py`, `connection.py` or `bounded.py` of `study/tracking`; the message says
+who needs it.
 """
 
 import inspect
@@ -167,8 +168,16 @@ def test_a_server_is_asked_for_its_version_as_the_client_asks_it() -> None:
         assert MlflowClient("http://127.0.0.1:9")._tracking_client.store.get_host_creds().host == "http://127.0.0.1:9"
 
 
+def test_every_request_is_made_in_a_session_that_can_be_changed() -> None:
+    """`tests/tracking/test_bounded.py` tries it."""
+    with contract("mlflow", "request_utils._get_request_session, looked up at each request", "bounded.bound_answers"):
+        from mlflow.utils import request_utils
+
+        assert "_get_request_session(" in inspect.getsource(request_utils._get_http_response_with_retries)
+
+
 def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
-    """Its tables, their models and their database in one module; of its helpers two more."""
+    """Its tables, their models and their database in one module; its helpers in three."""
     tables = re.compile(r"sqlalchemy|sqlite3|alembic\.|mlflow\.store|dbmodels|_hard_delete")
     helpers = re.compile(r"mlflow\.utils|_tracking_client")
     found: dict[str, set[str]] = {"tables": set(), "helpers": set()}
@@ -176,4 +185,5 @@ def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
         text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "study").as_posix()
         found["tables"] |= {name} if tables.search(text) else set()
         found["helpers"] |= {name} if helpers.search(text) else set()
-    assert found == {"tables": {"tracking/database.py"}, "helpers": {"tracking/connection.py", "tracking/database.py"}}
+    helper_modules = {f"tracking/{name}.py" for name in ("bounded", "connection", "database")}
+    assert found == {"tables": {"tracking/database.py"}, "helpers": helper_modules}

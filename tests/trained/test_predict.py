@@ -4,16 +4,20 @@ import csv
 import json
 import os
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
+from answers import answer
 from click.testing import Result
 from data_files import encoded
+from file_mutations import mutate_folder
 from pictures import picture, truncate
 from PIL import Image
 from typer.testing import CliRunner
 
 from study.cli import app
+from study.data import label_files
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.text.spreadsheet import plain
@@ -90,6 +94,26 @@ def test_depth_and_transparency_do_not_change_a_class(folder: StudyFolder, here:
     assert found == [found[0]] * 4
 
 
+def test_a_folder_in_any_state_is_answered(folder: StudyFolder, here: Path) -> None:
+    """Each file in it has a row or a line that says why not."""
+    for seed in range(40):
+        random, images = Random(seed), here / f"{seed}"
+        names = [picture(images / f"{number}.png", number).name for number in range(6)]
+        for _ in range(random.choice([1, 2, 5])):
+            mutate_folder(random, images, names)
+        done = answer("predict", str(folder.description_file(0)), str(images), "--device", "cpu", "--json")
+        told = f"seed {seed}: {done}"
+        assert done.status in (0, 1, 2), told
+        assert "Traceback" not in done.err, told
+        assert "warning" not in done.err, told
+        if done.status == 2:
+            assert "holds no images" in done.err, told
+            continue
+        unread = [line for line in done.err.splitlines() if line.startswith("not readable: ")]
+        assert (len(unread) > 0) == (done.status == 1), told
+        assert len(json.loads(done.out)) + len(unread) <= 11, told
+
+
 def test_no_name_is_a_formula(folder: StudyFolder, here: Path) -> None:
     """As a spreadsheet would read it; the path still leads to the file."""
     names = ["=1+2.png", "+1.png", "-1.png", "@a.png", "\t=1.png", "plain.png"]
@@ -117,8 +141,11 @@ def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatc
     monkeypatch.setattr("study.trained.classifier.Classifier.classes", names)
     for number in range(20):
         picture(here / f"{number}.png", 200 * number)
-    (header, *lines) = csv.reader(predict(folder, ".").stdout.splitlines())
+    assert predict(folder, ".", "-o", "classes.csv").exit_code == 0
+    (header, *lines) = csv.reader((here / "classes.csv").read_text().splitlines())
     assert header[2:] == [f"p({name})" for name in names]
     exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
     assert [plain(line[1]) for line in lines] == exact
     assert not [line[1] for line in lines if line[1][0] in "=@"]
+    table = label_files.read(here / "classes.csv", ("file", "class"))
+    assert label_files.classes_of(table["class"]) == sorted(set(exact)), "it is a table of labels, too"

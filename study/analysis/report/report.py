@@ -62,7 +62,7 @@ def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) ->
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     files |= {f"figures/{name}.pdf": pdf(figure) for name, figure in drawn.items()}
     frame = trials_frame(spec, record)
-    texts = {name: frame[name].map(_neutral) for name in frame.select_dtypes(["object", "string"])}
+    texts = {str(name): frame[name].map(_neutral) for name in frame.select_dtypes(["object", "string"])}
     files["trials.csv"] = frame.assign(**texts).to_csv().encode()
     files["report.md"] = to_markdown(page).encode()
     files["report.html"] = to_html(page, pictures, plots).encode()

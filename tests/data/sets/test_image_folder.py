@@ -178,6 +178,13 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
         (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but missing: .*mine/x+7\.png"),
         (lambda lines: [], r"labels\.csv: has no rows"),
         (lambda lines: [lines[0], lines[1] + ",7,8", *lines[2:]], r"labels\.csv: not readable as a table"),
+        (lambda lines: [lines[0].replace("cat", "nan"), *lines[1:]], r"column 'target', row 1: the value is 'nan', no"),
+        (
+            lambda lines: [lines[0].replace("cat", "-inf"), *lines[1:]],
+            r"column 'target', row 1: the value is '-inf', no",
+        ),
+        (lambda lines: [lines[0].replace("cat", "cta"), *lines[1:]], r"column 'target': the value 'cta' is in 1 of 40"),
+        (lambda lines: [line + ",7" for line in lines], r"labels\.csv: its rows have more values than its header"),
         (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),
     ],
 )
@@ -186,6 +193,18 @@ def test_bad_lists(home, change, message):
     (home / "labels.csv").write_text("\n".join([HEADER, *change(rows())]) + "\n")
     with pytest.raises(UserError, match=message):
         load()
+
+
+def test_a_header_with_a_name_twice(home):
+    """Which of two columns is meant is not guessed; what is not used may be there as often as it likes."""
+    write(home, rows())
+    (home / "labels.csv").write_text("\n".join([HEADER.replace("gender", "target"), *rows()]))
+    with pytest.raises(UserError, match=r"labels\.csv: column 'target' is there 2 times, as column 2 and 3"):
+        load()
+    (home / "labels.csv").write_text("\n".join([HEADER.replace("gender", "young"), *rows()]))
+    assert load().facts.classes == 2
+    with pytest.raises(UserError, match=r"labels\.csv: column 'young' is there 2 times"):
+        load(bias="young")
 
 
 @given(ESCAPES)
@@ -245,7 +264,7 @@ def test_an_empty_split(home):
     write(home, [line.replace("Validation", "train").replace("train", "test") for line in rows()])
     with pytest.raises(UserError, match=r"column 'part': split train is empty: 40 samples, none is left for it"):
         load(split="part")
-    write(home, rows(2))
+    write(home, rows(4))
     with pytest.raises(UserError, match=r"split (val|test) is empty"):
         load()
 
