@@ -13,7 +13,6 @@ import argparse
 import gc
 import json
 import os
-import sys
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -85,4 +84,4 @@ def print_growth(before: tracemalloc.Snapshot, after: tracemalloc.Snapshot, tria
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

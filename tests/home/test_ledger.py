@@ -161,7 +161,7 @@ def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
 def test_the_lock_of_a_killed_driver_is_gone(path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from study.home.ledger import Ledger\n"
-        "held = Ledger(Path(sys.argv[1])); held.append('opened'); os.kill(os.getpid(), 9)"
+        "held = Ledger(Path(sys.argv[1])); held.append('opened', owner='ada'); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], env={"PYTHONPATH": str(ROOT)}, check=False)
     assert done.returncode == -9
@@ -288,7 +288,7 @@ def test_any_text_and_number_is_read_back(
     path = tmp_path_factory.mktemp("any") / "ledger.jsonl"
     Ledger.create(path)
     held = Ledger(path)
-    written = [held.append("tested", **fields) for fields in entries]
+    written = [held.append("rehearsed", **fields) for fields in entries]
     held.close()
     assert read(path)[1:] == written
     told = [
