@@ -18,6 +18,10 @@ class Stopped(Exception):
     """A study had to stop, through no fault of the user's; the message says why and how it goes on. Exit status 1."""
 
 
+class Interrupted(Exception):
+    """Ctrl-C or a signal came before a study ran; the message says what there is now. Exit status 130."""
+
+
 def nearest(word: str, valid: Iterable[str]) -> str:
     """`Did you mean 'x'? ` for the closest valid spelling, or nothing where none is close.
 

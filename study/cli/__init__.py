@@ -2,10 +2,11 @@
 so that `study --help` is instant.
 
 Exit status: 0 done; 1 the study failed or had to stop, or there is a bug; 2 something given cannot be used; 130 stopped
-by Ctrl-C.
+by Ctrl-C or SIGTERM.
 """
 
 import errno
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Annotated
 import typer
 
 from study.cli import cluster, data, doctor, models, running, studies, study_files
-from study.errors import DISK_FULL, Stopped, UserError
+from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
 
 app = typer.Typer(
@@ -68,13 +69,22 @@ app.add_typer(cluster_app, name="cluster")
 
 
 def main() -> None:
-    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C is 130; a full disk is 1.
+    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C and SIGTERM are 130; a full
+    disk is 1.
 
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app(standalone_mode=True)
+    except SystemExit as ended:
+        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
+            print("stopped", file=sys.stderr)
+        raise
+    except Interrupted as interrupted:
+        print(interrupted, file=sys.stderr)
+        raise SystemExit(130) from None
     except Exception as error:
         expected = _expected(error)
         if expected is None or is_verbose():

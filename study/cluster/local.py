@@ -193,13 +193,15 @@ class LocalCluster:
         self.address, self.dashboard = f"{LOOPBACK}:{port}", f"http://{LOOPBACK}:{dashboard}"
         options = ["--head", f"--port={port}", f"--dashboard-port={dashboard}", f"--dashboard-host={LOOPBACK}"]
         options += [f"--ray-client-server-port={free_port()}"]  # the usual one may be another cluster's
-        options += ["--num-cpus=0", "--num-gpus=0", "--node-name=head", f"--temp-dir={self.scratch}"]
+        options += ["--num-cpus=0", "--num-gpus=0", "--node-name=head"]
+        options += [f"--temp-dir={self.scratch}/{ray_internals.BELOW}"]
         self._start_ray(home, "head", options)
 
     def _start_ray(self, home: Home, name: str, options: list[str]) -> Process:
         """A node, once it has joined; Ray gives up after 30 seconds, which a busy machine may exceed."""
         ray = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
-        ray += [f"--node-ip-address={LOOPBACK}", f"--dashboard-agent-listen-port={free_port()}", *options]
+        ray += [f"--node-ip-address={LOOPBACK}", *options]
+        ray += [f"--{port}={free_port()}" for port in ray_internals.AGENTS_PORTS]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
             **variables(Part.LOCAL_NODE),
@@ -216,6 +218,8 @@ class LocalCluster:
                 if self._joined() > before:
                     return process
                 time.sleep(0.5)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what it had started, which would slow the next attempt down
             self.processes.remove(process)
             if not left:
                 raise UserError(f"{name} does not come up:\n{read(self.path / f'{name}.log')[-2000:]}")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     count = None if flags.trials is None else str(flags.trials)
     trials = int(asker("--trials", count, "Trials", TRIALS, init_answers.check_trials))
     try:
-        wishes = Wishes(name, _sized(section), tuple(init_answers.names(methods_answer)), gpu, trials)
+        methods_wished = tuple(init_answers.names(methods_answer))
+        wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials))
         text = draft(wishes, str(path), _schema(path))
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
@@ -137,13 +138,15 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     return section | ({} if bias in ("", "none") else {"bias": bias})
 
 
-def _sized(section: dict[str, Any]) -> dict[str, Any]:
-    """With the `size` of small images: to enlarge them takes time and teaches nothing."""
-    if section["name"] != "image_folder":
-        return section
-    options = image_folder.Options(**{key: value for key, value in section.items() if key != "name"})
-    size = image_folder.usual_size(options)
-    return section if size is None or size >= options.size else section | {"size": max(size, LEAST)}
+def _fitted(wishes: Wishes) -> Wishes:
+    """With what suits the user's images: the size of small ones, which to enlarge takes time and teaches nothing; and
+    their number, where a large batch would leave few steps."""
+    if wishes.data["name"] != "image_folder":
+        return wishes
+    options = image_folder.Options(**{key: value for key, value in wishes.data.items() if key != "name"})
+    images, size = image_folder.extent(options)
+    sized = {} if size is None or size >= options.size else {"size": max(size, LEAST)}
+    return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 
 def _schema(file: Path) -> str | None:

@@ -2,12 +2,13 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from study import ranking
 from study.commands.plan import confirm_trials
@@ -31,21 +32,22 @@ class ProgressView:
         self._console, self._quiet = console, quiet
 
     @contextmanager
-    def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[None]:
-        if self._quiet:
-            yield
-            return
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
+        """Gives what shows a line at once, from any thread."""
         progress = StudyProgress(spec, record)
+        if self._quiet:
+            yield progress.tell
+            return
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(get_renderable=progress.table, console=self._console, refresh_per_second=4)
             with live:
-                yield
+                yield progress.tell
             return
         over = threading.Event()
         thread = threading.Thread(target=self._lines, args=(progress, over), name="progress", daemon=True)
         thread.start()
         try:
-            yield
+            yield lambda text: self._print(f"{clock(progress.elapsed())}  {text}")
         finally:
             over.set()
             thread.join()
@@ -56,10 +58,13 @@ class ProgressView:
             last = over.wait(LINE_EVERY)
             counts = progress.counts()
             if counts != printed:
-                self._console.print(progress.line(), highlight=False, soft_wrap=True)
+                self._print(progress.line())
                 printed = counts
             if last:
                 return
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 class StudyProgress:
@@ -70,6 +75,11 @@ class StudyProgress:
         self._began = time.monotonic()
         self._first = self._done()
         self._working: float | None = None
+        self._told = ""
+
+    def tell(self, text: str) -> None:
+        """Have the table say it from now on, below the numbers."""
+        self._told = text
 
     def counts(self) -> dict[str, int]:
         """Trials by state, planned ones as waiting; `interrupted` is left out if there are none."""
@@ -115,6 +125,8 @@ class StudyProgress:
         table.add_row("trials", bar)
         table.add_row("best so far", self.best())
         table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")
+        if self._told:
+            table.add_row("", Text(self._told))
         return table
 
     def elapsed(self) -> float:

@@ -1,7 +1,7 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +13,7 @@ from study.commands.export import export
 from study.commands.report import report_files
 from study.commands.run_end import RunEnd
 from study.data import Dataset
-from study.errors import DISK_FULL, Stopped, UserError
+from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -29,9 +29,9 @@ from study.upstream.ray_internals import is_job
 
 
 class View(Protocol):
-    """Shows a study while it runs; reads the record from a thread of its own."""
+    """Shows a study while it runs; reads the record from a thread of its own. Gives what shows a line at once."""
 
-    def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]: ...
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
 def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
@@ -42,13 +42,16 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
 
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded, and nothing is
-            left behind; or Ray cannot start or be reached, and `study resume` tries again.
+            left behind; or the cluster cannot be reached, and `study resume` tries again.
+        Stopped: see `study.sweep.driver.drive`; `study resume` tries again.
+        Interrupted: a signal came before the driver had the study.
     """
-    home.check_new(spec.name)
-    _check_place(home, spec, address)
-    if spec.search.from_ is not None:
-        warm_start.lessons(home, spec)
-    datasets = data.load_all(spec.data_sections)
+    with _interrupted_as("stopped before the study began; nothing is left behind"):
+        home.check_new(spec.name)
+        _check_place(home, spec, address)
+        if spec.search.from_ is not None:
+            warm_start.lessons(home, spec)
+        datasets = data.load_all(spec.data_sections)
     return _run(home, home.create(spec), datasets, view, address)
 
 
@@ -95,7 +98,13 @@ def resume(home: Home, name: str, view: View, trials: str | None = None, address
 
     Raises:
         UserError: there is no such study, it is complete and all in MLflow, or it runs; or it cannot be extended.
+        Stopped, Interrupted: as for `start`.
     """
+    with _interrupted_as(_GO_ON.format(name)):
+        return _resume(home, name, view, trials, address)
+
+
+def _resume(home: Home, name: str, view: View, trials: str | None, address: str | None) -> RunEnd:
     folder = home.find(name)
     spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
@@ -145,6 +154,18 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     return _run(home, final_training.extend(home, spec), datasets, view, address)
 
 
+_GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
+
+
+@contextmanager
+def _interrupted_as(message: str) -> Iterator[None]:
+    """A KeyboardInterrupt of the block as one message."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(message) from None
+
+
 @contextmanager
 def _resumable(name: str) -> Iterator[None]:
     """Tells of a full disk how the study goes on.
@@ -163,6 +184,12 @@ def _resumable(name: str) -> Iterator[None]:
 
 
 def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
+    """Run a study that is there."""
+    with _interrupted_as(_GO_ON.format(folder.name)):
+        return _drive(home, folder, datasets, view, address)
+
+
+def _drive(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
     from study.sweep.driver import drive
 
     spec = folder.checked_spec()
@@ -172,8 +199,8 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
         try:
-            with suppress(KeyboardInterrupt), view(spec, record):
-                drive(folder, spec, datasets, ledger, record, address)
+            with suppress(KeyboardInterrupt), view(spec, record) as tell:
+                drive(folder, spec, datasets, ledger, record, address, tell)
             files = _outputs(folder, spec, record, datasets) if record.state == "complete" else {}
         finally:
             if ledger.is_taken_over:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import combinations
 from pathlib import Path
 
 from study.errors import UserError
@@ -24,14 +23,16 @@ def check(header: Sequence[str], used: Sequence[str], path: Path) -> None:
     Raises:
         UserError: one of them is there twice, or two of them differ by spaces or case alone.
     """
-    for name in used:
-        places = [str(place) for place, other in enumerate(header, 1) if other == name]
-        if len(places) > 1:
-            problem = f"column {quoted(name)} is there {len(places)} times, as column {' and '.join(places)}"
+    places: dict[str, list[str]] = {}
+    for place, name in enumerate(header, 1):
+        places.setdefault(name, []).append(str(place))
+    alike: dict[str, str] = {}
+    for name in dict.fromkeys(used):
+        if len(twice := places.get(name, [])) > 1:
+            problem = f"column {quoted(name)} is there {len(twice)} times, as column {' and '.join(twice)}"
             raise UserError(f"{path}: {problem}. Rename or remove all but one")
-    for first, second in combinations(dict.fromkeys(used), 2):
-        if first.strip().casefold() == second.strip().casefold():
-            problem = f"columns {quoted(first)} and {quoted(second)} differ by spaces or case alone"
+        if (other := alike.setdefault(name.strip().casefold(), name)) != name:
+            problem = f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone"
             raise UserError(f"{path}: {problem}. Rename or remove one, or name the inputs in data.features")
 
 

@@ -91,7 +91,8 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
 
     frame = _parsed(path, **options)
     if path.suffix != ".parquet" and "index_col" not in options and not isinstance(frame.index, pd.RangeIndex):
-        raise UserError(f"{path}: its rows have more values than its header has names. Name every column")
+        problem = "its rows have more values than its header has names"
+        raise UserError(f"{path}: not readable as a table: {problem}. Name every column")
     if frame.empty:
         raise UserError(f"{path}: has no rows")
     return frame.set_axis(frame.columns.map(str), axis=1)

@@ -160,14 +160,15 @@ class StudyRecord:
         Raises:
             Foreign: another version of this package wrote it, or it cannot follow those before it.
         """
-        if event["event"] not in EVENTS:
-            raise Foreign(f"has an event {event['event']!r}, which study {__version__} does not know. {self._writer()}")
-        if fault := problem(event) or misplaced(event, bool(self.id), self.trials):
+        name = event["event"]
+        if name not in EVENTS:
+            raise Foreign(f"has an event {name!r}, which study {__version__} does not know. {self._writer()}")
+        if fault := problem(event) or (name != "report" and misplaced(event, bool(self.id), self.trials)):
             raise self._unreadable(event, fault)
-        if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
+        if self.state == "running" and name != "closed":  # that of a dead driver comes with the next one
             self.worked += max(0.0, event["time"] - self._last)
             self._last = event["time"]
-        getattr(self, f"_{event['event']}")(event)
+        getattr(self, f"_{name}")(event)
 
     def _unreadable(self, event: ledger.Event, fault: str) -> Foreign:
         known = f"has an event {event['event']!r} that study {__version__} cannot read"
@@ -249,11 +250,13 @@ class StudyRecord:
         trial.losses += not event.get("node_died", False)
 
     def _report(self, event: ledger.Event) -> None:
+        trial = self.trials.get(event["trial"])
+        if trial is None or event["epoch"] != trial.epochs + 1:  # asked here alone, as nearly all events are reports
+            raise self._unreadable(event, str(misplaced(event, bool(self.id), self.trials)))
         try:
-            epoch = Epoch(event["epoch"], event["metrics"])
+            trial.reports.append(Epoch(event["epoch"], event["metrics"]))
         except (TypeError, OverflowError):
             raise self._unreadable(event, "its metrics are not all numbers") from None
-        self.trials[event["trial"]].reports.append(epoch)
         self.story.append(("report", event["trial"], event["epoch"]))
 
     def _ended(self, event: ledger.Event) -> None:

@@ -78,10 +78,11 @@ class _MarginRows(BatchedFunction):
             further = of_slope * slope * (slope - 1)
             of_level = of_level - further.sum(-1)
         of_log_sum = share * of_level
-        of_added = (1 - share) * of_level
+        of_added = (1 - share) * of_level if ctx.needs_input_grad[4] else None
         if of_share is not None:
             moved = of_share * share * (1 - share)
-            of_log_sum, of_added = of_log_sum + moved, of_added - moved
+            of_log_sum = of_log_sum + moved
+            of_added = None if of_added is None else of_added - moved
         if of_negatives is not None:
             weighted = of_negatives * negatives
             of_log_sum = of_log_sum - weighted.sum(-1)
@@ -91,4 +92,4 @@ class _MarginRows(BatchedFunction):
         if further is not None:
             of_cosine = of_cosine + further * ctx.scale
         of_epsilon = of_level.sum(-1) if ctx.needs_input_grad[3] else None
-        return of_cosine, None, None, of_epsilon, of_added if ctx.needs_input_grad[4] else None
+        return of_cosine, None, None, of_epsilon, of_added

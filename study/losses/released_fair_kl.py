@@ -29,18 +29,19 @@ def released_terms(cosine: Tensor, positive: Tensor, aligned: Tensor, *, soft: b
     else:
         both, one_bias = torch.dot(positive.flatten(), aligned.flatten()), aligned.sum()
         pairs = torch.stack([both, one_class - both, one_bias - both, entries - one_class - one_bias + both])
-    of_means, of_deviations, *_ = _Terms.apply(cosine, positive, aligned, pairs.clamp(min=1).view(2, 2), soft)
-    terms: Tensor = of_means + kld * of_deviations
+    terms: Tensor = _Terms.apply(cosine, positive, aligned, pairs.clamp(min=1).view(2, 2), kld, soft)[0]
     return terms
 
 
 class _Terms(BatchedFunction):
-    """The part of the terms by means and the part by deviations, and the sums and sums of squares of the cells."""
+    """The terms, the sums and sums of squares of the cells; and, without a gradient, their means and deviations."""
 
     # Weights are applied by multiplication and matrices are used again: `where`, and fresh memory, take several times
     # as long on a CPU. In the small tensors rows are pairs of one class and of two, columns aligned and conflicting.
     @staticmethod
-    def forward(cosine: Tensor, positive: Tensor, aligned: Tensor, pairs: Tensor, soft: bool) -> tuple[Tensor, ...]:
+    def forward(
+        cosine: Tensor, positive: Tensor, aligned: Tensor, pairs: Tensor, kld: Scalar, soft: bool
+    ) -> tuple[Tensor, ...]:
         part = cosine * positive
         near = part * aligned
         cells = [_sums(near), _sums(part.sub_(near))]
@@ -51,48 +52,54 @@ class _Terms(BatchedFunction):
         sums, squares = (torch.stack(values, -1).unflatten(-1, (2, 2)) for values in zip(*cells, strict=True))
 
         mean, deviation = _moments(sums, squares, pairs, cosine)
-        of_means = (mean[..., 0] - mean[..., 1]).square()
-        of_means += torch.stack([-mean[..., 0, 1], mean[..., 1, 0]], -1)
-        return of_means, (deviation[..., 0] - deviation[..., 1]).square(), sums, squares
+        mean_gap, deviation_gap = mean[..., 0] - mean[..., 1], deviation[..., 0] - deviation[..., 1]
+        terms = mean_gap.square() + _column(kld) * deviation_gap.square()
+        return terms + torch.stack([-mean[..., 0, 1], mean[..., 1, 0]], -1), sums, squares, mean, deviation
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        *tensors, ctx.soft = inputs
-        ctx.save_for_backward(*tensors, *output[2:])
+        cosine, positive, aligned, pairs, kld, ctx.soft = inputs
+        ctx.kld = None if isinstance(kld, Tensor) else kld
+        further = [kld] if isinstance(kld, Tensor) else []
+        ctx.save_for_backward(cosine, positive, aligned, pairs, *output[1:], *further)
+        ctx.mark_non_differentiable(*output[3:])
         ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(
-        ctx: Any,
-        of_means: Tensor | None,
-        of_deviations: Tensor | None,
-        of_sums: Tensor | None,
-        of_squares: Tensor | None,
-    ) -> tuple[Tensor, None, None, None, None]:
-        cosine, positive, aligned, pairs, sums, squares = ctx.saved_tensors
-        mean, deviation = _moments(sums, squares, pairs, cosine)
+        ctx: Any, of_terms: Tensor | None, of_sums: Tensor | None, of_squares: Tensor | None, *_: None
+    ) -> tuple[Tensor | None, ...]:
+        cosine, positive, aligned, pairs, sums, squares, mean, deviation, *further = ctx.saved_tensors
+        kld = further[0] if further else ctx.kld
+        if torch.is_grad_enabled():
+            mean, deviation = _moments(sums, squares, pairs, cosine)
         level = torch.zeros_like(sums) if of_sums is None else of_sums
         slope = torch.zeros_like(sums) if of_squares is None else 2 * of_squares
-        if of_means is not None:
+        of_kld = None
+        if of_terms is not None:
             gap = 2 * (mean[..., 0] - mean[..., 1])
             of_mean = torch.stack([gap, -gap], -1)
             of_mean[..., 0, 1] -= 1
             of_mean[..., 1, 0] += 1
-            level = level + of_mean * of_means[..., None] / pairs
-        if of_deviations is not None:
-            gap = 2 * (deviation[..., 0] - deviation[..., 1]) * of_deviations
+            gap = deviation[..., 0] - deviation[..., 1]
+            if ctx.needs_input_grad[4]:
+                of_kld = (of_terms * gap.square()).sum(-1)
             entries, some = _entries(cosine), ~(deviation <= 0)
+            gap = gap * of_terms * _column(kld) * (2 / max(entries - 1, 1))
             of_variance = torch.stack([gap, -gap], -1).where(some, 0.0) / deviation.where(some, 1.0)
-            of_variance = of_variance / max(entries - 1, 1)
             slope = slope + of_variance
-            level = level - of_variance * sums / entries
+            level = level + of_mean * of_terms[..., None] / pairs - of_variance * sums / entries
 
         apart = 1 - aligned
         of_cosine = _spread(level, positive, aligned, apart)
         if ctx.soft:
             aligned, apart = aligned.square(), apart.square()
         of_cosine = add_product_(of_cosine, _spread(slope, positive, aligned, apart), cosine)
-        return of_cosine, None, None, None, None
+        return of_cosine, None, None, None, of_kld, None
+
+
+def _column(value: Scalar) -> Scalar:
+    return value[..., None] if isinstance(value, Tensor) else value
 
 
 def _entries(cosine: Tensor) -> int:

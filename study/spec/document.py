@@ -51,7 +51,7 @@ class Document:
             self.places.setdefault(path[:depth], place)
             if not isinstance(at, dict):
                 above, below = shortened(".".join(path[:depth])), shortened(".".join(path[depth:]))
-                raise UserError(f"{place}: {above} is {shortened(repr(at))}, it has no key {below!r}")
+                raise UserError(f"{place}: {above}: is {shortened(repr(at))}, it has no key {below!r}")
         at[path[-1]] = value
         self.places = {key: where for key, where in self.places.items() if key[: len(path)] != path} | {path: place}
 

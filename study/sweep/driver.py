@@ -1,10 +1,7 @@
 """Runs a study through Ray Tune to its end, or until it is stopped."""
 
-import signal
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from types import FrameType
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from study import data
 from study.data import Dataset
@@ -18,8 +15,11 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
+from study.sweep.own_ray import CannotStart
 from study.sweep.processes import Processes
-from study.sweep.ray_session import Slots, fitting, ray_session
+from study.sweep.ray_session import Slots, fitting, nothing, ray_session
+from study.sweep.signals import stopped_by_signals
+from study.sweep.watch import RayEnded, watched
 from study.upstream.ray_internals import let_trials_inherit_environment
 
 
@@ -30,21 +30,25 @@ def drive(
     ledger: Ledger,
     record: StudyRecord,
     address: str | None = None,
+    tell: Callable[[str], None] = nothing,
 ) -> None:
     """Run a study, or go on with one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
-    on from there. SIGINT and SIGTERM end it within seconds; trials that ran then go on from their last checkpoints.
+    on from there. SIGINT and SIGTERM end it within seconds, also while Ray starts; trials that ran then go on from
+    their last checkpoints.
 
     Args:
         datasets: those of `spec.data_sections`, by `data.key`.
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
         address: of the cluster that trials run on; None: this machine.
+        tell: is told what the user should know at once: a start of Ray that takes long, a signal that has come.
 
     Raises:
-        UserError: the data are not those that the study began with, or Ray cannot start, or the cluster be used.
-        Stopped: there is no room on the disk, or another driver took the study over.
+        UserError: the data are not those that the study began with, or the cluster cannot be used.
+        Stopped: there is no room on the disk, or another driver took the study over; or Ray cannot start, or has ended.
+        KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
     if record.state == "running":  # the last driver died without a word
         record.apply(ledger.append("closed", state="interrupted"))
@@ -54,19 +58,23 @@ def drive(
     told = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
     record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
     state, enough = "interrupted", None
+    remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
     _tidy(folder, record)
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
+        processes = _processes(spec) if address is None else None
         with (
-            _processes(spec) if address is None else nullcontext() as processes,
-            ray_session(address, folder.path, processes),
-            _stopped_by_signals(agenda),  # inside, as Ray sets a handler for SIGTERM
+            stopped_by_signals(agenda, tell),
+            ray_session(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
+            watched(ray, agenda, remedy),
         ):
             _tune(agenda, folder, datasets, processes)
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, record)
-    except CannotGoOn as trouble:
-        raise Stopped(f"{trouble}. Nothing is lost; then go on with it: study resume {spec.name}") from trouble
+    except CannotStart as trouble:
+        raise Stopped(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
+    except (CannotGoOn, RayEnded) as trouble:
+        raise Stopped(f"{trouble}. {remedy}") from trouble
     finally:
         with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
             record.apply(ledger.append("closed", state=state, enough=enough))
@@ -128,23 +136,3 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
 def _bundle(spec: StudySpec, alone: bool) -> dict[str, float]:
     """What Ray sets aside for a job; `alone`: on its GPU."""
     return {"CPU": spec.resources.cpu, "GPU": max(1.0, spec.resources.gpu) if alone else spec.resources.gpu}
-
-
-@contextmanager
-def _stopped_by_signals(agenda: Agenda) -> Iterator[None]:
-    """SIGINT and SIGTERM ask the agenda to stop; the second SIGINT is the usual KeyboardInterrupt."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        if agenda.stopping:
-            raise KeyboardInterrupt
-        agenda.stopping = "interrupted"
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,11 +1,9 @@
 """The processes that trials run in: they import what a trial needs while the driver still gets ready itself."""
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
 PRELOAD = "study.sweep.preload"
 """What each of them imports before it takes a trial."""
@@ -13,8 +11,9 @@ PRELOAD = "study.sweep.preload"
 FOLDER = "STUDY_PROCESSES"
 """Variable that names the folder in which each says that it has done so."""
 
-PATIENCE = 60.0
-"""Seconds that they get, many times what an idle machine needs. Then trials begin, and Ray starts what is missing."""
+PATIENCE = 300.0
+"""Seconds that they get: an idle machine needs six, one that is kept busy minutes. Then trials begin, and Ray starts
+what is missing."""
 
 
 def say_ready() -> None:
@@ -24,7 +23,7 @@ def say_ready() -> None:
 
 
 class Processes:
-    """Those that a Ray of this process's own starts at once; a context that the Ray is in.
+    """Those that a Ray of this process's own starts at once.
 
     Args:
         count: how many, as many as trials run at once.
@@ -34,16 +33,15 @@ class Processes:
 
     def __init__(self, count: int, threads: int) -> None:
         self.count = count
-        self._folder = tempfile.TemporaryDirectory(prefix="study-")
-        self.variables = {FOLDER: self._folder.name}
-        if "OMP_NUM_THREADS" not in os.environ:
-            self.variables["OMP_NUM_THREADS"] = str(threads)
+        self._threads = threads
+        self._folder: Path | None = None
 
-    def __enter__(self) -> "Processes":
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._folder.cleanup()
+    def variables(self, folder: Path) -> dict[str, str]:
+        """What they have in their environment, to say in that folder, made here, that they are ready."""
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
+        threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(self._threads)}
+        return {FOLDER: str(folder), **threads}
 
     def wait(self, cpus: float, stopping: Callable[[], bool]) -> None:
         """Wait until they are ready: for a trial that came before, Ray would start another.
@@ -53,7 +51,9 @@ class Processes:
                 before a trial wants them.
             stopping: says that nobody wants them any more.
         """
+        if self._folder is None:
+            return
         started = min(self.count, max(1, int(cpus)))
         deadline = time.monotonic() + PATIENCE
-        while len(os.listdir(self._folder.name)) < started and time.monotonic() < deadline and not stopping():
+        while len(os.listdir(self._folder)) < started and time.monotonic() < deadline and not stopping():
             time.sleep(0.02)

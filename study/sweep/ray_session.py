@@ -10,19 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from study.address import LOOPBACK, check_token, give_token, is_loopback, make_token
+from study.address import check_token, give_token, is_loopback
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
-from study.sweep.processes import PRELOAD, Processes
+from study.sweep.own_ray import OwnRay, own_ray
+from study.sweep.processes import Processes
 from study.upstream.environment import Part, set_here
-from study.upstream.ray_internals import listening_at, preloading, stay_on_loopback, without_spare_parts
+from study.upstream.ray_internals import leave_signals_alone, stay_on_loopback
 
 NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
-
-TRIES = 3
-"""Ray gives a new node 30 seconds to show itself, which a busy machine may exceed."""
 
 
 def check_machine(resources: Resources) -> None:
@@ -56,30 +54,46 @@ def _machine(resources: Resources) -> dict[str, float]:
     return machine
 
 
+def nothing(text: str) -> None:
+    """Tells nobody."""
+
+
 @contextmanager
-def ray_session(address: str | None, home: Path | None, processes: Processes | None = None) -> Iterator[None]:
-    """Ray, until the block is left: that of the cluster at an address, else one of its own.
+def ray_session(
+    address: str | None,
+    home: Path | None,
+    processes: Processes | None = None,
+    tell: Callable[[str], None] = nothing,
+    stopping: Callable[[], bool] = bool,
+) -> Iterator[OwnRay | None]:
+    """Ray, until the block is left: that of the cluster at an address, else one of its own, which it gives.
 
     Args:
         address: `auto` or HOST:PORT, for a driver within the cluster's network.
         home: the folder that every node of a cluster must see; None: there is none.
         processes: that a Ray of its own starts at once; None: each when it is needed.
+        tell: is told what a start that takes long waits for.
+        stopping: says during the start that nobody wants it any more.
 
     Raises:
-        UserError: it cannot start, or be reached; or a node of it does not see the home.
+        CannotStart: a Ray of its own does not start.
+        KeyboardInterrupt: nobody wants it any more.
+        UserError: a cluster cannot be reached; or a node of it does not see the home.
     """
     set_here(Part.DRIVER, *([Part.OWN_RAY] if address is None else []))
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
+    leave_signals_alone()
+    if address is None:
+        with own_ray(processes, tell, stopping, _leave) as own:
+            yield own
+        return
     try:
-        if address is None:
-            _start(processes)
-        else:
-            _join(address)
-            if home is not None:
-                check_nodes(home)
-        yield
+        _join(address)
+        if home is not None:
+            check_nodes(home)
+        yield None
     finally:
         _leave()
 
@@ -203,33 +217,3 @@ class Slots:
             fits = (math.floor(available.get(name, 0.0) / amount + 1e-9) for name, amount in self._amounts.items())
             self._fits, self._looked = min(fits), time.monotonic()
         return max(1, min(self._fits, self._concurrency or self._fits))
-
-
-def _start(processes: Processes | None) -> None:
-    """A Ray of this process's own, on loopback alone, whose workers inherit its environment.
-
-    Raises:
-        UserError: it cannot start.
-    """
-    import ray
-
-    stay_on_loopback()
-    make_token()
-    count = processes.count if processes else 0
-    variables = preloading(PRELOAD) | processes.variables if processes else {}
-    for left in reversed(range(TRIES)):
-        try:
-            with without_spare_parts(count, variables, logs=is_verbose()):
-                ray.init(
-                    address="local",
-                    include_dashboard=False,
-                    log_to_driver=is_verbose(),
-                    configure_logging=False,
-                    namespace="study",
-                    **listening_at(LOOPBACK),
-                )
-            break
-        except Exception as error:  # Ray raises what it likes, bare Exception too
-            _leave()
-            if not left:
-                raise UserError(f"Ray cannot start on this machine: {error}") from None

@@ -37,6 +37,7 @@ def _for(*parts: Part) -> frozenset[Part]:
 _TRIALS = _for(Part.DRIVER, Part.NODE, Part.LOCAL_NODE)
 _DRIVER = _for(Part.DRIVER)
 _LOOPBACK = _for(Part.OWN_RAY, Part.LOCAL_NODE)
+_OWN = _for(Part.OWN_RAY)
 _CLIENT, _SERVER = _for(Part.MLFLOW_CLIENT), _for(Part.MLFLOW_SERVER)
 _MLFLOW = _CLIENT | _SERVER
 
@@ -45,6 +46,16 @@ SETTINGS = (
     Setting("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIALS, "a trial without GPU must see none"),
     Setting("RAY_USAGE_STATS_ENABLED", "0", _TRIALS, "nothing is sent to anybody"),
     Setting("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0", _LOOPBACK, "whatever its name says: all keep to 127.0.0.1"),
+    Setting("RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK, "a busy machine takes longer than 30 s"),
+    Setting("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK, "longer than 5 s"),
+    Setting(
+        "RAY_gcs_rpc_server_reconnect_timeout_s", "600", _OWN, "whether it lives is watched, see study.sweep.watch"
+    ),
+    Setting("RAY_raylet_start_wait_time_s", "1", _OWN, "who waits asks again, and can be stopped between"),
+    Setting("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
+    Setting("RAY_agent_register_timeout_ms", "600000", _for(Part.LOCAL_NODE), "longer than 30 s, the same"),
+    Setting("RAY_health_check_failure_threshold", "60", _LOOPBACK, "else a starved node is declared dead after 50 s"),
+    Setting("RAY_enable_pipe_based_agent_to_parent_health_check", "1", _OWN, "what is in the agents' place ends by it"),
     Setting("RAY_JOB_STOP_WAIT_TIME_S", "120", _for(Part.LOCAL_NODE), "else Ray kills a stopped driver after 3 s"),
     Setting("RAY_JOB_STOP_WAIT_TIME_S", "60", _for(Part.NODE), "the same; MLflow shares no cores with it"),
     Setting("RAY_AIR_NEW_OUTPUT", "0", _DRIVER, "its banner is printed whatever the verbosity"),

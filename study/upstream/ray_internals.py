@@ -1,12 +1,12 @@
-"""Everything of Ray that this package uses and that Ray does not promise to keep. No other module touches any of it.
+"""Everything of Ray that this package uses and that Ray does not promise to keep: here and, for a Ray of a driver's
+own, in `study.upstream.own_ray_internals`. No other module touches any of it.
 
 `tests/upstream/test_ray_internals.py` tries each against the installed Ray and names what depends on it. Ray is
 imported inside the functions only: some are called before its settings are made.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,69 +28,30 @@ def stay_on_loopback() -> None:
     services.resolve_ip_for_localhost = lambda host: host
 
 
+def leave_signals_alone() -> None:
+    """Have `ray.init` leave this process's handler of SIGTERM as it is; Ray's ends the process with exit status 15."""
+    from ray._private import utils
+
+    utils.set_sigterm_handler = lambda handler: None
+
+
+AGENTS_PORTS = (
+    "dashboard-agent-listen-port",
+    "dashboard-agent-grpc-port",
+    "metrics-export-port",
+    "runtime-env-agent-port",
+)
+"""Options of `ray start`. What is not given, the agents choose and write into files, and Ray's node ends itself where a
+busy machine lets them take longer than 15 s."""
+
+BELOW = "r"
+"""Name of Ray's own folder in a private one. Ray opens the folder that it is given to everybody, so it is not given the
+private one."""
+
+
 def listening_at(host: str) -> dict[str, Any]:
     """The arguments of `ray.init` that have the processes of a new Ray listen at an address."""
     return {"_node_ip_address": host}
-
-
-@contextmanager
-def without_spare_parts(processes: int, variables: Mapping[str, str], *, logs: bool) -> Iterator[None]:
-    """Have `ray.init` start a Ray for one driver alone: without the server of the dashboard, which starts even where no
-    dashboard is wanted, and without the autoscaler's monitor. They take seconds of a processor, and `ray.init` waits
-    for the first.
-
-    Args:
-        processes: that the node starts at once, for the first trials; by itself it starts one per processor.
-        variables: what those processes have in their environment besides this process's own.
-        logs: whether what they print is to reach this process.
-    """
-    from ray._private import node, services, utils
-
-    class Node(node.Node):
-        def start_monitor(self) -> None:
-            pass
-
-        def start_api_server(self, **_: Any) -> None:
-            self._webui_url = ""
-
-        def start_log_monitor(self) -> None:
-            if logs:
-                super().start_log_monitor()
-
-    start = services.start_ray_process
-
-    def start_process(command: list[str], process_type: str, **options: Any) -> Any:
-        if process_type == RAYLET:
-            command = [f"{PRESTART}{processes}" if word.startswith(PRESTART) else word for word in command]
-            options["env_updates"] = {**(options.get("env_updates") or {}), **variables}
-        return start(command, process_type, **options)
-
-    absent = ImportError("a Ray without dashboard")  # as in an installation without it: its agent then serves nothing
-    places: tuple[tuple[Any, str, Any], ...] = (
-        (node, "Node", Node),
-        (services, "start_ray_process", start_process),
-        (utils, "get_dashboard_dependency_error", lambda: absent),
-    )
-    before = [getattr(module, name) for module, name, _ in places]
-    for module, name, ours in places:
-        setattr(module, name, ours)
-    try:
-        yield
-    finally:
-        for (module, name, _), theirs in zip(places, before, strict=True):
-            setattr(module, name, theirs)
-
-
-RAYLET = "raylet"
-"""What Ray calls the process of a node that starts the others."""
-
-PRESTART = "--num_prestart_python_workers="
-"""That process's option of how many it starts before anybody asks."""
-
-
-def preloading(module: str) -> dict[str, str]:
-    """The variables that make each process of a node import a module before it takes anything to do."""
-    return {"RAY_preload_python_modules": module}
 
 
 def let_trials_inherit_environment() -> None:

@@ -106,6 +106,14 @@ def test_the_users_images_are_not_enlarged(sides: tuple[int, int], size: int) ->
     assert (" size: " in Path("mine.yaml").read_text(encoding="utf-8")) == (size != 64)
 
 
+@pytest.mark.parametrize(("images", "batch_size"), [(60, 32), (2000, 64), (4000, 128)])
+def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(images: int, batch_size: int) -> None:
+    rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]}" for n in range(images)]
+    Path("birds/list.csv").write_text("\n".join(["image,kind,place", *rows]))
+    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    assert load_study("mine.yaml").base["train"]["batch_size"] == batch_size
+
+
 def test_a_study_of_the_users_table_runs() -> None:
     write(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1", "search.early_stopping.grace=1"])

@@ -195,6 +195,23 @@ def test_a_mutated_lease_is_answered(folder: StudyFolder, answers: Answers, driv
     answer_to_a_lease(folder, answers, driver, seed)
 
 
+@pytest.mark.parametrize("damage", [b"[" * 2_000_000 + b"\n", b'{"event":"report","metrics":' * 100_000 + b"\n"])
+def test_a_process_of_its_own_answers_small_and_soon(folder: StudyFolder, answers: Answers, damage: bytes) -> None:
+    whole = folder.ledger_file.read_bytes()
+    folder.ledger_file.write_bytes(whole + damage)
+    command = [sys.executable, "-m", "study", "status", "mine"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        err = process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    folder.ledger_file.write_bytes(whole)
+    assert (process.returncode, err.count("\n")) == (2, 1), err
+    assert err.startswith(f"error: {folder.ledger_file}: damaged at byte {len(whole)}: ")
+    assert used.ru_utime + used.ru_stime < SECONDS
+    assert used.ru_maxrss * 1024 < BYTES
+
+
 @pytest.mark.slow
 @settings(max_examples=500, **SETTINGS)
 @given(SEEDS)

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -193,7 +194,7 @@ def other_mode(random: Random, path: Path) -> None:
     mode = random.choice(["1", "L", "LA", "P", "PA", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "I", "F", "I;16", "I;16B"])
     image = image.convert("L").convert("I").convert(mode) if mode.startswith("I;16") else image.convert(mode)
     kind = random.choice(["PNG", "TIFF", "GIF", "WEBP", "PPM", "BMP", "ICO", "JPEG", "JPEG2000", "TGA", "PCX"])
-    extras = random.choice([{}, {"transparency": 0}, {"progressive": True}, {"lossless": True}])
+    extras: dict[str, Any] = random.choice([{}, {"transparency": 0}, {"progressive": True}, {"lossless": True}])
     try:
         image.save(path, kind, **extras)
     except (OSError, ValueError, KeyError, TypeError):  # not of this mode
@@ -239,7 +240,7 @@ def linked(random: Random, path: Path) -> None:
     """To itself, the folder, what is above, another file, a device, or nowhere."""
     _gone(path)
     path.symlink_to(
-        random.choice([path.name, ".", "..", "../..", "0.png", "/dev/zero", "/dev/null", "nowhere", path.parent])
+        random.choice([path.name, ".", "..", "../..", "0.png", "/dev/zero", "/dev/null", "nowhere", str(path.parent)])
     )
 
 

@@ -15,9 +15,10 @@ null ~ true no 0 -1 1e999 .inf -.inf .nan 0x1F 0o17 1_000 1000000000000000000000
 {when:{}} {range:paper} {method.alpha:0.5} [{method.alpha:0.5}] 99999999999999999999 0.1e 1.0e+400 -0 -0.0
 4294967296 1d 90m 1h30m {1:2} {null:1} {"low":0,"high":1} {"choices":["x"]} {"low":1,"high":0} {"a":1}
 {"name":"sup_con"} [0.1,0.2] ["a"] [0] [{"method.alpha":0.5}] {[1]:2} {true:false} eps_sup_info_nce sup_con
+9223372036854775807 1e-300 1e308 -1e308 1e18 1000000000000 5e-324 {low:0,high:1e18,step:1} {low:1,high:1000000000}
 wcl none fair_kl resnet18 mlp adult cifar10 image_folder table
 """
-VALUES = ODD.split()
+VALUES = [*ODD.split(), "9" * 400, "-" + "9" * 400, "9" * 5000, "word" * 5000]
 """What a word or number of a file can become."""
 
 LINES = [
@@ -85,6 +86,16 @@ LINES = [
     "search: {metric: []}",
     "search: {constraints: [x, 'val/accuracy >= 1e999', 'val/accuracy <= .']}",
     "search: {replicates: [0, 1], sampler: grid, time: 0s, plateau: {trials: 1}}",
+    "search: {sampler: grid, space: {method.alpha: {low: 0, high: 1, step: 1e-300}}}",
+    "search: {sampler: grid, space: {train.batch_size: {low: 2, high: 1000000000000000000}}}",
+    "search: {space: {train.batch_size: {low: 2, high: 9223372036854775807, step: 1}}}",
+    f"train: {{epochs: {'9' * 400}}}",
+    "train: {epochs: 9223372036854775807, learning_rate: 1e308, lr_milestones: [1e-300]}",
+    "search: {early_stopping: {name: median, grace: 1}, trials: 9223372036854775807}",
+    f"search: {{space: {{{', '.join(f'method.x{number}: 1' for number in range(1000))}}}}}",
+    f"data: {{{', '.join(f'x{number}: 1' for number in range(3000))}}}",
+    f"profiles: {{cpu: {{{', '.join(f'a{number}.b: 1' for number in range(1000))}}}}}",
+    f"search: {{enqueue: [{', '.join(['{method.alpha: 0.5}'] * 1000)}]}}",
 ]
 
 

@@ -12,8 +12,8 @@ from study.upstream.environment import Part, variables
 
 STARTS = """
 import json, psutil, ray, sys
-from ray._private import node, services, utils
-theirs = [node.Node, services.start_ray_process, utils.get_dashboard_dependency_error]
+from ray._private import node, services
+theirs = [node.Node, services.start_ray_process, services.get_node]
 from study.sweep.processes import Processes
 from study.sweep.ray_session import ray_session
 
@@ -22,12 +22,13 @@ class Trial:
         import os, sys
         return os.getpid(), "study.sweep.worker" in sys.modules, os.environ["OMP_NUM_THREADS"]
 
-with Processes(2, threads=3) as processes, ray_session(None, None, processes):
+processes = Processes(2, threads=3)
+with ray_session(None, None, processes):
     processes.wait(2, lambda: False)
     trials = [ray.remote(num_cpus=0.1)(Trial).remote() for _ in range(2)]
     seen = ray.get([trial.look.remote() for trial in trials])
     commands = [" ".join(process.cmdline()) for process in psutil.Process().children(recursive=True)]
-    restored = theirs == [node.Node, services.start_ray_process, utils.get_dashboard_dependency_error]
+    restored = theirs == [node.Node, services.start_ray_process, services.get_node]
     print(json.dumps({"seen": seen, "commands": commands, "restored": restored}))
 """
 
@@ -45,21 +46,20 @@ def test_trials_find_processes_that_have_imported_what_they_need() -> None:
     assert [loaded for _, loaded, _ in found["seen"]] == [True, True]
     assert {threads for *_, threads in found["seen"]} == {"3"}
     assert len({process for process, *_ in found["seen"]}) == 2
-    workers = [one for one in found["commands"] if one.startswith("ray::") and "Agent" not in one]
+    workers = [one for one in found["commands"] if one.startswith("ray::")]
     assert len(workers) == 2, found["commands"]
-    assert not [one for one in found["commands"] if "monitor.py" in one or "dashboard.py" in one]
+    assert not [one for one in found["commands"] if "monitor.py" in one or "dashboard.py" in one or "agent" in one]
 
 
-def test_waiting_ends_when_all_are_ready_or_nobody_wants_them() -> None:
-    with Processes(2, threads=1) as processes:
-        folder = Path(processes.variables[FOLDER])
-        began = time.monotonic()
-        processes.wait(2, lambda: True)
-        (folder / "1").touch()
-        (folder / "2").touch()
-        processes.wait(2, lambda: False)
-        assert time.monotonic() - began < 10
-    assert not folder.exists()
+def test_waiting_ends_when_all_are_ready_or_nobody_wants_them(tmp_path: Path) -> None:
+    processes, folder = Processes(2, threads=1), tmp_path / "ready"
+    assert processes.variables(folder)[FOLDER] == str(folder)
+    began = time.monotonic()
+    processes.wait(2, lambda: True)
+    (folder / "1").touch()
+    (folder / "2").touch()
+    processes.wait(2, lambda: False)
+    assert time.monotonic() - began < 10
 
 
 ASKS_FOR_MANY = """
@@ -67,7 +67,8 @@ import os, time, ray
 from study.sweep.processes import Processes
 from study.sweep.ray_session import ray_session
 
-with Processes(4 * os.cpu_count(), threads=1) as processes, ray_session(None, None, processes):
+processes = Processes(4 * os.cpu_count(), threads=1)
+with ray_session(None, None, processes):
     began = time.monotonic()
     processes.wait(ray.cluster_resources()["CPU"], lambda: False)
     print(time.monotonic() - began)

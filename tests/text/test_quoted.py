@@ -12,8 +12,8 @@ def test_short_text_is_as_it_is() -> None:
     assert some([str(number) for number in range(14)]).endswith("10, 11 and 2 more")
 
 
-def test_long_text_is_cut() -> None:
-    assert quoted("x" * 5000) == f"'{'x' * LONGEST}'..."
+def test_long_text_is_shortened() -> None:
+    assert len(quoted("x" * 5000)) <= LONGEST
     assert len(some(["x" * 5000] * 3000)) < 13 * (LONGEST + 10)
 
 

@@ -9,12 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 from answers import answer
-from click.testing import Result
 from data_files import encoded
 from file_mutations import mutate_folder
 from pictures import picture, truncate
 from PIL import Image
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from study.cli import app
 from study.data import label_files

@@ -1,18 +1,23 @@
-"""What a Ray of a study's own uses of Ray and Ray does not promise: its parts, its processes, Tune's classes of actors.
+"""What a Ray of a driver's own uses of Ray and Ray does not promise: its parts, the waits of its start, its end.
 
-What fails here is to be mended in `study/upstream/ray_internals.py`; what the patches do to a running Ray is shown by
-`tests/sweep/test_processes.py`.
+What fails here is to be mended in `study/upstream/own_ray_internals.py`; what the patches do to a running Ray is shown
+by `tests/sweep/test_processes.py`, `tests/sweep/test_own_ray.py` and `tests/e2e/test_ray_ends.py`.
 """
 
 import inspect
+import subprocess
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from contract import contract
 
-from study.upstream import ray_internals
+from study.upstream import own_ray_internals, ray_internals
+from study.upstream.environment import SETTINGS, Part
 
-OWN_RAY = "a study's own Ray, which starts what trials need and nothing else (study/sweep/ray_session.py)"
+OWN_RAY = "a study's own Ray, which starts what trials need and nothing else (study/sweep/own_ray.py)"
+PATIENCE = "a start of Ray that waits for a busy machine (study/sweep/own_ray.py)"
 READY = "trials that begin in processes that are ready (study/sweep/driver.py)"
 
 
@@ -30,35 +35,101 @@ def test_a_node_starts_its_parts_by_methods_that_can_be_left_out() -> None:
         assert "self._webui_url" in inspect.getsource(node.Node.start_api_server)
 
 
-def test_the_raylet_is_started_by_one_function_with_an_option_for_its_first_processes() -> None:
-    with contract("ray", "services.start_ray_process(command, process_type, env_updates=...)", OWN_RAY):
+def test_the_raylet_is_started_by_one_function_with_options_for_its_first_processes_and_its_agents() -> None:
+    with contract("ray", "services.start_ray_process(command, process_type, env_updates=...).process", OWN_RAY):
         from ray._private import ray_constants, services
 
         command, process_type = [*inspect.signature(services.start_ray_process).parameters][:2]
         assert (command, process_type) == ("command", "process_type")
         assert "env_updates" in inspect.signature(services.start_ray_process).parameters
         source = inspect.getsource(services.start_raylet)
-        assert ray_internals.PRESTART in source
+        for option in (own_ray_internals.PRESTART, *own_ray_internals.AGENTS, "--session_dir=", "--node_id="):
+            assert option in source
         assert "start_ray_process(" in source
-        assert ray_internals.RAYLET == ray_constants.PROCESS_TYPE_RAYLET
+        assert own_ray_internals.RAYLET == ray_constants.PROCESS_TYPE_RAYLET
+        assert "process" in services.ProcessInfo._fields
 
 
-def test_an_agent_without_dashboard_serves_nothing() -> None:
-    with contract("ray", "utils.get_dashboard_dependency_error(), asked at each start", OWN_RAY):
-        from ray._private import services, utils
+def test_agents_write_their_ports_into_files_by_these_names(tmp_path: Path) -> None:
+    with contract("ray", "persist_port and wait_for_persisted_port of four named ports, -1 for none", OWN_RAY):
+        import ray._raylet as raylet
 
-        assert inspect.signature(utils.get_dashboard_dependency_error).parameters == {}
-        assert "ray._private.utils.get_dashboard_dependency_error()" in inspect.getsource(services.start_raylet)
+        node = "a" * 56
+        own_ray_internals._without_agents([f"--session_dir={tmp_path}", f"--node_id={node}"])
+        assert len([*tmp_path.iterdir()]) == 4
+        for port in own_ray_internals.AGENTS_PORTS:
+            name = getattr(raylet, f"{port}_PORT_NAME")
+            assert raylet.wait_for_persisted_port(str(tmp_path), node, name, timeout_ms=0) == own_ray_internals.NO_PORT
+
+
+def test_what_is_in_the_agents_place_ends_with_its_input() -> None:
+    with subprocess.Popen(own_ray_internals.IN_THEIR_PLACE, stdin=subprocess.PIPE) as process:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=0.5)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(timeout=10) == 0
+
+
+def test_a_start_waits_by_two_functions_that_are_looked_up_at_each_call() -> None:
+    with contract("ray", "node.wait_for_persisted_port, services.get_node, which raises RuntimeError", PATIENCE):
+        from ray._private import node, services
+
+        assert [*inspect.signature(services.get_node).parameters] == ["gcs_address", "node_id"]
+        source = inspect.getsource(node.Node)
+        assert "ray._private.services.get_node(" in source
+        assert "except RuntimeError" in source
+        assert "= wait_for_persisted_port(" in source
+        assert Path(node.get_port_filename("a" * 56, "name")).name.startswith("name_")
+
+
+def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
+    """A misspelt one would be ignored without a word."""
+    with contract("ray", "its settings RAY_..., read by its own programs", PATIENCE):
+        import ray
+
+        raylet = (Path(ray.__file__).parent / "core" / "src" / "ray" / "raylet" / "raylet").read_bytes()
+        python = "".join(
+            (Path(ray.__file__).parent / "_private" / name).read_text(encoding="utf-8") for name in ("node.py",)
+        )
+        names = {one.variable for one in SETTINGS if {Part.OWN_RAY, Part.LOCAL_NODE} & one.parts}
+        lower = {name for name in names if name.removeprefix("RAY_").islower()}
+        assert len(lower) > 5
+        assert [name for name in lower if name.encode() not in raylet and name not in python] == []
+
+
+def test_a_session_is_kept_where_it_is_told_and_takes_no_hooks() -> None:
+    with contract("ray", "_temp_dir and _skip_env_hook of ray.init, worker.shutdown at exit", OWN_RAY):
+        from ray._private import worker
+
+        source = inspect.getsource(inspect.unwrap(worker.init))
+        for name in own_ray_internals.within(Path("/tmp")):
+            assert f'"{name}"' in source
+        assert "atexit.register(shutdown" in inspect.getsource(worker)
+
+
+def test_signals_are_handled_by_one_function_that_is_looked_up_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contract("ray", "utils.set_sigterm_handler(handler), called by ray.init", "exit status 130 of study run"):
+        from ray._private import utils, worker
+
+        monkeypatch.setattr(utils, "set_sigterm_handler", utils.set_sigterm_handler)  # puts it back afterwards
+        assert "ray._private.utils.set_sigterm_handler(" in inspect.getsource(inspect.unwrap(worker.init))
+        ray_internals.leave_signals_alone()
+        utils.set_sigterm_handler(lambda: pytest.fail("was set"))
 
 
 def test_everything_is_as_ray_has_it_afterwards() -> None:
-    from ray._private import node, services, utils
+    from ray._private import node, services
 
     def parts() -> list[object]:
-        return [node.Node, services.start_ray_process, utils.get_dashboard_dependency_error]
+        return [node.Node, node.wait_for_persisted_port, services.start_ray_process, services.get_node]
+
+    def started(name: str, process: object) -> None: ...
+
+    def wait(there: Callable[[], bool]) -> None: ...
 
     theirs = parts()
-    with suppress(OSError), ray_internals.without_spare_parts(2, {}, logs=False):
+    with suppress(OSError), own_ray_internals.lean_node(2, {}, started, wait, logs=False):
         ours = parts()
         raise OSError("Ray cannot start")
     assert all(part is not their for part, their in zip(ours, theirs, strict=True))

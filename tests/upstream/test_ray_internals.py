@@ -79,7 +79,8 @@ def test_rays_command_line_has_the_options_that_nodes_are_started_with() -> None
 
         assert inspect.signature(main).parameters == {}
         options = {option for parameter in cli.commands["start"].params for option in parameter.opts}
-        assert options >= {"--node-ip-address", "--dashboard-agent-listen-port", "--temp-dir", "--block", "--head"}
+        assert options >= {"--node-ip-address", "--temp-dir", "--block", "--head"}
+        assert options >= {f"--{port}" for port in ray_internals.AGENTS_PORTS}
 
 
 def test_a_job_knows_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

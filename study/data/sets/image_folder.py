@@ -92,9 +92,10 @@ def load(options: Options) -> Dataset:
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
 
 
-def usual_size(options: Options) -> int | None:
-    """The `size` of these images as they are, as their usual shorter side has it; None if none can be read."""
-    return usual_side([file for listing in _read(options)[1].values() for file in listing.files])
+def extent(options: Options) -> tuple[int, int | None]:
+    """How many images are trained on, and the usual shorter side of all in pixels, None if none can be read."""
+    _, splits = _read(options)
+    return len(splits["train"]), usual_side([file for listing in splits.values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:

@@ -10,6 +10,7 @@ from escapes import ESCAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import numbers, picture, truncate
+from PIL import Image
 
 from study import data
 from study.data import label_files
@@ -184,7 +185,10 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
             r"column 'target', row 1: the value is '-inf', no",
         ),
         (lambda lines: [lines[0].replace("cat", "cta"), *lines[1:]], r"column 'target': the value 'cta' is in 1 of 40"),
-        (lambda lines: [line + ",7" for line in lines], r"labels\.csv: its rows have more values than its header"),
+        (
+            lambda lines: [line + ",7" for line in lines],
+            r"labels\.csv: not readable as a table: its rows have more values than its header",
+        ),
         (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),
     ],
 )
@@ -258,6 +262,18 @@ def test_names_that_lead_out_where_folders_say_the_split(home, name):
     (home / "labels.csv").write_text("\n".join([HEADER, *rows()]).replace("\n7.png", f"\n{name}"))
     with pytest.raises(UserError, match=r"row 8: '.*7\.png' given|'x+' is in none of its folders train"):
         load()
+
+
+def test_images_of_16_bits_are_prepared_as_those_of_8(home):
+    write(home, rows())
+    shades = [np.full((6, 5), 6 * number, np.uint8) for number in range(40)]
+    prepared = []
+    for scale, dtype in ((1, np.uint8), (257, np.uint16)):
+        for number, shade in enumerate(shades):
+            Image.fromarray(shade.astype(dtype) * dtype(scale)).save(home / f"{number}.png")
+        prepared.append(load())
+    assert prepared[0].fingerprint == prepared[1].fingerprint
+    assert len(np.unique(prepared[0].splits["train"].inputs)) == len(prepared[0].splits["train"])
 
 
 def test_an_empty_split(home):

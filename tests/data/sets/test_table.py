@@ -174,7 +174,10 @@ NAMES = ("id", "income", "sex", "age", "job", "part")
         (("id", "income", " income", "age", "job", "part"), r"columns 'income' and ' income' differ by spaces or case"),
         (("id", "income", "sex", "", "job", "part"), r"column 4 has no name"),
         (("id", "income", "sex", "Unnamed: 0", "job", "part"), r"column 4 has no name"),
-        (("id", "income", "sex", "age", "job"), r"people\.csv: its rows have more values than its header has names"),
+        (
+            ("id", "income", "sex", "age", "job"),
+            r"people\.csv: not readable as a table: its rows have more values than its header has names",
+        ),
     ],
 )
 def test_a_header_that_could_let_a_label_in_as_an_input_is_refused(names, message):

@@ -1,0 +1,208 @@
+"""A Ray of one driver's own: started with patience, watched, and ended whole."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from study.address import LOOPBACK, make_token
+from study.logging import is_verbose
+from study.sweep.processes import PRELOAD, Processes
+from study.sweep.session_folder import session_folder
+from study.upstream.own_ray_internals import forget, lean_node, preloading, within
+from study.upstream.ray_internals import listening_at, stay_on_loopback
+
+TRIES = 3
+
+STEP = 120.0
+"""Seconds that a step of the start may take, those in which Ray's processes waited for a processor not counted."""
+
+SLOW = 20.0
+"""Seconds after which a start is slow enough to be told."""
+
+TAIL = 3
+"""Lines of what a process said last."""
+
+
+class CannotStart(Exception):
+    """Ray did not start; the message says why."""
+
+
+class OwnRay:
+    """The processes of one start.
+
+    Attributes:
+        started: those that this process started, by Ray's names for them; they start the others.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.started: dict[str, subprocess.Popen[bytes]] = {}
+        self._folder = folder
+
+    def add(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+        self.started[name] = process
+
+    def ended(self) -> str | None:
+        """Which of them has ended, and how; None while all live."""
+        for name, process in self.started.items():
+            if (status := process.poll()) is not None:
+                how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+                return f"Ray's {name} {how}"
+        return None
+
+    def last_words(self) -> str:
+        """What they wrote before they ended."""
+        lines = [line for file in self._folder.glob("*/session_2*/logs/*.err") for line in _lines(file)[-TAIL:]]
+        return "".join(f"\n{line}" for line in lines)
+
+    def starved(self) -> float:
+        """Seconds in which they wanted a processor and had none; 0 where the system does not say."""
+        total = 0.0
+        for process in self.started.values():
+            with suppress(OSError, ValueError, IndexError):
+                total += int(Path(f"/proc/{process.pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+        return total
+
+    def all(self) -> list[psutil.Process]:
+        """They and all that they started."""
+        tree = []
+        for process in self.started.values():
+            with suppress(psutil.Error):
+                top = psutil.Process(process.pid)
+                tree += [top, *top.children(recursive=True)]
+        return tree
+
+    def kill(self, tree: list[psutil.Process]) -> None:
+        """End what still runs of a tree that `all` gave, and wait for it."""
+        for process in tree:
+            with suppress(psutil.Error):
+                process.kill()
+        for started in self.started.values():
+            with suppress(subprocess.TimeoutExpired):
+                started.wait(timeout=10)
+        psutil.wait_procs(tree, timeout=10)  # after those of this process, whose status it would take
+
+
+def _lines(file: Path) -> list[str]:
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return []
+
+
+@contextmanager
+def own_ray(
+    processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool], leave: Callable[[], None]
+) -> Iterator[OwnRay]:
+    """A Ray of this process's own, on loopback alone, whose workers inherit its environment, until the block is left.
+
+    Args:
+        processes: that it starts at once; None: each when it is needed.
+        tell: is told what the start waits for.
+        stopping: says that nobody wants it any more.
+        leave: ends the connection to it.
+
+    Raises:
+        CannotStart: each of `TRIES` starts failed.
+        KeyboardInterrupt: nobody wants it any more.
+    """
+    stay_on_loopback()
+    make_token()
+    with session_folder() as folder:
+        ray = _started(folder, processes, tell, stopping, leave)
+        try:
+            yield ray
+        finally:
+            _end(ray, forget if ray.ended() else leave)
+
+
+def _started(
+    folder: Path,
+    processes: Processes | None,
+    tell: Callable[[str], None],
+    stopping: Callable[[], bool],
+    leave: Callable[[], None],
+) -> OwnRay:
+    """The first start that succeeds; of one that fails no process is left when the next begins."""
+    for attempt in range(1, TRIES + 1):
+        if attempt > 1:
+            tell(f"starting Ray, attempt {attempt}")
+        ray = OwnRay(folder)
+        try:
+            patience = Patience(ray, tell, stopping)
+            _start(ray, folder, processes, patience)
+            if attempt > 1 or patience.told:
+                tell("Ray runs")
+            return ray
+        except Exception as error:  # Ray raises what it likes, bare Exception too
+            why = f"{ray.ended() or str(error).strip() or repr(error)}{ray.last_words()}"
+            _end(ray, leave)
+        except BaseException:
+            _end(ray, leave)
+            raise
+    raise CannotStart(why)
+
+
+def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Patience") -> None:
+    from ray import init
+
+    variables = preloading(PRELOAD) | processes.variables(folder / "ready") if processes else {}
+    count = processes.count if processes else 0
+    with lean_node(count, variables, ray.add, patience.wait, logs=is_verbose()):
+        init(
+            address="local",
+            include_dashboard=False,
+            log_to_driver=is_verbose(),
+            configure_logging=False,
+            namespace="study",
+            **within(folder),
+            **listening_at(LOOPBACK),
+        )
+
+
+def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
+    tree = ray.all()
+    try:
+        leave()
+    finally:
+        ray.kill(tree)
+
+
+class Patience:
+    """Waits for the steps of a start for as long as the machine makes progress with it.
+
+    Attributes:
+        told: whether it was told that this takes long.
+    """
+
+    def __init__(self, ray: OwnRay, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+        self._ray, self._tell, self._stopping = ray, tell, stopping
+        self._began = time.monotonic()
+        self.told = False
+
+    def wait(self, there: Callable[[], bool]) -> None:
+        """Until it is there.
+
+        Raises:
+            CannotStart: one of Ray's processes has ended, or they do nothing.
+            KeyboardInterrupt: nobody wants it any more.
+        """
+        began, starved = time.monotonic(), self._ray.starved()
+        while not there():
+            if self._stopping():
+                raise KeyboardInterrupt
+            if ended := self._ray.ended():
+                raise CannotStart(ended)
+            if time.monotonic() - began - (self._ray.starved() - starved) > STEP:
+                raise CannotStart(f"nothing happened in {STEP:g} s")
+            self._tell_if_slow()
+            time.sleep(0.05)
+
+    def _tell_if_slow(self) -> None:
+        if not self.told and time.monotonic() - self._began > SLOW:
+            self._tell(f"starting Ray; this machine is busy (load {os.getloadavg()[0]:.0f})")
+            self.told = True

@@ -1,0 +1,59 @@
+"""SIGINT and SIGTERM while a driver runs: acknowledged at once, whatever it does, and obeyed as soon as it can."""
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from study.sweep.agenda import Agenda
+
+STOPPING = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
+
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM ask the agenda to stop; a second one is the usual KeyboardInterrupt.
+
+    Outside the main thread, where no signal arrives, it does nothing.
+
+    Python calls a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
+    library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.
+
+    Args:
+        tell: says so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        if agenda.stopping:
+            raise KeyboardInterrupt
+        agenda.stopping = "interrupted"
+
+    def acknowledge() -> None:
+        told = False
+        while number := arrived.recv(1):
+            if not told and number[0] in NUMBERS:
+                told = True
+                tell(STOPPING)
+
+    arrived, woken = socket.socketpair()
+    woken.setblocking(False)
+    thread = threading.Thread(target=acknowledge, name="signals", daemon=True)
+    thread.start()
+    descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+    before = {number: signal.signal(number, stop) for number in NUMBERS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(descriptor)
+        woken.close()
+        thread.join()
+        arrived.close()

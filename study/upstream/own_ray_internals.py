@@ -1,0 +1,163 @@
+"""What a Ray of a driver's own uses of Ray, and Ray does not promise to keep: which processes it has, and how long its
+start may take. Tried by `tests/upstream/test_own_ray_internals.py`.
+
+Ray gives its agents 15 seconds to write their ports into files, and itself 30 to be there, and neither can be changed
+by a setting. On a machine that is kept busy its node ended itself, again and again. So there are no agents, and who
+starts the node says how long to wait.
+"""
+
+import atexit
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from study.upstream.ray_internals import BELOW
+
+RAYLET = "raylet"
+"""What Ray calls the process of a node that starts the others."""
+
+PRESTART = "--num_prestart_python_workers="
+"""That process's option of how many it starts before anybody asks."""
+
+AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
+"""Its options of how its agents are started; it ends when one of them does."""
+
+IN_THEIR_PLACE = (sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()")
+"""What is started instead: it costs nothing, and ends when the raylet does, which holds the other end of its input."""
+
+AGENTS_PORTS = ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RUNTIME_ENV_AGENT")
+"""The ports that it would wait for."""
+
+NO_PORT = -1
+"""What Ray's own agents write for what they do not serve."""
+
+Wait = Callable[[Callable[[], bool]], None]
+"""Waits until something is so, or raises why it never will be."""
+
+
+@contextmanager
+def lean_node(
+    processes: int,
+    variables: Mapping[str, str],
+    started: Callable[[str, "subprocess.Popen[bytes]"], None],
+    wait: Wait,
+    *,
+    logs: bool,
+) -> Iterator[None]:
+    """Have `ray.init` start a Ray for one driver alone: no dashboard, no monitor of an autoscaler, and no agents, which
+    serve metrics, jobs and environments that a study has no use for. They take seconds of a processor, and `ray.init`
+    would wait for them. Signals stay this process's.
+
+    Args:
+        processes: that the node starts at once, for the first trials; by itself it starts one per processor.
+        variables: what those processes have in their environment besides this process's own.
+        started: is told each process that this one starts, and its name, at once.
+        wait: is asked to wait for each step of the start; not by an error of Ray's kind, RuntimeError.
+        logs: whether what they print is to reach this process.
+    """
+    from ray._private import node, services
+
+    class Node(node.Node):
+        def start_monitor(self) -> None:
+            pass
+
+        def start_api_server(self, **_: Any) -> None:
+            self._webui_url = ""
+
+        def start_log_monitor(self) -> None:
+            if logs:
+                super().start_log_monitor()
+
+    start, wait_for_port, find_node = services.start_ray_process, node.wait_for_persisted_port, services.get_node
+
+    def start_process(command: list[str], process_type: str, **options: Any) -> Any:
+        if process_type == RAYLET:
+            command = _without_agents(
+                [f"{PRESTART}{processes}" if word.startswith(PRESTART) else word for word in command]
+            )
+            options["env_updates"] = {**(options.get("env_updates") or {}), **variables}
+        information = start(command, process_type, **options)
+        started(process_type, information.process)
+        return information
+
+    def wait_for_persisted_port(folder: str, node_id: str, name: str, **_: Any) -> int:
+        wait((Path(folder) / node.get_port_filename(node_id, name)).exists)
+        return int(wait_for_port(folder, node_id, name))
+
+    def get_node(address: str, node_id: str) -> Any:
+        answers: list[Any] = []
+
+        def is_there() -> bool:
+            try:
+                answers.append(find_node(address, node_id))
+            except RuntimeError:
+                return False
+            return True
+
+        wait(is_there)
+        return answers[0]
+
+    places: tuple[tuple[Any, str, Any], ...] = (
+        (node, "Node", Node),
+        (node, "wait_for_persisted_port", wait_for_persisted_port),
+        (services, "start_ray_process", start_process),
+        (services, "get_node", get_node),
+    )
+    before = [getattr(module, name) for module, name, _ in places]
+    for module, name, ours in places:
+        setattr(module, name, ours)
+    try:
+        yield
+    finally:
+        for (module, name, _), theirs in zip(places, before, strict=True):
+            setattr(module, name, theirs)
+
+
+def _without_agents(command: list[str]) -> list[str]:
+    """The command of a raylet that has nothing to wait for."""
+    import ray._raylet as raylet
+
+    options = dict(word.split("=", 1) for word in command if "=" in word)
+    for port in AGENTS_PORTS:
+        name = getattr(raylet, f"{port}_PORT_NAME")
+        raylet.persist_port(options["--session_dir"], options["--node_id"], name, NO_PORT)
+    idle = subprocess.list2cmdline(IN_THEIR_PLACE)
+    return [next((f"{agent}{idle}" for agent in AGENTS if word.startswith(agent)), word) for word in command]
+
+
+def end_at_once() -> None:
+    """End this process, with status 1 and before any of Ray in it can wait for a Ray that is dead."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def forget() -> None:
+    """Have this process end, with status 1, without a word to a Ray that is dead. What of Ray is in this process would
+    wait for answers, some of it for ever: its libraries at the end, and its objects where they are freed, of which most
+    are in rings that only garbage collection finds."""
+    from ray._private import worker
+
+    gc.disable()
+    atexit.unregister(worker.shutdown)
+    atexit.register(end_at_once)
+
+
+def preloading(module: str) -> dict[str, str]:
+    """The variables that make each process of a node import a module before it takes anything to do."""
+    return {"RAY_preload_python_modules": module}
+
+
+def within(folder: Path) -> dict[str, Any]:
+    """The arguments of `ray.init` that have a new Ray keep its session within a private folder, and take its processes'
+    environments from nowhere else: no agent would make others."""
+    return {"_temp_dir": str(folder / BELOW), "_skip_env_hook": True}
+
+
+SESSION = len(f"/{BELOW}/session_2026-11-22_18-13-19_621094_{2**22}/sockets/plasma_store")
+"""Characters that Ray adds to that folder in the longest path of a socket."""

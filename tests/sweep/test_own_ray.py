@@ -1,0 +1,148 @@
+"""A Ray of a driver's own that does not start, starts slowly, or is not wanted any more: nothing of it stays."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience
+from study.sweep.session_folder import PREFIX
+from study.upstream.environment import Part, variables
+
+FAILS = """
+import json, os, signal, sys, time
+import psutil
+from ray._private import services
+from study.sweep import own_ray
+from study.sweep.ray_session import ray_session
+
+failures, told, alive = int(sys.argv[1]), [], []
+start = services.start_ray_process
+
+def start_process(command, process_type, **options):
+    alive.append([process.name() for process in psutil.Process().children(recursive=True)])
+    information = start(command, process_type, **options)
+    if process_type == "raylet" and len(alive) <= 2 * failures:
+        information.process.kill()
+    return information
+
+services.start_ray_process = start_process
+outcome = "runs"
+try:
+    with ray_session(None, None, tell=told.append):
+        import ray
+        assert ray.is_initialized()
+except own_ray.CannotStart as error:
+    outcome = str(error)
+left = [process.name() for process in psutil.Process().children(recursive=True)]
+print(json.dumps({"outcome": outcome, "told": told, "alive": alive, "left": left}))
+"""
+
+
+def fails(times: int) -> Any:
+    """What becomes of a start whose raylet is killed as soon as it is there, so many times."""
+    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
+    done = subprocess.run(
+        [sys.executable, "-c", FAILS, str(times)], env=settings, capture_output=True, text=True, timeout=200
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_a_start_that_fails_is_ended_whole_before_the_next() -> None:
+    found = fails(1)
+    assert found["outcome"] == "runs"
+    assert found["told"] == ["starting Ray, attempt 2", "Ray runs"]
+    assert found["alive"] == [[], ["gcs_server"], [], ["gcs_server"]]
+    assert found["left"] == []
+
+
+def test_after_three_starts_it_is_told_why_and_nothing_is_left() -> None:
+    found = fails(3)
+    assert found["outcome"].startswith("Ray's raylet was ended by SIGKILL")
+    assert found["told"] == ["starting Ray, attempt 2", "starting Ray, attempt 3"]
+    assert found["alive"][::2] == [[], [], []]
+    assert found["left"] == []
+
+
+@pytest.fixture
+def ray(tmp_path: Path) -> Any:
+    """One whose only process sleeps."""
+    own = OwnRay(tmp_path)
+    own.add("gcs_server", subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"]))
+    yield own
+    own.kill(own.all())
+    assert own.ended() == "Ray's gcs_server was ended by SIGKILL"
+
+
+def never() -> bool:
+    return False
+
+
+def test_patience_ends_with_the_process_or_the_wish(ray: OwnRay) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Patience(ray, print, lambda: True).wait(never)
+    Patience(ray, print, never).wait(lambda: True)
+    threading.Timer(0.2, ray.started["gcs_server"].terminate).start()
+    with pytest.raises(CannotStart, match="Ray's gcs_server was ended by SIGTERM"):
+        Patience(ray, print, never).wait(never)
+    ray.started["gcs_server"].wait()
+    ray.started["gcs_server"] = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
+
+
+def test_patience_counts_no_time_in_which_the_processes_wait_for_a_processor(
+    ray: OwnRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, told = time.monotonic(), list[str]()
+    monkeypatch.setattr("study.sweep.own_ray.STEP", 0.3)
+    monkeypatch.setattr("study.sweep.own_ray.SLOW", 0.5)
+    monkeypatch.setattr(ray, "starved", lambda: min(time.monotonic() - began, 1.0))
+    with pytest.raises(CannotStart, match=r"nothing happened in 0\.3 s"):
+        Patience(ray, told.append, never).wait(never)
+    assert 1.2 < time.monotonic() - began < 10
+    assert len(told) == 1
+    assert told[0].startswith("starting Ray; this machine is busy (load ")
+    assert STEP >= 60
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this system does not say")
+def test_a_process_that_waits_for_a_processor_is_seen_to(tmp_path: Path) -> None:
+    """Three that compute on one processor: each waits most of the time."""
+    own, spin = OwnRay(tmp_path), "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
+    for name in ("one", "two", "three"):
+        own.add(name, subprocess.Popen([sys.executable, "-c", spin]))
+    try:
+        time.sleep(1.5)
+        assert own.starved() > 0.5
+    finally:
+        own.kill(own.all())
+
+
+def test_a_driver_that_is_killed_leaves_no_process() -> None:
+    script = (
+        "import time\nfrom study.sweep.ray_session import ray_session\n"
+        "with ray_session(None, None):\n    print('runs', flush=True)\n    time.sleep(100)"
+    )
+    place = tempfile.mkdtemp(dir="/tmp")
+    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY), "TMPDIR": place}
+    with subprocess.Popen([sys.executable, "-c", script], env=settings, stdout=subprocess.PIPE, text=True) as driver:
+        import psutil
+
+        try:
+            assert driver.stdout is not None
+            assert driver.stdout.readline() == "runs\n"
+            started = psutil.Process(driver.pid).children(recursive=True)
+            assert {process.name() for process in started} >= {"gcs_server", "raylet"}
+            (folder,) = Path(place).glob(f"{PREFIX}*")
+            assert folder.stat().st_mode & 0o077 == 0
+        finally:
+            driver.kill()
+    _, alive = psutil.wait_procs(started, timeout=20)
+    assert alive == []

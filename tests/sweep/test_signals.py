@@ -1,0 +1,70 @@
+"""Signals under a driver: told at once whatever the main thread does, obeyed as soon as it can."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from study.sweep.signals import STOPPING, stopped_by_signals
+
+BUSY = """
+import ctypes, threading, time
+from types import SimpleNamespace
+from study.sweep.signals import stopped_by_signals
+
+agenda = SimpleNamespace(stopping=None)
+with stopped_by_signals(agenda, lambda text: print(text, agenda.stopping, flush=True)):
+    print("busy", flush=True)
+    end = time.monotonic() + 3
+    while (left := end - time.monotonic()) > 0:  # in C, which no handler of Python's interrupts
+        ctypes.CDLL(None).usleep(min(900_000, int(left * 1e6)))
+        if agenda.stopping: break
+    print(agenda.stopping, flush=True)
+"""
+
+
+def agenda() -> Any:
+    return SimpleNamespace(stopping=None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_asks_the_agenda_and_the_second_interrupts(number: signal.Signals) -> None:
+    asked, told = agenda(), list[str]()
+    before = signal.getsignal(number)
+    with stopped_by_signals(asked, told.append):
+        signal.raise_signal(number)
+        assert asked.stopping == "interrupted"
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert told == [STOPPING]
+    assert signal.getsignal(number) is before
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_it_is_told_before_the_main_thread_can_answer() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "busy\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == f"{STOPPING} None\n"  # the handler did not run yet
+        assert process.stdout.readline() == "interrupted\n"
+        assert process.wait() == 0
+
+
+def test_outside_the_main_thread_nothing_is_changed() -> None:
+    before, seen = signal.getsignal(signal.SIGINT), list[object]()
+
+    def run() -> None:
+        with stopped_by_signals(agenda(), print):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [before]
