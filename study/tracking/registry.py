@@ -166,7 +166,7 @@ def _save(path: Path, model: Model, description: Description, logged: "LoggedMod
             artifact_path=logged.artifact_location, run_id=run_id, model_uuid=logged.model_id, model_id=logged.model_id
         ),
         python_model=str(Path(__file__).with_name("pyfunc_model.py")),
-        artifacts={"description": str(model.description), "weights": str(model.weights)},
+        artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # read as addresses
         code_paths=[str(Path(__file__).parents[1])],
         signature=ModelSignature(Schema([inputs]), Schema([outputs])),
         input_example=example,

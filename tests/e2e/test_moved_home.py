@@ -20,6 +20,7 @@ from runs import Runs
 
 from study import data
 from study.home.folder import Home
+from study.tracking.database import close_connections
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -96,6 +97,7 @@ def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command)
     assert "They come back with: study resume served" in done.stdout
     assert moved("resume", "served").returncode == 0
     assert moved("resume", "tiny").returncode == 2
+    close_connections(home.tracking_uri)  # those of the test's own process are to the damaged file
     found = Runs(home.tracking_uri, "tiny").all
     assert {run.info.run_id: run.info.status for run in found} == before
     assert MlflowClient(home.tracking_uri).get_model_version_by_alias("served", "candidate")
