@@ -4,6 +4,7 @@ import ipaddress
 import os
 import re
 import secrets
+import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -80,7 +81,7 @@ def give_token() -> None:
     path = named or default
     try:
         if path.stat().st_mode & 0o077:
-            raise UserError(f"{path}: others can read this token: chmod 600 {path}")
+            raise UserError(f"{path}: others can read this token: chmod 600 {shlex.quote(str(path))}")
         path.read_bytes()
     except OSError as error:
         raise UserError(f"RAY_AUTH_TOKEN_PATH: {path}: {error.strerror}") from None

@@ -1,7 +1,12 @@
 """Errors that are shown as one message, without a traceback."""
 
+import errno
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""How the file system says that there is no room."""
 
 
 class UserError(Exception):
@@ -18,6 +23,25 @@ class Interrupted(Exception):
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """`Did you mean 'x'? ` for the closest valid spelling, or nothing where none is close."""
-    matches = get_close_matches(word, list(valid), n=1, cutoff=0.6)
+    """`Did you mean 'x'? ` for the closest valid spelling, or nothing where none is close.
+
+    Words of two parts, as `method.alpha` or `val/accuracy`, share their first part with many: where it is right, the
+    second parts alone are compared; the same second part behind another first one is close, too.
+    """
+    words = list(valid)
+    first, second = _parts(word)
+    by_second = {_parts(other)[1]: other for other in words if _parts(other)[0] == first}
+    if first and by_second:
+        longer = [other for other in by_second if second and other.startswith(second)]
+        close = longer or get_close_matches(second, by_second, n=1, cutoff=0.5)
+        matches = [by_second[near] for near in close] or [other for other in words if _parts(other)[1] == second]
+    else:
+        matches = get_close_matches(word, words, n=1, cutoff=0.6)
     return f"Did you mean {matches[0]!r}? " if matches else ""
+
+
+def _parts(word: str) -> tuple[str, str]:
+    """A word's first part with its `.` or `/`, empty for a word of one part, and the rest."""
+    parts = re.fullmatch(r"(\w+[./])?(.*)", word, re.DOTALL)
+    assert parts is not None  # the pattern takes every text
+    return parts[1] or "", parts[2]

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from study.cli import cluster, data, doctor, models, running, studies, study_files
-from study.errors import Interrupted, Stopped, UserError
+from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
 
 app = typer.Typer(
@@ -103,8 +103,8 @@ def _expected(error: Exception) -> tuple[str, int] | None:
         return str(error), 1 if isinstance(error, Stopped) else 2
     if isinstance(error, OSError):
         reason = f"{error.filename or 'disk'}: {error.strerror}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return reason, 1
+        if error.errno in DISK_FULL:
+            return f"{reason}. Make room there, then type the same command again", 1
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             return reason, 2
     return None

@@ -7,6 +7,7 @@ import typer
 
 from study.cli.options import Json, Profile, Rename, Set, Spec, print_json
 from study.errors import UserError
+from study.text.shell import typed
 
 if TYPE_CHECKING:
     from study.cluster.jobs import Jobs
@@ -55,8 +56,8 @@ def submit(
     if follow:
         _follow(remote, study.name, done.job)
     else:
-        print(f"its state: study status {study.name} --address {address}")
-        print(f"its log:   study logs {study.name} -f --address {address}")
+        print(f"its state: {typed('status', study.name, '--address', address)}")
+        print(f"its log:   {typed('logs', study.name, '-f', '--address', address)}")
 
 
 def jobs(address: Head, as_json: Json = False) -> None:
@@ -108,7 +109,7 @@ def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
     from study.home.folder import Home
 
     stopped = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
-    how = f"study resume {name}" + (f" --address {address}" if address else "")
+    how = typed("resume", name, *(("--address", address) if address else ()))
     print_json({"name": name, "stopped": stopped}) if as_json else print(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )
@@ -119,7 +120,7 @@ def resume(name: str, trials: str | None, address: str) -> None:
     from study.cluster.jobs import Jobs
 
     done = Jobs(address).resume(name, ("--trials", trials) if trials else ())
-    print(f"{name}: job {done.job} at {address}; its log: study logs {name} -f --address {address}")
+    print(f"{name}: job {done.job} at {address}; its log: {typed('logs', name, '-f', '--address', address)}")
 
 
 def status(name: str, address: str, as_json: bool) -> None:
@@ -166,8 +167,10 @@ def up(
     """Start a cluster with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
     from study.cluster.local import LocalCluster
     from study.home.folder import Home
+    from study.tracking.opening import check_database
 
     home = Home.locate()
+    check_database(home)
     cluster = LocalCluster.of(home)
     cluster.start(home, nodes, cpus, gpus)
     print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))
@@ -213,8 +216,8 @@ def _follow(remote: "Jobs", name: str, job: str) -> None:
         for text in remote.follow(job):
             print(text, end="", flush=True)
     except KeyboardInterrupt:
-        print(f"\ndetached; {name} goes on. Again: study logs {name} -f --address {remote.address}")
-        print(f"To stop it: study stop {name} --address {remote.address}")
+        print(f"\ndetached; {name} goes on. Again: {typed('logs', name, '-f', '--address', remote.address)}")
+        print(f"To stop it: {typed('stop', name, '--address', remote.address)}")
         raise typer.Exit(130) from None
     ended = remote.wait(job)
     print(f"{name}: job {job} {ended.state}")

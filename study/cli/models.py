@@ -1,11 +1,12 @@
 """The commands about trained models."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from study.cli.options import Address, Json, Quiet, Rename, Set, Spec, print_json, show, view
+from study.cli.options import Address, Json, Quiet, Rename, Set, Spec, print_json, printable, show, view
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -51,20 +52,29 @@ def predict(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv"""
+    """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv
+
+    Files that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
+    """
     from study.commands.find_model import find_model
+    from study.files.output import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
     from study.trained import predict as predicting
 
+    if out is not None:
+        check_output(out)
     with find_model(Home.locate(), model, seed) as description:
         predictions = predicting.predict(Classifier.load(description, device), images)
     if out is not None:
-        predicting.write(out, predictions)
+        write_output(out, predicting.table(predictions).encode("utf-8", "surrogateescape"))
     if as_json:
-        print_json([prediction.to_document() for prediction in predictions])
+        print_json([prediction.to_document() for prediction in predictions.rows])
     else:
-        print(out if out is not None else predicting.table(predictions).rstrip())
+        print(printable(str(out) if out is not None else predicting.table(predictions).rstrip("\n")))
+    if predictions.unreadable:
+        print(printable("\n".join(predicting.unreadable_lines(predictions))), file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def evaluate(

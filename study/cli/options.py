@@ -30,6 +30,11 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2, allow_nan=False))
 
 
+def printable(text: str) -> str:
+    """Text with names of files in it, which need not be UTF-8: bytes that are none as `\\xe9`."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def view(quiet: bool) -> "ProgressView":
     """What shows a study while it runs."""
     from rich.console import Console
@@ -43,7 +48,7 @@ def show(outcome: "RunEnd") -> None:
     """The end of a run: what came out, where it is, what to type next.
 
     Raises:
-        Exit: 1 if the study failed, 130 if it was stopped.
+        Exit: 1 if the study failed, or MLflow lacks something and that was all there was to do; 130 if it was stopped.
     """
     from study.commands.run_end import closing_lines
 
@@ -51,3 +56,5 @@ def show(outcome: "RunEnd") -> None:
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(1 if state == "failed" else 130)
+    if outcome.untracked and not outcome.ran:
+        raise typer.Exit(1)

@@ -61,7 +61,7 @@ def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json:
     from study.commands import trial as one_trial
     from study.spec import load_study
 
-    study = load_study(spec, assignments or (), profile)
+    study = load_study(spec, assignments or (), profile, one_trial=True)
     epochs = []
     for metrics in one_trial.run(study):
         epochs.append(metrics)

@@ -100,7 +100,10 @@ def compare(
 
 def export(
     name: Name,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file; of several, FILE-1, FILE-2 ...")],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="FILE", help="The file; of several configurations, FILE-1, FILE-2 ..."),
+    ],
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,

@@ -23,9 +23,10 @@ def schema(
     ] = None,
 ) -> None:
     """Give the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
+    from study.files.output import write_output
     from study.spec import json_schema
 
-    print(json_schema.text(), end="") if out is None else json_schema.write(out)
+    print(json_schema.text(), end="") if out is None else write_output(out, json_schema.text())
 
 
 def init(
@@ -58,6 +59,7 @@ def init(
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
+    from study.text.shell import typed
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(question, default=default, err=True))
@@ -68,4 +70,4 @@ def init(
     flags = beginning.Flags(name, data, labels, file, target, bias, method, gpu, trials)
     asker = beginning.Asker(ask if sys.stdin.isatty() and not as_json else None, tell)
     path = beginning.write(flags, out, force, asker)
-    print_json({"file": str(path)}) if as_json else print(f"{path}: what would run: study plan {path}")
+    print_json({"file": str(path)}) if as_json else print(f"{path}: what would run: {typed('plan', path)}")

@@ -23,6 +23,7 @@ from study.cluster.upload import STUDY_FILE, size, upload
 from study.errors import UserError
 from study.logging import hush
 from study.spec import StudySpec
+from study.text.shell import typed
 from study.upstream import ray_internals
 
 ASK = 0.5
@@ -121,8 +122,8 @@ class Jobs:
             raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         if join:
             return Submitted(last.id)
-        command = "status" if last.state == "succeeded" else "resume" if last.is_over else "logs -f"
-        how = f"study {command} {spec.name} --address {self.address}"
+        verb = ["status"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
+        how = typed(*verb, spec.name, "--address", self.address)
         raise UserError(f"{spec.name}: was submitted already ({last.id}, {last.state}). Go on with it: {how}")
 
     def resume(self, name: str, options: Sequence[str] = ()) -> Submitted:
@@ -136,7 +137,7 @@ class Jobs:
         """
         last = self.last(name)
         if not last.is_over:
-            raise UserError(f"{name}: runs ({last.id}). Its state: study status {name} --address {self.address}")
+            raise UserError(f"{name}: runs ({last.id}). Its state: {typed('status', name, '--address', self.address)}")
         number = last.number + 1
         command = ["resume", name, "--address", "auto", *options]
         metadata = tags(name, last.spec, number, last.python)
@@ -168,7 +169,8 @@ class Jobs:
             if latest.is_over:
                 return latest
             if deadline and time.monotonic() > deadline:
-                log = f"Its log: study logs {latest.study} --address {self.address}" if latest.study else latest.message
+                of_study = f"Its log: {typed('logs', latest.study, '--address', self.address)}"
+                log = of_study if latest.study else latest.message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
             time.sleep(ASK)
 

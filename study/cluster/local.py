@@ -5,6 +5,7 @@ with a password. What it starts is in one file, and is what it stops.
 import json
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,8 @@ from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
 from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home
+from study.home.sqlite_address import address_of
+from study.text.shell import typed
 from study.upstream import ray_internals
 from study.upstream.environment import Part, variables
 
@@ -107,19 +110,24 @@ class LocalCluster:
             for process in self.processes
         ]
         lines += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
-        lines += [f'  export {key}="{value}"' for key, value in self.environment().items()]
-        lines.append(f"  study submit quickstart --address {self.dashboard} --follow")
+        lines += [f"  export {key}={value}" for key, value in self._exports().items()]
+        lines.append(f"  {typed('submit', 'quickstart', '--address', self.dashboard, '--follow')}")
         return [*lines, "", "its end: study cluster down"]
 
     def environment(self) -> dict[str, str]:
-        """What a shell needs to talk to it; the secrets stay in their files."""
+        """What talks to it needs, but for MLflow's password: the secrets stay in their files."""
         return {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(self.token_file),
             "MLFLOW_TRACKING_URI": self.mlflow,
             "MLFLOW_TRACKING_USERNAME": MLFLOW_USER,
-            "MLFLOW_TRACKING_PASSWORD": f"$(cat {self.password_file})",
         }
+
+    def _exports(self) -> dict[str, str]:
+        """The same as a shell reads it, whatever the home's path holds, and the password from its file."""
+        password = f'"$(cat {shlex.quote(str(self.password_file))})"'
+        plain = {key: shlex.quote(value) for key, value in self.environment().items()}
+        return {**plain, "MLFLOW_TRACKING_PASSWORD": password}
 
     def start(self, home: Home, nodes: int, cpus: int, gpus: int) -> None:
         """Start MLflow, a head that runs no trials, and so many nodes.
@@ -220,17 +228,18 @@ class LocalCluster:
     def _start_mlflow(self, home: Home) -> str:
         port = free_port()
         users = self.path / "mlflow-auth.ini"
+        database = address_of(self.path / "mlflow-users.db").replace("%", "%%")  # a lone one would refer to another key
         write_whole(
             users,
             "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
-            f"database_uri = sqlite:///{self.path}/mlflow-users.db\n"
+            f"database_uri = {database}\n"
             f"admin_username = {MLFLOW_USER}\nadmin_password = {read(self.password_file)}\n"
             "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
             PRIVATE,
         )
         (self.path / "mlflow-users.db").unlink(missing_ok=True)  # of a cluster with another password
         command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
-        command += ["--backend-store-uri", f"sqlite:///{home.database}", "--host", LOOPBACK, "--port", str(port)]
+        command += ["--backend-store-uri", address_of(home.database), "--host", LOOPBACK, "--port", str(port)]
         command += ["--artifacts-destination", home.artifacts.as_uri()]
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},

@@ -6,6 +6,7 @@ from study.cluster.jobs import Job, Jobs
 from study.commands import status
 from study.errors import UserError
 from study.text.moment import moment
+from study.text.shell import typed
 
 LONGEST = 300
 """Characters of a job's message that people are shown; Ray appends the end of its log to it."""
@@ -56,7 +57,7 @@ def jobs_document(jobs: list[Job]) -> list[dict[str, Any]]:
 def jobs_table(address: str, jobs: list[Job]) -> str:
     """The same for people."""
     if not jobs:
-        return f"no studies at {address}; a first one: study submit quickstart --address {address}"
+        return f"no studies at {address}; a first one: {typed('submit', 'quickstart', '--address', address)}"
     lines = [f"{'study':<28} {'job':<34} {'state':<10} began"]
     for job in jobs:
         lines.append(f"{job.study:<28} {job.id:<34} {job.state:<10} {moment(job.began)}")

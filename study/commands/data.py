@@ -97,6 +97,10 @@ def text(document: Mapping[str, Any]) -> str:
             lines.append("       samples per class (rows) and bias class (columns):")
             for label, row in enumerate(split["cells"]):
                 lines.append(f"       {label:>2}: " + " ".join(f"{count:6d}" for count in row))
+        elif document["classes"] <= WIDEST:
+            names = document["class_names"] or range(document["classes"])
+            counts = ", ".join(f"{name} {count}" for name, count in zip(names, split["classes"], strict=True))
+            lines.append(f"       samples per class: {counts}")
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 import shutil
 import uuid
 
+from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -10,16 +11,18 @@ from study.tracking.remove import remove
 
 
 def describe(home: Home, name: str) -> str:
-    """A sentence about what would be removed.
+    """A sentence about what would be removed; of a study that cannot be read, why.
 
     Raises:
         UserError: there is no such study.
     """
     folder = home.find(name)
-    record = StudyRecord.load(folder.ledger_file)
-    return (
-        f"{folder.path}: {record.state}, {len(record.trials)} trial(s), and their runs in MLflow ({home.tracking_uri})."
-    )
+    try:
+        record = StudyRecord.load(folder.ledger_file)
+        held = f"{folder.path}: {record.state}, {len(record.trials)} trial(s)"
+    except UserError as error:
+        held = f"{folder.path}: unreadable ({error})"
+    return f"{held}, and their runs in MLflow ({home.tracking_uri})."
 
 
 def delete(home: Home, name: str) -> None:
@@ -28,7 +31,7 @@ def delete(home: Home, name: str) -> None:
     If this is cut off, what is left is still a study and can be deleted again.
 
     Raises:
-        UserError: there is no such study, it is running, or MLflow does not answer.
+        UserError: there is no such study, it is running, MLflow does not answer, or the ledger's first line is lost.
     """
     folder = home.find(name)
     ledger = Ledger(folder.ledger_file)  # refuses while the study runs

@@ -11,6 +11,7 @@ from study.data import Facts
 from study.metrics import available
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
+from study.text.shell import typed
 from study.training import augment
 
 PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "tau_plus": 0.0, "beta": 0.0}
@@ -22,9 +23,13 @@ LEFT_ALONE = ("temperature", "base_temperature", "kernel")
 SMALL = 64
 """Pixels of a side up to which a network keeps the image's size in its first layer."""
 
+BATCHES, STEPS = (128, 64, 32), 20
+"""Batch sizes, of which a study of images takes the first that gives an epoch so many steps, or the last: measured on
+690 images by `tests/benchmarks/networks.py`."""
+
 TEXT = """\
 {schema}# {about}
-# study plan {file} shows what would run, study trial {file} runs one trial, study run {file} all.
+# {plan} shows what would run, {trial} runs one trial, {run} all.
 name: {name}
 
 # The data set and its keys: study data list prints what there is.
@@ -70,6 +75,7 @@ class Wishes:
         data: its section.
         methods: one or several, which are then searched over.
         gpu: whether its trials have a GPU each, or a share of one.
+        images: how many images of the user's are trained on; None: not known, or no images.
     """
 
     name: str
@@ -77,6 +83,7 @@ class Wishes:
     methods: tuple[str, ...]
     gpu: bool
     trials: int
+    images: int | None = None
 
 
 def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
@@ -94,7 +101,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     sections = [_method(name, facts) for name in names]
     needs_views = any(methods.needs(_complete(section)).views for section in sections)
     epochs = 60 if wishes.gpu else 20
-    train: dict[str, Any] = {"epochs": epochs, "batch_size": 128, "learning_rate": 0.001}
+    train: dict[str, Any] = {"epochs": epochs, "batch_size": _batch_size(wishes.images), "learning_rate": 0.001}
     train |= {"augmentation": _augmentation(facts)} if needs_views else {}
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
     space = _space(sections)
@@ -106,7 +113,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
-        file=file,
+        **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         data=_flow(wishes.data),
         model=_flow(_model(facts, wishes.gpu, needs_views)),
@@ -148,6 +155,10 @@ def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
     if not gpu:
         return {"name": "small_conv_net", **on_top}
     return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar", **on_top}
+
+
+def _batch_size(images: int | None) -> int:
+    return next((size for size in BATCHES if images is None or images >= STEPS * size), BATCHES[-1])
 
 
 def _augmentation(facts: Facts) -> str:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from study import ranking
-from study.errors import UserError
-from study.files.whole import write_whole
+from study.files.output import check_output, write_output
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate
@@ -14,6 +13,7 @@ from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
 from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import Search
+from study.text.shell import typed
 from study.tracking.tracked import Tracked
 
 
@@ -49,23 +49,22 @@ def export(
     """
     choice = choice or Choice()
     candidates = choose(spec, record, choice)
-    if not out.name or out.is_dir():
-        raise UserError(f"{out}: cannot be written: it is a folder, a file's path is needed")
-    several = (choice.top or 1) > 1 or choice.pareto
+    check_output(out)
+    several = len(candidates) > 1
     paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
+    for path in paths:
+        check_output(path)
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported(folder, spec, record, candidate, choice)
-        text = HEADER.format(study=spec.name, path=path.name) + study.to_yaml()
-        try:
-            write_whole(path, text)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        file = path.name if path.name.isprintable() else "FILE"
+        head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
+        write_output(path, head + study.to_yaml())
     return [Exported(path, candidate) for path, candidate in zip(paths, candidates, strict=True)]
 
 
 HEADER = """\
-# A configuration of the study {study}, complete: its best or among them. Train it: study train {path}
-# `origin` says how it was found; the trial's metrics come back with: study trial {path}
+# A configuration of the study {study}, complete: its best or among them. Train it: {train}
+# `origin` says how it was found; the trial's metrics come back with: {trial}
 """
 
 

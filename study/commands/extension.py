@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from study import ranking
 from study.errors import UserError
 from study.home.folder import StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -51,7 +51,7 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> No
     with _opened(folder) as (ledger, record):
         if record.state != "complete":
             raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
-        extended = StudyRecord.fold(read(folder.ledger_file))
+        extended = StudyRecord.told(folder.ledger_file)
         extended.apply({"event": "confirming", "top": top, "seeds": seeds, "time": 0.0})
         trials = ranking.to_confirm(extended, spec)
         if top > (complete := len(ranking.searched(record, spec))):
@@ -66,6 +66,6 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> No
 def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
     ledger = Ledger(folder.ledger_file)
     try:
-        yield ledger, StudyRecord.fold(read(folder.ledger_file))
+        yield ledger, StudyRecord.told(folder.ledger_file)
     finally:
         ledger.close()

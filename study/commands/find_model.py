@@ -8,6 +8,7 @@ from pathlib import Path
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.text.shell import typed
 from study.trained.model_files import best_model
 
 
@@ -45,7 +46,7 @@ def _find(home: Home, model: str, seed: int | None) -> Path:
     folder = home.find(model)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if spec.final_seeds is None:
-        raise UserError(f"{model}: is a search, models come from final trainings: study train {folder.best_file}")
+        raise UserError(f"{model}: is a search, models come from final trainings: {typed('train', folder.best_file)}")
     if seed is None:
         if (best := best_model(folder, spec, record)) is None:
             raise UserError(f"{model}: has no complete model yet: study resume {model}")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,14 @@ from study.commands import init_answers
 from study.commands.draft import Wishes, draft
 from study.commands.init_answers import Asker
 from study.data import label_files, user_data
+from study.data.image_files import LEAST
+from study.data.sets import image_folder
 from study.errors import UserError
+from study.files.output import check_output, write_output
 from study.spec.find import shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name
+from study.text.quoted import some
 
 METHOD, TRIALS = "eps_sup_info_nce", "24"
 CHOSEN = ("target", "sensitive")
@@ -57,9 +61,9 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
-    in_a_folder = path.absolute().parent.is_dir() and not path.is_dir()
-    if path.suffix not in (".yaml", ".yml") or not in_a_folder or not str(path).isprintable():
-        raise UserError(f"{path}: cannot be a study file: its folder must be there, and its name end in .yaml")
+    if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
+        raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
+    check_output(path)
     section = data_section(flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
@@ -69,12 +73,13 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", init_answers.check_compute) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     trials = int(asker("--trials", count, "Trials", TRIALS, init_answers.check_trials))
-    wishes = Wishes(name, section, tuple(init_answers.names(methods_answer)), gpu, trials)
     try:
+        methods_wished = tuple(init_answers.names(methods_answer))
+        wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials))
         text = draft(wishes, str(path), _schema(path))
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
-    path.write_text(text, encoding="utf-8")
+    write_output(path, text)
     return path
 
 
@@ -117,7 +122,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     def check_column(column: str) -> None:
         user_data.columns_of(column, columns, table)
 
-    listing = f"({', '.join(columns[: label_files.SHOWN])})"
+    listing = f"({some(columns)})"
     if place.is_dir():
         default = "file" if "file" in columns else None
         file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
@@ -131,6 +136,17 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
     return section | ({} if bias in ("", "none") else {"bias": bias})
+
+
+def _fitted(wishes: Wishes) -> Wishes:
+    """With what suits the user's images: the size of small ones, which to enlarge takes time and teaches nothing; and
+    their number, where a large batch would leave few steps."""
+    if wishes.data["name"] != "image_folder":
+        return wishes
+    options = image_folder.Options(**{key: value for key, value in wishes.data.items() if key != "name"})
+    images, size = image_folder.extent(options)
+    sized = {} if size is None or size >= options.size else {"size": max(size, LEAST)}
+    return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 
 def _schema(file: Path) -> str | None:

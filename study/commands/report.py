@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from study.errors import UserError
+from study.files.output import check_output
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.text.shell import typed
 from study.tracking.artifacts import refresh
 
 
@@ -19,11 +22,15 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
     Raises:
         UserError: there is no such study, no model is kept of it, or the folder cannot be written.
     """
+    folder = home.find(name)
+    try:
+        check_output((out or folder.report) / "report.html")
+    except UserError as error:
+        raise UserError(f"{error}. Another folder: {typed('report', name, '-o', 'DIR')}") from None
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     from study.analysis.report.report import write_report
     from study.analysis.statistics.embedding import embeddings
 
-    folder = home.find(name)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     learned = embeddings(spec, record, folder.model_file) if models else ()
     page = write_report(spec, record, out or folder.report, learned)
     return page, None if out else refresh(home, folder, report_files(folder))

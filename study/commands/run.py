@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -13,9 +13,9 @@ from study.commands.export import export
 from study.commands.report import report_files
 from study.commands.run_end import RunEnd
 from study.data import Dataset
-from study.errors import Interrupted, UserError
+from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.ray_session import check_machine
@@ -109,22 +109,20 @@ def _resume(home: Home, name: str, view: View, trials: str | None, address: str 
     spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
         _check_place(home, spec, address)
-        record = extension.more_trials(folder, spec, trials)
+        with _resumable(name):
+            record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address)
     tracker = Tracker(home, folder, spec)
-    if not tracker.is_behind:
-        raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
-    ledger = Ledger(folder.ledger_file)
-    try:
+    with _resumable(name), closing(Ledger(folder.ledger_file)):
+        if not tracker.is_behind and not tracker.is_lost():
+            raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
         tracker.start()
         untracked = (
             tracker.finish() or tracker.attach(_outputs(folder, spec, record)) or _register(home, folder, spec, record)
         )
-    finally:
-        ledger.close()
-    return RunEnd(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
 
 def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
@@ -137,7 +135,8 @@ def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: st
     spec = folder.checked_spec()
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    extension.more_seeds(folder, spec, top, seeds)
+    with _resumable(name):
+        extension.more_seeds(folder, spec, top, seeds)
     return _run(home, folder, datasets, view, address)
 
 
@@ -167,6 +166,23 @@ def _interrupted_as(message: str) -> Iterator[None]:
         raise Interrupted(message) from None
 
 
+@contextmanager
+def _resumable(name: str) -> Iterator[None]:
+    """Tells of a full disk how the study goes on.
+
+    Raises:
+        Stopped: there is no room.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        place = error.filename or "the disk"
+        how = f"Nothing is lost; once there is room: study resume {name}"
+        raise Stopped(f"{place}: {error.strerror}. {how}") from error
+
+
 def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
     """Run a study that is there."""
     with _interrupted_as(_GO_ON.format(folder.name)):
@@ -176,9 +192,9 @@ def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view:
 def _drive(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
     from study.sweep.driver import drive
 
-    spec, ledger = folder.checked_spec(), Ledger(folder.ledger_file)
-    try:
-        record = StudyRecord.fold(read(folder.ledger_file))
+    spec = folder.checked_spec()
+    with _resumable(spec.name), closing(Ledger(folder.ledger_file)) as ledger:
+        record = StudyRecord.told(folder.ledger_file)
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
@@ -192,9 +208,7 @@ def _drive(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], vie
             untracked = tracker.finish()
         if files:
             untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
-    finally:
-        ledger.close()
-    return RunEnd(folder, spec, record, untracked)
+    return RunEnd(folder, spec, record, untracked, tracker.notes)
 
 
 def _outputs(

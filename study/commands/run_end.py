@@ -1,5 +1,6 @@
 """The end of a run: its result, and the lines that a user is shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
 from study.spec import StudySpec
+from study.text.shell import typed
 
 TRACEBACK = 30
 """Lines of a traceback that are shown, counted from its end."""
@@ -19,12 +21,16 @@ class RunEnd:
 
     Attributes:
         untracked: why MLflow lacks something, None if it has everything.
+        mended: what was wrong with MLflow and was mended.
+        ran: whether there was more to do than to bring MLflow up to date.
     """
 
     folder: StudyFolder
     spec: StudySpec
     record: StudyRecord
     untracked: str | None
+    mended: Sequence[str] = ()
+    ran: bool = True
 
 
 def closing_lines(end: RunEnd) -> list[str]:
@@ -41,6 +47,8 @@ def closing_lines(end: RunEnd) -> list[str]:
     else:
         lines += _first_failure(end)
         lines.append(f"go on with it: study resume {spec.name}")
+    if end.mended:
+        lines += ["", *end.mended]
     if end.untracked:
         lines += ["", f"not everything is in MLflow: {end.untracked}"]
         lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
@@ -66,7 +74,7 @@ def _next_commands(end: RunEnd) -> list[str]:
         return [f"next: study predict {spec.name} IMAGES", f"      study evaluate {spec.name} --split test"]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
-    return [f"next: study train {_relative(folder.best_file)} --seeds {seeds}"]
+    return [f"next: {typed('train', _relative(folder.best_file), '--seeds', seeds)}"]
 
 
 def _relative(path: Path) -> Path:

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from study.errors import UserError
 from study.home.folder import Home
+from study.tracking.opening import check_database
 from study.upstream.environment import Part, variables
 
 
@@ -16,7 +17,8 @@ def serve(home: Home, port: int) -> None:
     """Serve until interrupted.
 
     Raises:
-        UserError: MLflow is another server, the home has nothing to show, or the port is taken.
+        UserError: MLflow is another server, the home has nothing to show, its database is damaged, or the port is
+            taken.
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
@@ -30,10 +32,12 @@ def serve(home: Home, port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError:
             raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
+    check_database(home)
     print(f"MLflow UI of {home.path}: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
-    command += ["--default-artifact-root", home.artifacts.as_uri(), "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--workers", "1"]
+    artifacts = home.artifacts.as_uri()  # also of experiments that the MLflow of `study cluster up` made in this home
+    command += ["--default-artifact-root", artifacts, "--artifacts-destination", artifacts]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     environment = os.environ | variables(Part.MLFLOW_SERVER)
     server = subprocess.Popen(command, env=environment, start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -5,6 +5,7 @@ integers. It may have more samples than are needed.
 """
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from study.data import label_files
 from study.errors import UserError
+from study.text.quoted import quoted
 
 FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
@@ -35,7 +37,7 @@ def width(path: Path) -> int:
             version = np.lib.format.read_magic(file)
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape = reader(file)[0]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: not readable: {error}. {FORM}") from None
     if len(shape) != 2 or not shape[1]:
         raise UserError(f"{path}: `values` has the shape {shape}. {FORM}")
@@ -52,23 +54,31 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     keys, values = _arrays(path)
     if keys.ndim != 1 or len(keys) != len(values):
         raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FORM}")
+    if values.dtype.kind not in "fiu":
+        raise UserError(f"{path}: `values` is of type {values.dtype}, floats or integers are needed. {FORM}")
     places = {str(key): place for place, key in enumerate(keys.tolist())}
     if len(places) < len(keys):
         raise UserError(f"{path}: {len(keys) - len(places)} of its keys occur twice. Remove the repeats")
     absent = [name for name in names if name not in places]
     if absent:
-        example = f"; one of its keys is {next(iter(places))!r}" if places else ""
-        raise UserError(f"{path}: no vector for {len(absent)} of {len(names)} samples, such as {absent[0]!r}{example}")
-    vectors = values[[places[name] for name in names]].astype(np.float32)
-    if not np.isfinite(vectors).all():
-        wrong = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
-        raise UserError(f"{path}: the vector of {names[wrong]!r} is not finite everywhere")
-    return vectors
+        example = f"; one of its keys is {quoted(next(iter(places)))}" if places else ""
+        raise UserError(
+            f"{path}: no vector for {len(absent)} of {len(names)} samples, such as {quoted(absent[0])}{example}"
+        )
+    vectors = values[[places[name] for name in names]]
+    sound = (np.abs(vectors.astype(np.float64)) <= label_files.LARGEST).all(1)  # false for NaN, too
+    if not sound.all():
+        wrong = int(np.flatnonzero(~sound)[0])
+        raise UserError(
+            f"{path}: the vector of {quoted(names[wrong])} is not finite everywhere, or has a number above "
+            f"{label_files.LARGEST:.1e}"
+        )
+    return vectors.astype(np.float32)
 
 
 def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return file["keys"], file["values"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: not readable: {error}. {FORM}") from None

@@ -1,84 +1,124 @@
 """Image files as one array, decoded and resized by several threads, on disk since it may not fit into memory."""
 
 import os
-import tempfile
-from collections.abc import Sequence
+import statistics
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from typing_extensions import Doc
 
-from study.data.source import root
+from study.data import pixels
+from study.data.cache import scratch
+from study.data.pixels import Frame
 from study.errors import UserError
 from study.knobs import Range
 
-Frame = Literal["crop", "squash"]
-"""How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
-to the size, which distorts and cuts nothing off."""
+__all__ = ["Frame", "Size", "bad_files_message", "decode", "decode_readable", "usual_side"]
 
-Size = Annotated[int, Range(low=4, high=1024), Doc("pixels of both sides of an image")]
+LEAST, LARGEST = 4, 1024
+Size = Annotated[int, Range(low=LEAST, high=LARGEST), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
 
 BLOCK = 64
 """Files that a thread decodes at a time."""
 
+LOOKED_AT = 50
+"""Images whose size is looked at to say what is usual."""
+
 NAMED = 5
 """Bad files that a message names; it counts the rest."""
+
+REASON = 200
+"""Letters at most of why a file cannot be read."""
+
+_ALONE = threading.Lock()
+"""Held while files are decoded: all processors work then, and the limits below hold for the process."""
 
 
 def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
     """The images of these files, (N, 3, size, size), mapped from a nameless file on disk.
 
     A JPEG of at least twice the size is decoded at a half, a quarter or an eighth of its own (as its format allows),
-    then resized with a bicubic filter.
+    then resized with a bicubic filter. For what becomes of 16 bits and of transparent parts see `study.data.pixels`.
 
     Raises:
-        UserError: some are not images, or cut short.
+        UserError: some are not images, cut short, or too large.
     """
-    images = _on_disk((len(files), 3, size, size))
-    bad: dict[int, str] = {}
+    images, reasons = decode_readable(files, size, frame)
+    if reasons:
+        bad = [f"{files[index]} ({reason})" for index, reason in reasons.items()]
+        raise UserError(bad_files_message("not readable as images", bad))
+    return images
+
+
+def usual_side(files: Sequence[Path]) -> int | None:
+    """The median of the shorter sides of some of these images, in pixels, at most `LARGEST`; None if none can be read.
+
+    Only the headers are read, of images that are spread evenly over the list.
+    """
+    sides = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
+        for file in files[:: max(1, len(files) // LOOKED_AT)]:
+            try:
+                with pixels.opened(file, LARGEST) as (image, _):
+                    sides.append(min(*image.size, LARGEST))
+            except Exception:  # whatever Pillow makes of a damaged file; who decodes it says why
+                continue
+    return statistics.median_low(sides) if sides else None
+
+
+def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDArray[np.uint8], Mapping[int, str]]:
+    """The same, black where a file cannot be read; and why, by the index of such a file."""
+    images = scratch((len(files), 3, size, size))
+    reasons: dict[int, str] = {}
+    memory = _Memory(pixels.MOST)
 
     def block(start: int) -> None:
         for index in range(start, min(start + BLOCK, len(files))):
             try:
-                images[index] = _pixels(files[index], size, frame)
-            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-                bad[index] = f"{files[index]} ({str(error).replace(str(files[index]), 'it')})"
+                with pixels.opened(files[index], size) as (image, work), memory.taken(work):
+                    images[index] = pixels.square(image, size, frame)
+            except Exception as error:  # whatever Pillow makes of a damaged file
+                reasons[index] = _reason(error, files[index])
 
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with _ALONE, warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
         list(pool.map(block, range(0, len(files), BLOCK)))
-    if bad:
-        raise UserError(bad_files_message("not readable as images", [bad[index] for index in sorted(bad)]))
-    return images
+    return images, {index: reasons[index] for index in sorted(reasons)}
 
 
-def _pixels(file: Path, size: int, frame: Frame) -> NDArray[np.uint8]:
-    with Image.open(file) as image:
-        image.draft("RGB", (size, size))
-        pixels = image.convert("RGB")
-    box = _middle(pixels.size) if frame == "crop" else None
-    if pixels.size != (size, size):
-        pixels = pixels.resize((size, size), Image.Resampling.BICUBIC, box)
-    return np.asarray(pixels).transpose(2, 0, 1)
+class _Memory:
+    """Lets large images into memory one after the other, small ones together."""
+
+    def __init__(self, most: int) -> None:
+        self._free, self._changed = most, threading.Condition()
+
+    @contextmanager
+    def taken(self, work: int) -> Iterator[None]:
+        """While an image of so many pixels is decoded."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= work)
+            self._free -= work
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += work
+                self._changed.notify_all()
 
 
-def _middle(size: tuple[int, int]) -> tuple[float, float, float, float]:
-    """The largest square in the middle of an image: left, upper, right, lower."""
-    width, height = size
-    side = min(size)
-    left, upper = (width - side) / 2, (height - side) / 2
-    return left, upper, left + side, upper + side
-
-
-def _on_disk(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    folder = root() / "prepared"
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        return np.memmap(file, np.uint8, "w+", shape=shape)
+def _reason(error: Exception, file: Path) -> str:
+    """Why a file cannot be read, in one line without its name."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error).replace(str(file), "it")
+    return " ".join(text.split())[:REASON] or type(error).__name__
 
 
 def bad_files_message(problem: str, files: Sequence[str]) -> str:

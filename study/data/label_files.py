@@ -1,6 +1,7 @@
 """Labels from text tables: columns by name, values checked; messages name file, column and row."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,17 @@ from numpy.typing import NDArray
 
 from study.data.source import root
 from study.errors import UserError, nearest
+from study.text.quoted import quoted, some
+from study.text.spreadsheet import plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 12
-"""Columns or values that a message lists."""
-
 INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
 """The end of a message about a name that `leads_out`."""
+
+LARGEST = float(np.finfo(np.float32).max)
+"""The largest number in single precision."""
 
 
 def locate(path_text: str, note: str = "") -> Path:
@@ -63,7 +66,7 @@ def check_files(names: Iterable[str], path: Path, column: str) -> None:
     """Raise a UserError if a name in a column `leads_out`; says in which row, counted from 1 without the header."""
     for row, name in enumerate(names, 1):
         if leads_out(name):
-            raise UserError(f"{path}: column {column!r}, row {row}: {name!r} given, {INSIDE}")
+            raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE}")
 
 
 def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFrame":
@@ -86,15 +89,38 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     """A table with the types that pandas gives its columns; raises as `read`."""
     import pandas as pd
 
+    frame = _parsed(path, **options)
+    if path.suffix != ".parquet" and "index_col" not in options and not isinstance(frame.index, pd.RangeIndex):
+        problem = "its rows have more values than its header has names"
+        raise UserError(f"{path}: not readable as a table: {problem}. Name every column")
+    if frame.empty:
+        raise UserError(f"{path}: has no rows")
+    return frame.set_axis(frame.columns.map(str), axis=1)
+
+
+def header(path: Path, frame: "pd.DataFrame") -> list[str]:
+    """The names of the columns as they are in the file that a table was read from.
+
+    Of a CSV pandas renames those that are there twice or have no name.
+    """
+    if path.suffix == ".parquet":
+        return [str(name) for name in frame.columns]
+    first = _parsed(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+    return [str(name) for name in first.iloc[0]]
+
+
+def _parsed(path: Path, **options: Any) -> "pd.DataFrame":
+    import pandas as pd
+
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found")
     try:
-        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, **options)
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, **options)
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not in UTF-8. Save it as UTF-8") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
-        raise UserError(f"{path}: not readable as a table: {str(error).strip()}. Is it cut short?") from None
-    if frame.empty:
-        raise UserError(f"{path}: has no rows")
-    return frame
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
 
 
 def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> None:
@@ -102,7 +128,10 @@ def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> 
     valid = [str(name) for name in columns_of_file]
     for column in columns:
         if column not in valid:
-            raise UserError(f"{path}: no column {column!r}. {nearest(column, valid)}It has: {_some(valid)}")
+            hint = nearest(column, valid)
+            if len(valid) == 1 and (separator := next((sign for sign in ";\t|" if sign in valid[0]), None)):
+                hint = f"Its columns are separated by {separator!r}, a comma is needed. "
+            raise UserError(f"{path}: no column {column!r}. {hint}It has: {some(valid)}")
 
 
 def choose(value: str, valid: Sequence[str], key: str) -> None:
@@ -118,21 +147,25 @@ def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str]
         classes: the allowed values; None: `classes_of(values)`.
 
     Raises:
-        UserError: a value is missing or not allowed; says in which row, counted from 1 without the header.
+        UserError: a value is missing, not allowed, or no finite number; says in which row, counted from 1 without the
+            header.
     """
-    texts = [str(value).strip() for value in _listed(values)]
+    texts = [_text(value) for value in _listed(values)]
     allowed = list(classes_of(texts) if classes is None else classes)
     positions = {name: position for position, name in enumerate(allowed)}
     for row, value in enumerate(texts, 1):
         if value not in positions:
-            problem = f"{value!r}, allowed: {_some(allowed)}" if value else "empty"
+            problem = f"{quoted(value)}, allowed: {some(allowed)}" if value else "empty"
+            raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
+        if classes is None and _is_endless(value):
+            problem = f"{quoted(value)}, no class. Give it its label, or take the row out"
             raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
     return np.array([positions[value] for value in texts], np.int64)
 
 
 def classes_of(values: Iterable[Any]) -> list[str]:
     """The distinct values without the empty one, ordered as integers if all are, otherwise as text."""
-    names = {str(value).strip() for value in set(_listed(values))} - {""}
+    names = {_text(value) for value in set(_listed(values))} - {""}
     try:
         return sorted(names, key=int)
     except ValueError:
@@ -153,19 +186,34 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArra
 
     values_of_columns = np.empty((len(frame), len(columns)), np.float32)
     for position, column in enumerate(columns):
-        values_of_columns[:, position] = values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
+        values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             value = str(frame[column].iloc[wrong[0]])
-            raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {value!r} is not a finite number")
+            raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {quoted(value)} is not a finite number")
+        check_size(values, column, path)
+        values_of_columns[:, position] = values
     return values_of_columns
+
+
+def check_size(values: NDArray[np.float64], column: str, path: Path) -> None:
+    """Raise a UserError if a value, (N,), is larger than any that single precision has, which networks compute in."""
+    wrong = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(wrong):
+        place = f"column {column!r}, row {wrong[0] + 1}"
+        raise UserError(f"{path}: {place}: {values[wrong[0]]:g} is too large: numbers up to {LARGEST:.1e} are allowed")
+
+
+def _text(value: Any) -> str:
+    """A label as text, without what `study.text.spreadsheet` set before it."""
+    return plain(str(value).strip())
+
+
+def _is_endless(label: str) -> bool:
+    """Whether a label is infinite or no number, as programs write a value that is missing."""
+    return re.fullmatch(r"[+-]?(nan|inf|infinity)", label, re.IGNORECASE) is not None
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
     """As a list, which is many times faster to iterate over than a pandas column."""
     return values.tolist() if hasattr(values, "tolist") else list(values)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more

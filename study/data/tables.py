@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data.dataset import Split
+from study.data.label_files import LARGEST
 from study.errors import UserError
 
 if TYPE_CHECKING:  # imported where it is used: every process that knows the data sets' names would wait for it
@@ -67,8 +68,9 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArra
 
     parsed = frame[list(columns)].apply(pd.to_numeric, errors="coerce")
     for column in columns:
-        if parsed[column].isna().any():
-            row = int(parsed[column].isna().argmax())
+        sound = parsed[column].abs() <= LARGEST  # false where there is no number, too
+        if not sound.all():
+            row = int(sound.argmin())
             raise UserError(f"{path}: {column} of row {row + 1} is {frame[column].iloc[row]!r}, a number is needed")
     return parsed.to_numpy(np.float64)
 

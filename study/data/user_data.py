@@ -1,5 +1,6 @@
 """Shared by the user's own data sets: labels from columns, conditions from columns or a file, and splits."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing_extensions import Doc
 from study.data import conditions, holdout, label_files
 from study.errors import UserError
 from study.knobs import Range
+from study.text.quoted import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +66,24 @@ def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) ->
     return columns
 
 
+def label_columns(options: Any, columns_of_table: Iterable[Any], path: Path) -> list[str]:
+    """All columns that keys name, besides the inputs of a table.
+
+    Raises:
+        UserError: one is not there.
+    """
+    valid = [str(name) for name in columns_of_table]
+    named = (getattr(options, key, None) for key in ("file", "key", "split"))
+    used = [
+        *columns_of(options.target, valid, path),
+        *columns_of(options.bias, valid, path),
+        *options.condition,
+        *(column for column in named if column),
+    ]
+    label_files.need(valid, used, path)
+    return used
+
+
 def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[str] | None) -> Labels:
     """The labels that the keys `target`, `bias`, `condition` and `condition_file` name.
 
@@ -72,20 +92,21 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
         samples: name of each row in the condition file.
 
     Raises:
-        UserError: a column is not there, a value missing or not a number, or there is one class, or one per row.
+        UserError: a column is not there, a value missing or not a number, there is one class, or a class of one row.
     """
     columns = columns_of(options.target, table.columns, path)
-    target, classes = _coded(table, columns, path)
-    if not 2 <= classes < max(3, len(table)):
-        problem = f"has {classes} different values in {len(table)} rows"
+    target = _coded(table, columns, path)
+    if not 2 <= target.classes < max(3, len(table)):
+        problem = f"has {target.classes} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
+    target.check_strays(path)
     condition = _condition(table, path, options, samples)
-    without_bias = Labels(target, None, classes, None, condition, _names(table, columns))
+    without_bias = Labels(target.codes, None, target.classes, None, condition, target.names)
     if options.bias is None:
         return without_bias
-    columns = columns_of(options.bias, table.columns, path)
-    bias, bias_classes = _coded(table, columns, path)
-    return replace(without_bias, bias=bias, bias_classes=bias_classes, bias_names=_names(table, columns))
+    bias = _coded(table, columns_of(options.bias, table.columns, path), path)
+    bias.check_strays(path)
+    return replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)
 
 
 def divide(
@@ -109,7 +130,7 @@ def divide(
         if "" in names:
             row = names.index("")
             raise UserError(
-                f"{place}, row {row + 1}: {split_names[row]!r} is not a split, allowed: {', '.join(ALIASES)}"
+                f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: {', '.join(ALIASES)}"
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
     if "train" in splits and "val" not in splits:
@@ -122,14 +143,40 @@ def divide(
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
 
 
-def _names(table: "pd.DataFrame", columns: Sequence[str]) -> tuple[str, ...] | None:
-    return tuple(label_files.classes_of(table[columns[0]])) if len(columns) == 1 else None
+@dataclass(frozen=True)
+class _Coded:
+    """Columns as codes: the columns' names, the codes in each (N,), and what they stand for."""
+
+    columns: Sequence[str]
+    parts: Sequence[NDArray[np.int64]]
+    values: Sequence[Sequence[str]]
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """Of all columns combined, (N,)."""
+        return label_files.combined(self.parts, [len(values) for values in self.values])
+
+    @property
+    def classes(self) -> int:
+        return math.prod(len(values) for values in self.values)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return tuple(self.values[0]) if len(self.columns) == 1 else None
+
+    def check_strays(self, path: Path) -> None:
+        """Refuse a class of one row, which cannot be both learned and measured: it is most likely a slip."""
+        for column, codes, values in zip(self.columns, self.parts, self.values, strict=True):
+            alone = np.flatnonzero(np.bincount(codes) == 1)
+            if len(alone):
+                more = f", as are {len(alone) - 1} others" if len(alone) > 1 else ""
+                problem = f"the value {quoted(values[alone[0]])} is in 1 of {len(codes)} rows alone{more}"
+                raise UserError(f"{path}: column {column!r}: {problem}. Is it a slip? Mend it, or take the row out")
 
 
-def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path) -> tuple[NDArray[np.int64], int]:
-    sizes = [len(label_files.classes_of(table[column])) for column in columns]
-    parts = [label_files.codes(table[column], path, column) for column in columns]
-    return label_files.combined(parts, sizes), int(np.prod(sizes))
+def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path) -> _Coded:
+    values = [label_files.classes_of(table[column]) for column in columns]
+    return _Coded(columns, [label_files.codes(table[column], path, column) for column in columns], values)
 
 
 def _condition(

@@ -59,10 +59,15 @@ def data_sets() -> Iterator[Finding]:
 
 def mlflow(home: "Home") -> Iterator[Finding]:
     """Whether MLflow answers, and its version; passwords are not shown."""
+    from study.tracking.database_file import damage
     from study.tracking.mlflow_versions import mlflow_versions
 
     if home.owns_tracking and not home.database.exists():
         yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
+        return
+    if home.owns_tracking and (why := damage(home.database)):
+        remedy = "study resume of each study makes its runs again, and keeps the damaged file"
+        yield Finding("MLflow", "problem", f"{home.database}: damaged: {why}", remedy)
         return
     try:
         uri, version, own = mlflow_versions(home)

@@ -21,13 +21,15 @@ def whole(path: Path) -> Iterator[Path]:
     `parts`.
 
     Raises:
-        OSError: it cannot be put in its place.
+        OSError: it cannot be written or put in its place; it names the file.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         yield part
         part.replace(path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:  # of a write, which knows no path
+            error.filename = str(path)
         with suppress(OSError):  # what went wrong before is told
             part.unlink()
         raise

@@ -13,6 +13,7 @@ from study.errors import UserError, nearest
 from study.files.whole import write_whole
 from study.home import format as home_format
 from study.home.ledger import Ledger
+from study.home.sqlite_address import address_of
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 
@@ -127,7 +128,7 @@ class Home:
     @property
     def tracking_uri(self) -> str:
         """`MLFLOW_TRACKING_URI` where set, else SQLite in this home."""
-        return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.database}"
+        return os.environ.get("MLFLOW_TRACKING_URI") or address_of(self.database)
 
     @property
     def database(self) -> Path:

@@ -10,8 +10,8 @@ from study import __version__
 from study.errors import UserError
 from study.files.whole import write_whole
 
-FORMAT = 1
-"""The form that this version writes; it reads all up to it."""
+FORMAT = 2
+"""The form that this version writes, and the one that it reads. Form 1 had ledgers without numbers and check values."""
 
 
 def file(home: Path) -> Path:
@@ -35,8 +35,8 @@ def check(home: Path) -> int:
     """The form of a home, which need not exist.
 
     Raises:
-        UserError: a newer version of this package made it, which is named; or the file is damaged, or missing although
-            there are studies.
+        UserError: a version of this package made it that has another form, which is named; or the file is damaged, or
+            missing although there are studies.
     """
     path = file(home)
     try:
@@ -52,12 +52,18 @@ def check(home: Path) -> int:
         return FORMAT
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise UserError(f"{path}: damaged. One that this version writes is {_content()}") from None
     if form > FORMAT:
         raise UserError(
             f"{home}: is in form {form}, which study {maker} made; this is study {__version__}, which reads form "
             f"{FORMAT}. Install study {maker} or later, or take another home: STUDY_HOME=..."
+        )
+    if form < FORMAT:
+        raise UserError(
+            f"{home}: is in form {form}, which a version from before the first release made (study {maker}); this is "
+            f"study {__version__}, which reads form {FORMAT}. Read that home with the version that made it, and take "
+            "another one for new studies: STUDY_HOME=..."
         )
     return form
 

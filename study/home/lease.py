@@ -18,6 +18,8 @@ from datetime import UTC
 from pathlib import Path
 
 from study.files.whole import write_whole
+from study.home.events import LATEST
+from study.home.process import Process
 from study.text.moment import moment
 
 RENEWAL, EXPIRY = 5.0, 60.0
@@ -33,17 +35,36 @@ class TakenOver(Exception):
 
 @dataclass(frozen=True)
 class Holder:
-    """Who runs a study: `owner` differs for every driver, `machine` for every running kernel, `since` in epoch s."""
+    """Who runs a study: `owner` differs for every driver, `machine` for every running kernel, `since` in epoch s; the
+    others are those of its `Process`."""
 
     owner: str
     machine: str
     host: str
     pid: int
     since: float
+    namespace: str = ""
+    started: str = ""
+    command: str = ""
 
     @classmethod
     def this_process(cls) -> "Holder":
-        return cls(uuid.uuid4().hex, machine(), platform.node(), os.getpid(), round(time.time(), 3))
+        mine = asdict(Process.this())
+        return cls(uuid.uuid4().hex, machine(), platform.node(), since=round(time.time(), 3), **mine)
+
+    @property
+    def process(self) -> Process:
+        """It, among the processes of its machine."""
+        return Process(self.pid, self.namespace, self.started, self.command)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every field holds what it is for; what a file says need not."""
+        texts = (self.owner, self.machine, self.host, self.namespace, self.started, self.command)
+        numbers = type(self.pid) is int and type(self.since) in (int, float)
+        return (
+            numbers and 0 < self.pid < 2**31 and 0 <= self.since < LATEST and all(type(text) is str for text in texts)
+        )
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {moment(self.since, UTC)}"
@@ -60,15 +81,21 @@ def machine() -> str:
 def holder(path: Path) -> Holder | None:
     """Who a lease file names, None if there is none; a damaged one is nobody's."""
     try:
-        return Holder(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        told = Holder(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    return told if told.is_sound else None
 
 
 def elsewhere(path: Path) -> Holder | None:
     """Who holds a lease on another machine at this moment, None if nobody does."""
     owner = holder(path)
-    return owner if owner and owner.machine != machine() and _age(path) < EXPIRY else None
+    if owner is None or owner.machine == machine():
+        return None
+    try:
+        return owner if _age(path) < EXPIRY else None
+    except FileNotFoundError:  # given back meanwhile
+        return None
 
 
 class Lease:

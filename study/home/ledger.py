@@ -3,7 +3,10 @@
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
 
-Events, each with `time` in seconds since the epoch:
+`study.home.line` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
+its end is what a crash leaves in mid-write, and nobody has acted on it.
+
+Events, each with `time` in seconds since the epoch; `study.home.events` checks them:
 
 | event | fields |
 |---|---|
@@ -24,30 +27,28 @@ Events, each with `time` in seconds since the epoch:
 """
 
 import fcntl
-import json
 import os
 import time
 import uuid
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-import orjson
-
 from study.errors import UserError
 from study.home import lease
+from study.home.events import problem
 from study.home.lease import Lease, TakenOver
+from study.home.line import Chain, Event, decode, encode
 
 __all__ = ["Event", "Ledger", "Tail", "TakenOver", "is_open", "read"]
-
-Event = dict[str, Any]
 
 
 class Ledger:
     """The ledger of one study, open for appending by one driver at a time, here and on other machines.
 
     Raises:
-        UserError: another process holds it, or a line in it is damaged.
+        UserError: another process holds it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,26 +89,40 @@ class Ledger:
         return self._lease.is_lost
 
     def append(self, event: str, **fields: Any) -> Event:
-        """Write one event; it is on disk when this returns. Fields that are None are left out.
+        """Write one event, and give it as it is read back. It is on disk when this returns; fields that are None are
+        left out.
 
         Raises:
             TakenOver: another driver has the study now; nothing is written.
+            UserError: a line of the ledger is damaged; nothing is written.
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
         """
         known = {key: value for key, value in fields.items() if value is not None}
-        entry: Event = {"event": event, "time": round(time.time(), 3), **known}
-        line = json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        entry = encode({"event": event, "time": round(time.time(), 3), **known})
+        line = self._end.close(entry)
         self.check()
+        if os.stat(self.path).st_size != self._size:
+            raise TakenOver("another driver has written to its ledger")
         try:
             written = self._file.write(line)
             while written < len(line):  # a disk that is nearly full takes a part and refuses the rest
                 written += self._file.write(line[written:])
             os.fsync(self._file.fileno())
-        except OSError:
+        except OSError as error:
+            error.filename = str(self.path)
             self._file.truncate(self._size)
             raise
         self._size += len(line)
-        return entry
+        self._end.passes(line)
+        return decode(entry)
+
+    @cached_property
+    def _end(self) -> Chain:
+        """The place behind its last line; not looked for when it is opened, so that a damaged one can be deleted."""
+        tail = Tail(self.path)
+        for _ in tail.new():
+            pass
+        return tail.chain or Chain()
 
     def close(self) -> None:
         """Let go of the study."""
@@ -116,8 +131,26 @@ class Ledger:
 
 
 def read(path: Path) -> list[Event]:
-    """All events on disk; an unfinished last line is left out."""
-    return list(Tail(path).new())
+    """All events on disk; an unfinished last line is left out.
+
+    Raises:
+        UserError: it is damaged, or empty: the first event is there from the beginning; or an event's fields are not
+            what they have to be.
+    """
+    tail, events, begin = Tail(path), [], 0
+    for event in tail.new():
+        if fault := problem(event):
+            raise UserError(f"{path}: has an event {event['event']!r} that cannot be read, at byte {begin}: {fault}")
+        events.append(event)
+        begin = tail.offset
+    if not events:
+        raise UserError(empty(path))
+    return events
+
+
+def empty(path: Path) -> str:
+    """What is told of a ledger without an event."""
+    return f"{path}: damaged at byte 0: it is empty, its events are lost"
 
 
 def is_open(path: Path) -> bool:
@@ -130,27 +163,44 @@ class Tail:
     """Reads a ledger from an offset on, as it grows.
 
     Args:
-        offset: bytes to leave out; after each event that `new` gives, the offset behind it.
+        offset: bytes to leave out; after each event that `new` gives, the offset behind it. The lines before it are
+            not looked at: whoever gave the offset has read them.
+
+    Attributes:
+        chain: the place behind the last event that was given; None before the first, if bytes are left out.
     """
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self.path, self.offset = path, offset
+        self.chain = None if offset else Chain()
 
     def new(self) -> Iterator[Event]:
-        """Events that were completed since the last call."""
+        """Events that were completed since the last call.
+
+        Raises:
+            UserError: it is damaged; says at which byte.
+        """
+        chain = self.chain
         with open(self.path, "rb") as file:
             file.seek(self.offset)
             for line in file:
                 if not line.endswith(b"\n"):
                     return
+                chain = self.chain = chain or Chain.at(line)
                 try:
-                    event = orjson.loads(line)
-                except ValueError as error:  # no JSON, or no text at all
+                    if not chain.passes(line):
+                        raise ValueError(self._problem(chain, line))
+                    event = decode(line)
+                except (ValueError, RecursionError) as error:
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
-                if not isinstance(event, dict) or "event" not in event:
-                    raise UserError(f"{self.path}: damaged at byte {self.offset}: no event")
                 self.offset += len(line)
                 yield event
+
+    def _problem(self, chain: Chain, line: bytes) -> str:
+        """Why a line, the next one, is not in its place."""
+        data = self.path.read_bytes()
+        earlier, later = data[: self.offset], data[self.offset + len(line) :]
+        return chain.problem(line, earlier.splitlines(keepends=True), later.splitlines(keepends=True))
 
 
 def lease_file(path: Path) -> Path:

@@ -5,42 +5,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
 from study.home.epoch import Epoch
-
-Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
-State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
-Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
-STATES: tuple[State, ...] = get_args(State)
-ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
-
-EVENTS = frozenset(
-    {
-        "created",
-        "opened",
-        "extended",
-        "confirming",
-        "learned",
-        "evaluated",
-        "trial",
-        "started",
-        "report",
-        "lost",
-        "ended",
-        "tested",
-        "untested",
-        "closed",
-    }
-)
-"""Events that a record is folded from: all that this version writes."""
+from study.home.events import EVENTS, STATES, Kind, Stage, State, misplaced, problem
 
 
 class Foreign(UserError):
-    """A ledger has an event that this version does not know, or knows in another form."""
+    """A ledger has an event that this version does not know, knows in another form, or that cannot follow the ones
+    before it."""
 
 
 @dataclass
@@ -145,15 +121,30 @@ class StudyRecord:
         A study whose driver died without a word reads as interrupted, and so do its running trials.
 
         Raises:
-            UserError: it is damaged, or another version of this package wrote it.
+            UserError: see `told`.
         """
-        try:
-            with _uncollected():
-                record = cls.fold(ledger.Tail(path).new())
-        except Foreign as error:
-            raise UserError(f"{path}: {error}") from None
+        record = cls.told(path)
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
+        return record
+
+    @classmethod
+    def told(cls, path: Path) -> "StudyRecord":
+        """What a ledger says: for its driver, who knows that a study which reads as running is not.
+
+        Raises:
+            UserError: it is damaged, or another version of this package wrote it.
+        """
+        tail, record, begin = ledger.Tail(path), cls(), 0
+        try:
+            with _uncollected():
+                for event in tail.new():
+                    record.apply(event)
+                    begin = tail.offset
+        except Foreign as error:
+            raise UserError(f"{path}: {error}. It stands at byte {begin}") from None
+        if not begin:
+            raise UserError(ledger.empty(path))
         return record
 
     @classmethod
@@ -167,17 +158,25 @@ class StudyRecord:
         """Take one event in.
 
         Raises:
-            Foreign: another version of this package wrote it.
+            Foreign: another version of this package wrote it, or it cannot follow those before it.
         """
-        if event["event"] not in EVENTS:
-            wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
-            raise Foreign(
-                f"has an event {event['event']!r}, which study {__version__} does not know. Use what wrote it: {wrote}"
-            )
-        if self.state == "running" and event["event"] != "closed":  # that of a dead driver comes with the next one
+        name = event["event"]
+        if name not in EVENTS:
+            raise Foreign(f"has an event {name!r}, which study {__version__} does not know. {self._writer()}")
+        if fault := problem(event) or (name != "report" and misplaced(event, bool(self.id), self.trials)):
+            raise self._unreadable(event, fault)
+        if self.state == "running" and name != "closed":  # that of a dead driver comes with the next one
             self.worked += max(0.0, event["time"] - self._last)
             self._last = event["time"]
-        getattr(self, f"_{event['event']}")(event)
+        getattr(self, f"_{name}")(event)
+
+    def _unreadable(self, event: ledger.Event, fault: str) -> Foreign:
+        known = f"has an event {event['event']!r} that study {__version__} cannot read"
+        return Foreign(f"{known}: {fault}. {self._writer()}")
+
+    def _writer(self) -> str:
+        wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
+        return f"Use what wrote it: {wrote}"
 
     @property
     def owner(self) -> str | None:
@@ -214,11 +213,6 @@ class StudyRecord:
         self.id = event["id"]
 
     def _opened(self, event: ledger.Event) -> None:
-        if "owner" not in event:
-            raise Foreign(
-                f"a driver that names no owner took the study up: a version from before the first release wrote it, "
-                f"which study {__version__} does not read. Run the study anew in another home: STUDY_HOME=..."
-            )
         self.sessions.append(event)
         self.state, self._last = "running", event["time"]
 
@@ -256,7 +250,13 @@ class StudyRecord:
         trial.losses += not event.get("node_died", False)
 
     def _report(self, event: ledger.Event) -> None:
-        self.trials[event["trial"]].reports.append(Epoch(event["epoch"], event["metrics"]))
+        trial = self.trials.get(event["trial"])
+        if trial is None or event["epoch"] != trial.epochs + 1:  # asked here alone, as nearly all events are reports
+            raise self._unreadable(event, str(misplaced(event, bool(self.id), self.trials)))
+        try:
+            trial.reports.append(Epoch(event["epoch"], event["metrics"]))
+        except (TypeError, OverflowError):
+            raise self._unreadable(event, "its metrics are not all numbers") from None
         self.story.append(("report", event["trial"], event["epoch"]))
 
     def _ended(self, event: ledger.Event) -> None:

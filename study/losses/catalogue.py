@@ -13,6 +13,10 @@ keyword-only parameters are hyperparameters (`study.knobs`). `similarity` is opt
 `gram(views)` of `study.losses.similarity`, given when several functions work on the same views: it is computed and
 differentiated once.
 
+A hyperparameter that is a number may be given as a tensor without dimensions: `torch.vmap` then runs one call over
+many values. Its value is never asked for (`study.losses.scalars`), nor checked: ranges are checked where a study file
+is read. Every function can be differentiated twice and works under `torch.func` in reverse mode.
+
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """
 
@@ -59,17 +63,24 @@ def classification_loss(function: Loss) -> Loss:
 def full_precision(function: Loss) -> Loss:
     """The function computed in float32 at least: autocast off, half-precision inputs widened; float64 stays float64."""
 
-    def widen(value: Any) -> Any:
-        if isinstance(value, Tensor) and value.is_floating_point():
-            return value.to(torch.promote_types(value.dtype, torch.float32))
-        return value
-
     @functools.wraps(function)
     def in_full_precision(first: Tensor, /, **inputs: Any) -> Any:
+        first = _widened(first, torch.float32)
         with torch.autocast(first.device.type, enabled=False):
-            return function(widen(first), **{name: widen(value) for name, value in inputs.items()})
+            return function(first, **{name: _computed(value, first.dtype) for name, value in inputs.items()})
 
     return in_full_precision
+
+
+def _computed(value: Any, dtype: torch.dtype) -> Any:
+    """A keyword argument as a function of `dtype` takes it: a hyperparameter in it, an input in float32 at least."""
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        return value
+    return _widened(value, torch.float32) if value.ndim else value.to(dtype)
+
+
+def _widened(value: Tensor, least: torch.dtype) -> Tensor:
+    return value.to(torch.promote_types(value.dtype, least)) if value.is_floating_point() else value
 
 
 def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:

@@ -11,7 +11,7 @@ from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.kernels import KernelName, conditional_weights, kernel_matrix
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
-from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
+from study.losses.similarity import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 
 Kernel = Annotated[
     KernelName,
@@ -99,10 +99,10 @@ def fair_cclk(
     """Fair-CCLK (Eq. 8): the negatives are rows of similar condition, so that it cannot help to tell them apart.
 
     Arguments, forms, result and errors as for `weakly_supervised_cclk`; the condition is the sensitive attribute. A row
-    whose weights are all 0 has no negatives and counts 0 (see `weightless_share`).
+    whose weights are all 0 has no negatives and counts 0 (see `weight_measures`). ValueError too for a single sample.
     """
     weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
-    scale, others = 1 / temperature, views.shape[1] - 1
+    scale, others = 1 / temperature, other_samples(views)
     if form == "paper":
         conditional, pair, _ = _printed(views, weights[0], scale)
         return rescaled(-(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature)
@@ -148,16 +148,29 @@ def hard_negative_cclk(
 
 
 @full_precision
-def weightless_share(
+def weight_measures(
     condition: Tensor, *, kernel: KernelName = "rbf", sigma2: float = 1.0, degree: int = 3, ridge: float = 0.1
-) -> Tensor:
-    """Share of samples that no other sample has a weight for, a warning metric: the kernel is too narrow.
+) -> dict[str, Tensor]:
+    """What form "released" leaves of the weights: figures that tell that a kernel is too narrow, scalars.
+
+    The diagonal of W is left out, and a narrow kernel has most of its weight there: what is left then weighs next to
+    nothing, though few weights are 0.
 
     Args:
         condition: classes (B,) or values (B, K); the others as for `weakly_supervised_cclk`.
+
+    Returns:
+        `weightless_share`: share of samples that no other sample has a weight for. `weight_sum`: mean over samples of
+        the sum of the others' weights; 1 is the whole sum over negatives. `effective_negatives`: mean over samples of
+        (sum of weights)^2 / sum of squared weights, as many equal weights as would vary as little.
     """
     weights = _released(kernel_matrix(condition, kernel, sigma2, degree), ridge)
-    return (weights.sum(0) == 0).float().mean()
+    total, squares = weights.sum(0), weights.square().sum(0)
+    return {
+        "weightless_share": (total == 0).to(total.dtype).mean(),
+        "weight_sum": total.mean(),
+        "effective_negatives": (total.square() / squares.where(squares > 0, 1.0)).mean(),
+    }
 
 
 def _weights(

@@ -10,7 +10,8 @@ from typing_extensions import Doc
 from study.knobs import Range, Searched
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
-from study.losses.similarity import between_views, cosines, log_sum_exp, rescaled, softplus
+from study.losses.scalars import Scalar, is_zero, log
+from study.losses.similarity import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 
 
 @pair_loss
@@ -41,7 +42,7 @@ def debiased_info_nce(
         The loss, a scalar.
 
     Raises:
-        ValueError: not two views.
+        ValueError: not two views, a single sample without `negatives`, or empty `negatives` or `extra_positives`.
     """
     positive, unbiased, _ = _terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
     return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
@@ -71,7 +72,7 @@ def hard_negative_info_nce(
         The loss, a scalar.
 
     Raises:
-        ValueError: not two views.
+        ValueError: not two views, or a single sample.
     """
     positive, unbiased, _ = _terms(views, similarity, None, None, temperature, tau_plus, beta)
     return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
@@ -95,14 +96,14 @@ def floored_share(
 
 
 def log_unbiased(
-    negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float
+    negative: Tensor, positive: Tensor, count: int, tau_plus: Scalar, floor: Scalar
 ) -> tuple[Tensor, Tensor]:
     """log max((e^negative - tau_plus count e^positive) / (1 - tau_plus), e^floor), and where it is the floor."""
-    if tau_plus == 0.0:
+    if is_zero(tau_plus):
         return negative, negative < floor
-    gap = positive + math.log(tau_plus * count) - negative
+    gap = positive + log(tau_plus * count) - negative
     inside = torch.log(-torch.expm1(gap.where(gap < 0, -1.0)))
-    value = (negative + inside - math.log(1 - tau_plus)).where(gap < 0, -torch.inf)
+    value = (negative + inside - log(1 - tau_plus)).where(gap < 0, -torch.inf)
     floored = value < floor
     return value.where(~floored, floor), floored
 
@@ -112,27 +113,34 @@ def _terms(
     similarity: Tensor | None,
     extra_positives: Tensor | None,
     negatives: Tensor | None,
-    temperature: float,
-    tau_plus: float,
-    beta: float | None,
+    temperature: Scalar,
+    tau_plus: Scalar,
+    beta: Scalar | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """For each anchor the positive's similarity, the logarithm of N g, and whether it is the floor."""
     positive, scale = between_views(views) / temperature, 1 / temperature
     own = positive
     if extra_positives is not None:
+        _check_not_empty("extra_positives", extra_positives)
         own = (views * extra_positives[:, None]).sum(-1) * scale
         own = (own.logsumexp(0) - math.log(len(extra_positives))).flatten()
     if negatives is not None:
+        _check_not_empty("negatives", negatives)
         count, anchors = len(negatives), views.shape[1]
         negative = ((views[0] * negatives).sum(-1) * scale).logsumexp(0)
         positive, own = positive[:anchors], own[:anchors]
     else:
-        count, cosine = len(positive) - 2, cosines(views, similarity)
+        count, cosine = 2 * other_samples(views), cosines(views, similarity)
         if beta is None:
             negative = log_sum_exp(cosine, scale, views=2)
         else:
             negative = log_sum_exp(cosine, (1 + beta) * scale, views=2)
-            if beta > 0:
+            if not is_zero(beta):
                 negative = negative - log_sum_exp(cosine, beta * scale, views=2) + math.log(count)
     unbiased, floored = log_unbiased(negative, own, count, tau_plus, math.log(count) - scale)
     return positive, unbiased, floored
+
+
+def _check_not_empty(name: str, rows: Tensor) -> None:
+    if len(rows) == 0:
+        raise ValueError(f"{name} is empty: leave it out, or give one or more rows of each sample")

@@ -10,7 +10,8 @@ from typing_extensions import Doc
 from study.losses.catalogue import pair_loss
 from study.losses.debiased import log_unbiased
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
-from study.losses.similarity import between_views, cosines, gram, log_sum_exp, rescaled, softplus
+from study.losses.scalars import Scalar
+from study.losses.similarity import between_views, cosines, gram, log_sum_exp, other_samples, rescaled, softplus
 
 Form = Annotated[
     Literal["sum", "per_negative"],
@@ -50,11 +51,11 @@ def difficulty_weighted_info_nce(
         The loss, a scalar.
 
     Raises:
-        ValueError: not two views.
+        ValueError: not two views, or a single sample.
     """
     positive, cosine = between_views(views) / temperature, cosines(views, similarity)
     samples, scale = views.shape[1], 1 / temperature
-    count = 2 * samples - 2
+    count = 2 * other_samples(views)
     negative = 1 - torch.eye(samples, dtype=cosine.dtype, device=views.device).repeat(2, 2)
     weight = _difficulty(cosine, gram(biased_views), negative)
     term = cosine * scale + (weight if weight_gradient else weight.detach()).log()
@@ -84,16 +85,16 @@ def biased_triplet(
         The loss, a scalar.
 
     Raises:
-        ValueError: not two views.
+        ValueError: not two views, or a single sample.
     """
     positive = 2 - 2 * between_views(views)
     others = views.sum((0, 1)) - views.sum(0)
-    mean_cosine = (views * others).sum(-1).flatten() / (2 * views.shape[1] - 2)
+    mean_cosine = (views * others).sum(-1).flatten() / (2 * other_samples(views))
     negative = 2 - 2 * mean_cosine
     return (positive - (negative - tau_plus * positive) / (1 - tau_plus)).mean()
 
 
-def _contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
+def _contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: Scalar, floor: Scalar | None) -> Tensor:
     """-log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
     if floor is None:
         return torch.log1p(((negative - positive).exp() - tau_plus * count) / (1 - tau_plus))

@@ -7,7 +7,7 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.losses.catalogue import loss
-from study.losses.groups import group, group_size, group_sum, same, sample_labels
+from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self_
 from study.losses.ranges import BaseTemperature, SupervisedTemperature
 from study.losses.similarity import cosines, log_sum_exp, rescaled
 
@@ -66,12 +66,12 @@ def fair_sup_con(
     if denominator == "all":
         log_sum = log_sum_exp(cosine, scale)
     else:
-        keep = same(group(bias), views)
+        same_bias = same(group(bias), views)
         if target is not None:
-            keep.sub_(same(group(target, bias), views))
-        elif not anchor_in_denominator:
-            keep.fill_diagonal_(0)
-        log_sum = log_sum_exp(cosine, scale, drop=keep.neg_().add_(1))
+            drop = same(group(target, bias), views).sub_(same_bias).add_(1)
+        else:
+            drop = (same_bias if anchor_in_denominator else without_self_(same_bias)).neg_().add_(1)
+        log_sum = log_sum_exp(cosine, scale, drop=drop)
     log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
     row_weight, attraction, total = (
         _group_weights(views, label, bias, group_form) if group_norm else _plain(views, label)

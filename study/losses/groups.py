@@ -1,7 +1,11 @@
 """Which rows belong together, without a sync: no class count is read back, every shape follows from the batch."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
+
+from study.losses.batched import BatchedFunction
 
 
 def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
@@ -26,13 +30,19 @@ def same(index: Tensor, views: Tensor) -> Tensor:
     Masks are numbers, not booleans: comparing into floats and multiplying is several times faster than `where` on a
     CPU, and no slower elsewhere. A group index is exact as a float, a label need not be.
     """
-    value = index.to(views.dtype).repeat(len(views))
-    return torch.eq(value[:, None], value[None, :], out=value.new_empty(len(value), len(value)))
+    mask: Tensor = _Same.apply(index.to(views.dtype).repeat(len(views)))
+    return mask
 
 
 def without_self(mask: Tensor) -> Tensor:
     """A copy of the (n, n) mask with its diagonal 0."""
-    return mask.clone().fill_diagonal_(0)
+    return without_self_(mask.clone())
+
+
+def without_self_(mask: Tensor) -> Tensor:
+    """The (n, n) mask itself, with its diagonal set to 0."""
+    mask.diagonal().zero_()
+    return mask
 
 
 def group_size(index: Tensor, views: Tensor) -> Tensor:
@@ -44,3 +54,16 @@ def group_size(index: Tensor, views: Tensor) -> Tensor:
 def group_sum(index: Tensor, values: Tensor) -> Tensor:
     """Sum over each sample's group of (B, D) values, shape (B, D)."""
     return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)
+
+
+class _Same(BatchedFunction):
+    """Without a gradient: what it does is to write the comparison into floats, also under `torch.vmap`."""
+
+    @staticmethod
+    def forward(value: Tensor) -> Tensor:
+        mask = value.new_empty(*value.shape, value.shape[-1])
+        return torch.eq(value[..., :, None], value[..., None, :], out=mask)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.mark_non_differentiable(output)

@@ -9,10 +9,11 @@ from typing_extensions import Doc
 
 from study.knobs import Searched
 from study.losses.catalogue import loss
-from study.losses.groups import group, group_size, same, sample_labels, without_self
+from study.losses.groups import group, group_size, same, sample_labels, without_self, without_self_
 from study.losses.margin_rows import margin_rows
 from study.losses.pair_sum import pair_softplus
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
+from study.losses.scalars import plus
 from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 
 
@@ -58,19 +59,19 @@ def eps_sup_info_nce(
     same_label = same(index, views)
     positives = group_size(index, views) - 1
     if form == "c":
-        per_row = margin_rows(cosine, same_label.fill_diagonal_(0), scale, epsilon, guard) - epsilon * positives
+        per_row = margin_rows(cosine, without_self_(same_label), scale, epsilon, guard) - epsilon * positives
         if reduction == "mean":
             per_row = per_row / positives.clamp(min=1)
     elif form == "d":
-        per_row = pair_softplus(
-            cosine * scale, without_self(same_label) > 0, same_label == 0, epsilon
-        ) - epsilon * positives * (len(cosine) - 1 - positives)
+        apart = 1 - same_label
+        per_row = pair_softplus(plus(cosine * scale, apart, epsilon), without_self(same_label) > 0, apart > 0)
+        per_row = per_row - epsilon * positives * (len(cosine) - 1 - positives)
     else:
         attraction = log_sum_exp(cosine, -scale, drop=1 - without_self(same_label)) + epsilon
         if form == "a":
             per_row = softplus(log_sum_exp(cosine, scale, drop=same_label) + attraction) - epsilon
         else:
-            gap = torch.add(-attraction[:, None], cosine, alpha=-scale)
+            gap = plus(-attraction[:, None], cosine, -scale)
             per_row = torch.linalg.vecdot(-logsigmoid(gap) - epsilon, 1 - same_label)
         per_row = per_row.where(positives > 0, 0.0)
     return rescaled(per_row.mean(), temperature, base_temperature)

@@ -6,59 +6,111 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from study.losses.batched import BatchedFunction
 
-def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> Tensor:
-    """sum over i in positive, j in negative of log(1 + e^(s_j - s_i + epsilon)), for each row of `scaled`.
+
+def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+    """sum over i in positive, j in negative of log(1 + e^(s_j - s_i)), for each row of `scaled`.
+
+    It can be differentiated twice; NotImplementedError the third time.
 
     Args:
         scaled: similarities over temperature, shape (n, n).
         positive, negative: disjoint boolean masks, shape (n, n).
-        epsilon: margin.
 
     Returns:
         The sums, shape (n,).
     """
-    total: Tensor = _pair_softplus(scaled, positive, negative, epsilon)[0]
+    total: Tensor = _PairSoftplus.apply(scaled, positive, negative)[0]
     return total
 
 
-# An operator of its own, so that torch.compile sees one node and not n iterations. The gradient comes with the value.
+class _PairSoftplus(BatchedFunction):
+    """Each row's sum and its gradient, which comes with the value."""
+
+    @staticmethod
+    def forward(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+        total, gradient = _sums(*(matrix.flatten(0, -2) for matrix in (scaled, positive, negative)))
+        return total.view(scaled.shape[:-1]), gradient.view(scaled.shape)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(*inputs, output[1])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, of_total: Tensor | None, of_gradient: Tensor | None) -> tuple[Tensor | None, None, None]:
+        scaled, positive, negative, gradient = ctx.saved_tensors
+        of_scaled = None if of_total is None else gradient * of_total[..., None]
+        if of_gradient is not None:
+            bend = _Curvature.apply(scaled, positive, negative, of_gradient)
+            of_scaled = bend if of_scaled is None else of_scaled + bend
+        return of_scaled, None, None
+
+
+class _Curvature(BatchedFunction):
+    """The second derivative of each row's sum times a direction."""
+
+    @staticmethod
+    def forward(scaled: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
+        flat = [matrix.flatten(0, -2) for matrix in (scaled, positive, negative, direction)]
+        return _curvatures(*flat).view(scaled.shape)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, ...]:
+        raise NotImplementedError("form d of eps_sup_info_nce can be differentiated twice, not three times")
+
+
+# Operators of their own, so that torch.compile sees one node and not n iterations.
 @torch.library.custom_op("study::pair_softplus", mutates_args=())
-def _pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+def _sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     # Reading the number of pairs back is free on a CPU and would wait for any other device.
     pairs = picked_pairs if scaled.is_cpu else masked_pairs
-    rows = [pairs(*row, epsilon) for row in zip(scaled, positive, negative, strict=True)]
+    rows = [pairs(*row) for row in zip(scaled, positive, negative, strict=True)]
     totals, gradients = zip(*rows, strict=True)
     return torch.stack(totals), torch.stack(gradients)
 
 
-@_pair_softplus.register_fake
-def _(scaled: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+@torch.library.custom_op("study::pair_curvature", mutates_args=())
+def _curvatures(scaled: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
+    return torch.stack([curvature(*row) for row in zip(scaled, positive, negative, direction, strict=True)])
+
+
+@_sums.register_fake
+def _(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     return scaled.new_empty(len(scaled)), torch.empty_like(scaled)
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.save_for_backward(output[1])
+@_curvatures.register_fake
+def _(scaled: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
+    return torch.empty_like(scaled)
 
 
-def _gradient(ctx: Any, of_total: Tensor, of_gradient: Tensor | None) -> tuple[Tensor, None, None, None]:
-    (gradient,) = ctx.saved_tensors
-    return gradient * of_total[:, None], None, None, None
-
-
-_pair_softplus.register_autograd(_gradient, setup_context=_keep)
-
-
-def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """The sum for one row and its gradient, over the row's pairs alone."""
-    gap = row[negative] - row[positive, None] + epsilon
+    gap = row[negative] - row[positive, None]
     pull, gradient = gap.sigmoid(), torch.zeros_like(row)
     gradient[negative], gradient[positive] = pull.sum(0), -pull.sum(1)
     return -logsigmoid(-gap).sum(), gradient
 
 
-def masked_pairs(row: Tensor, positive: Tensor, negative: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+def masked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """The same over all n x n pairs: those that do not count are infinitely far apart."""
-    gap = row.where(negative, -torch.inf) - row.where(positive, torch.inf)[:, None] + epsilon
+    gap = _gaps(row, positive, negative)
     pull = gap.sigmoid()
     return -logsigmoid(-gap).sum(), pull.sum(0) - pull.sum(1)
+
+
+def curvature(row: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
+    """The second derivative of one row's sum times a direction, over all n x n pairs."""
+    pull = _gaps(row, positive, negative).sigmoid()
+    bend = pull * (1 - pull) * (direction - direction[:, None])
+    return bend.sum(0) - bend.sum(1)
+
+
+def _gaps(row: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+    return row.where(negative, -torch.inf) - row.where(positive, torch.inf)[:, None]

@@ -10,7 +10,8 @@ from study.knobs import Searched
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
-from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
+from study.losses.scalars import is_zero, plus
+from study.losses.similarity import cosines, guarded, log_add, log_sum_exp, rescaled
 
 Anchors = Annotated[
     Literal["all", "first"],
@@ -46,8 +47,8 @@ def eps_sup_con(
     cosine, scale = cosines(views, similarity), 1 / temperature
     index = group(sample_labels(views, target))
     shifted = cosine
-    if epsilon > 0:
-        shifted = torch.add(cosine, same(index, views), alpha=-epsilon * temperature)
+    if not is_zero(epsilon):
+        shifted = plus(cosine, same(index, views), -epsilon * temperature)
     everyone = guarded(log_sum_exp(shifted, scale), cosine, scale, guard)
     attraction, positives = mean_positive(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
@@ -109,7 +110,7 @@ def sup_con_in(
     attraction = log_sum_exp(cosine, scale, drop=1 - without_self(same_label)).where(some, 0.0)
     repulsion = log_sum_exp(cosine, scale, drop=same_label)
     share = positives.clamp(min=1).log() if mean_positives else torch.zeros_like(attraction)
-    per_row = torch.logaddexp(-epsilon - share, repulsion - attraction).where(some, 0.0)
+    per_row = log_add(repulsion - attraction, -epsilon - share).where(some, 0.0)
     return rescaled(per_row.mean(), temperature, base_temperature)
 
 

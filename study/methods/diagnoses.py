@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from study.losses.cclk import weightless_share
+from study.losses.cclk import weight_measures
 from study.losses.debiased import floored_share
 
 Inputs = Mapping[str, Tensor | None]
@@ -16,20 +16,23 @@ def _floored(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[
     return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
 
 
-def _weightless(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
+def _weights(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
     condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
     if condition is None:
         return {}
     first = condition[0] if condition.ndim == 3 else condition
     hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
-    return {"weightless_share": weightless_share(first, **hyperparameters)}
+    measures: dict[str, Tensor] = weight_measures(first, **hyperparameters)
+    if options.get("form") == "paper":  # keeps the diagonal, where the rest of the weight is
+        return {"weightless_share": measures["weightless_share"]}
+    return measures
 
 
 DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Mapping[str, Any]], dict[str, Tensor]]] = {
     "debiased_info_nce": _floored,
     "hard_negative_info_nce": _floored,
-    "weakly_supervised_cclk": _weightless,
-    "fair_cclk": _weightless,
-    "hard_negative_cclk": _weightless,
+    "weakly_supervised_cclk": _weights,
+    "fair_cclk": _weights,
+    "hard_negative_cclk": _weights,
 }
 """By the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and hyperparameters."""

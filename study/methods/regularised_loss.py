@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
+import torch
 from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched, knobs
 from study.losses.catalogue import Loss
+from study.losses.scalars import Scalar, is_zero
 from study.losses.similarity import gram
 
 Named = Mapping[str, Tensor | None]
@@ -44,9 +46,12 @@ class Weights:
         return cls(**{f"{key}_" if key == "lambda" else key: value for key, value in values.items()})
 
     @property
-    def contrast(self) -> float:
+    def contrast(self) -> Scalar:
         """What the first term is multiplied by."""
-        return self.alpha**2 if self.alpha_squared and self.lambda_ else self.alpha
+        if not self.alpha_squared or is_zero(self.lambda_):
+            return self.alpha
+        squared = self.alpha**2
+        return torch.where(self.lambda_ == 0, self.alpha, squared) if isinstance(self.lambda_, Tensor) else squared
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class RegularisedLoss:
             inputs: what the loss may ask for by name: `target`, `bias`, ...
             labels: the same for the regulariser.
         """
-        if self.regulariser is None or self.weights.lambda_ == 0.0:
+        if self.regulariser is None or is_zero(self.weights.lambda_):
             return self.weights.contrast * self.contrastive(embeddings, inputs)
         if features is embeddings:
             shared = {"similarity": gram(embeddings)}

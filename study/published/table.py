@@ -55,6 +55,7 @@ class Line(BaseModel):
         set: the study-file keys and values of this line's trials.
         published_only: the line has no trials: this project lacks the method, or the table's study has no such setting.
         metric, unit: of the line's cells, where they differ from the table's.
+        no_verdict: why the line's printed numbers and ours are shown, but not compared: they are not of one quantity.
         prefix: put before the metric's name for a further classifier or encoder of the trial, as `lbfgs` for
             `test/lbfgs_accuracy`.
     """
@@ -65,6 +66,7 @@ class Line(BaseModel):
     published_only: bool = False
     metric: Metric | None = None
     unit: Unit | None = None
+    no_verdict: str | None = None
     prefix: str | None = None
 
 
@@ -208,6 +210,15 @@ class PublishedTable(BaseModel):
         split, name = (of_column.metric or of_row.metric or self.metric).split("/")
         prefixes = [line.prefix for line in (of_row, of_column) if line.prefix]
         return f"{split}/{'_'.join([*prefixes, name])}"
+
+    def no_verdict(self, row: str, column: str) -> str | None:
+        """Why a cell's printed number is not compared with ours; None: it is."""
+        of_row, of_column, _ = self.at(row, column)
+        return of_column.no_verdict or of_row.no_verdict
+
+    def not_judged(self, claim: Claim) -> str | None:
+        """Why a claim is not judged by our numbers: that of its first cell without verdict; None: it is."""
+        return next((why for place in claim.cells() if (why := self.no_verdict(*place))), None)
 
     def where(self, row: str, column: str) -> dict[str, Any] | None:
         """The study-file keys and values of a cell's trials.

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
-from study.home.record import ENDED, StudyRecord, TrialRecord
+from study.home.events import ENDED
+from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 from study.spec.schema import Confirm

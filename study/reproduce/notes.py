@@ -43,9 +43,17 @@ def notes(
     lines = [_budget(spec, record, full, ours, documents), *_variants(here for here, _ in documents)]
     reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
     lines += [f"Missing: {reason}." for reason in reasons]
+    lines += _no_verdicts(table)
     lines += [f"Data: {table.needs}."] if table.needs else []
     spread = table.spread if table.trials is None else f"{table.spread}; {table.trials} trials"
     return [*lines, f"The paper's ±: {spread}.", *table.notes]
+
+
+def _no_verdicts(table: PublishedTable) -> list[str]:
+    """Which lines are not compared with the paper's, and why."""
+    return [
+        f"No verdict on {line.label}: {line.no_verdict}." for line in (*table.rows, *table.columns) if line.no_verdict
+    ]
 
 
 def _documents(table: PublishedTable, spec: StudySpec, full: StudySpec) -> Iterator[tuple[Document, Document]]:

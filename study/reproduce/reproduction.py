@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
@@ -10,6 +11,7 @@ from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
 from study.home.record import StudyRecord
 from study.published import PublishedTable
+from study.published.table import Claim
 from study.ranking import Spread
 from study.reproduce import notes
 from study.reproduce.cell_matching import Labels, places
@@ -19,6 +21,8 @@ from study.spec import StudySpec
 
 BARE_NUMBER = re.compile(r"\d+(\.\d+)?")
 """A column label that is a mere number, which needs the columns' title before it."""
+
+NO_VERDICT = "no verdict"
 
 OUR_LINES = (OURS, PAPER, VERDICT)
 """The lines of a row in which we have a number."""
@@ -66,8 +70,13 @@ def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyReco
         reasons,
         _grid(table, last, reasons, [notes.LAST_EPOCH, *sentences]),
         _grid(table, best, reasons, [notes.BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
-        claims_table([claim.model_dump(exclude_none=True) for claim in table.claims], last),
+        claims_table([_stated(table, claim) for claim in table.claims], last),
     )
+
+
+def _stated(table: PublishedTable, claim: Claim) -> dict[str, Any]:
+    """A claim as `claims_table` takes it."""
+    return claim.model_dump(exclude_none=True) | {"no_verdict": table.not_judged(claim)}
 
 
 def paper_entry(table: PublishedTable, place: Labels) -> Entry:
@@ -90,7 +99,7 @@ def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[Labels, str], not
     labels = [(str(row), str(line_kind)) for row, line_kind in grid.rows]
     entries = [
         [
-            _with_reason(entry, line_kind, reasons.get((row, column)))
+            _with_reason(entry, line_kind, reasons.get((row, column)), table.no_verdict(row, column))
             for column, entry in zip(columns, entries_of_line, strict=True)
         ]
         for (row, line_kind), entries_of_line in zip(labels, grid.entries, strict=True)
@@ -109,8 +118,10 @@ def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[Labels, str], not
     )
 
 
-def _with_reason(entry: Entry, line_kind: str, reason: str | None) -> Entry:
-    """An entry of ours with the reason why it has no number; its verdict is left empty."""
+def _with_reason(entry: Entry, line_kind: str, reason: str | None, no_verdict: str | None) -> Entry:
+    """An entry of ours with the reason why it has no number, whose verdict is left empty; or with why it has none."""
+    if reason is None and no_verdict is not None and line_kind == VERDICT:
+        return replace(entry, remark=NO_VERDICT)
     if reason is None or line_kind == PAPER:
         return entry
     return replace(entry, remark=reason) if line_kind == OURS else Entry() if line_kind == VERDICT else entry

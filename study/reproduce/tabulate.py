@@ -84,7 +84,7 @@ def document(reproduction: Reproduction) -> dict[str, Any]:
                 "printed": printed.printed,
             }
             | {name: cell.spread.to_document() if cell and cell.spread else None for name, cell in ours.items()}
-            | {"missing": reproduction.missing.get(place)}
+            | {"missing": reproduction.missing.get(place), "no_verdict": reproduction.table.no_verdict(*place)}
         )
     claims = reproduction.claims.to_dict("records")
     return {

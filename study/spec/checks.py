@@ -1,7 +1,7 @@
 """Checks of a section against the declarations of its keys; pydantic's errors are put in the user's words."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -10,8 +10,9 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create_model
 
 from study.errors import UserError, nearest
-from study.knobs import Knob, Range
+from study.knobs import MOST, Knob, Range
 from study.spec.document import Document, Key
+from study.text.short import shortened
 
 BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
 """Parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
@@ -19,23 +20,30 @@ BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+MOST_LINES, LONGEST = 40, 4000
+"""Most problems that are told at once, and most characters about each."""
+
+
 class Problems:
     """Collects what is wrong with a document, so that the user sees all of it at once."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._lines: list[str] = []
+        self._lines: dict[str, None] = {}
 
     def add(self, key: Key, message: str) -> None:
-        printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message.replace("\n", " "))
-        line = f"{self._document.place(key)}: {'.'.join(map(_key_part, key))}: {printable}"
-        if line not in self._lines:
-            self._lines.append(line)
+        message = shortened(message.replace("\n", " "), LONGEST)
+        printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+        self._lines[f"{self._document.place(key)}: {'.'.join(map(_key_part, key))}: {printable}"] = None
 
     def raise_any(self) -> None:
-        """Raise all problems as one UserError, if there are any."""
-        if self._lines:
-            raise UserError("\n".join(self._lines))
+        """Raise the problems as one UserError, if there are any."""
+        if not self._lines:
+            return
+        lines = list(self._lines)
+        if more := lines[MOST_LINES:]:
+            lines = [*lines[:MOST_LINES], f"{self._document.source}: and {len(more)} more problems"]
+        raise UserError("\n".join(lines))
 
 
 class Noted(Problems):
@@ -50,12 +58,18 @@ class Noted(Problems):
 
 def _key_part(part: str) -> str:
     """A part of a key, quoted where it would break a message's line."""
+    part = shortened(part)
     return part if part and part.isprintable() else repr(part)
 
 
 def params_text(params: Mapping[str, Any]) -> str:
     """Parameters and their values, as messages name them."""
-    return ", ".join(f"{key} {value!r}" for key, value in params.items())
+    return ", ".join(f"{key} {shown(value)}" for key, value in params.items())
+
+
+def shown(value: Any) -> str:
+    """A value as messages quote it."""
+    return shortened(repr(value))
 
 
 def fault(knob: Knob, value: Any) -> str | None:
@@ -103,20 +117,29 @@ def _checked(hint: Any) -> Any:
     if get_origin(hint) is Annotated:
         base, *notes = get_args(hint)
         ranges = [note for note in notes if isinstance(note, Range)]
-        bounds = [bound for limits in ranges for bound in _bounds(limits)]
+        bounds = _bounds(base, ranges)
         finite = [AllowInfNan(False)] if base is float else []
         return Annotated[(base, *bounds, *finite)] if bounds or finite else base
     if get_origin(hint) in (Union, UnionType):
         return Union[tuple(_checked(part) for part in get_args(hint))]  # noqa: UP007 (built at run time)
     if get_origin(hint) is tuple:
         return list[_checked(get_args(hint)[0])]  # type: ignore[misc]
-    return hint
+    return Annotated[(int, *_bounds(int, ()))] if hint is int else hint
 
 
-def _bounds(limits: Range) -> Iterator[Ge | Le | Gt | Lt]:
-    for bound, limit in ((Ge, limits.low), (Le, limits.high), (Gt, limits.above), (Lt, limits.below)):
-        if limit is not None:
-            yield bound(limit)
+def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
+    """What the ranges of a number say; a whole number has a lower and an upper bound in any case."""
+    bounds: list[Ge | Le | Gt | Lt] = [
+        bound(limit)
+        for limits in ranges
+        for bound, limit in ((Ge, limits.low), (Le, limits.high), (Gt, limits.above), (Lt, limits.below))
+        if limit is not None
+    ]
+    if base is int and not any(isinstance(bound, Ge | Gt) for bound in bounds):
+        bounds.append(Ge(-MOST))
+    if base is int and not any(isinstance(bound, Le | Lt) for bound in bounds):
+        bounds.append(Le(MOST))
+    return bounds
 
 
 def _plain(default: Any) -> Any:
@@ -146,13 +169,13 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str
     if kind == "literal_error":
         allowed = detail["ctx"]["expected"]
         close = nearest(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
-        return f"{value!r} given. {close}Allowed: {allowed}"
+        return f"{shown(value)} given. {close}Allowed: {allowed}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
     message = re.sub(r" or instance of \w+$", "", message)
     if isinstance(value, dict | list) and kind == "value_error":
         return message
-    return f"{value!r} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+    return f"{shown(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
 
 
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

@@ -16,6 +16,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError
+from study.text.short import shortened
 
 Key = tuple[str, ...]
 
@@ -49,9 +50,8 @@ class Document:
             at = at.setdefault(section, {})
             self.places.setdefault(path[:depth], place)
             if not isinstance(at, dict):
-                raise UserError(
-                    f"{place}: {'.'.join(path[:depth])} is {at!r}, it has no key {'.'.join(path[depth:])!r}"
-                )
+                above, below = shortened(".".join(path[:depth])), shortened(".".join(path[depth:]))
+                raise UserError(f"{place}: {above}: is {shortened(repr(at))}, it has no key {below!r}")
         at[path[-1]] = value
         self.places = {key: where for key, where in self.places.items() if key[: len(path)] != path} | {path: place}
 
@@ -109,13 +109,14 @@ def override(document: Document, assignments: Iterable[str]) -> None:
     """
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
+        place = f"--set {shortened(assignment)}"
         if not equals or not key or not all(key.split(".")):
-            raise UserError(f"--set {assignment}: not of the form key=value, as in --set train.epochs=10")
+            raise UserError(f"{place}: not of the form key=value, as in --set train.epochs=10")
         try:
             _, value = _parse(text)
-        except _NotYaml:
-            raise UserError(f"--set {assignment}: the value is not valid YAML") from None
-        document.set(key, value, f"--set {assignment}")
+        except _NotYaml as error:
+            raise UserError(f"{place}: the value is not valid YAML: {error}") from None
+        document.set(key, value, place)
 
 
 def apply_profile(document: Document, profile: str | None) -> None:

@@ -16,7 +16,7 @@ def values(domain: Domain, whole: bool) -> list[Any]:
     """The values of one key, in the file's order; `whole` ranges are of whole numbers.
 
     Raises:
-        ValueError: a range without steps: its values cannot be listed.
+        ValueError: a range without steps, or with more than MOST_CELLS: its values cannot be listed.
     """
     if domain.choices is not None:
         return list(domain.choices)
@@ -27,6 +27,10 @@ def values(domain: Domain, whole: bool) -> list[Any]:
         return [low]
     if step is None:
         raise ValueError(f"the range {low!r} to {high!r} has no step: a grid needs a step, or choices")
+    if not (high - low) / step < MOST_CELLS:  # asked before anything is listed
+        raise ValueError(
+            f"{low!r} to {high!r} in steps of {step!r} are more than {MOST_CELLS} values, the most cells of a grid"
+        )
     count = int((high - low) / step + 1e-8) + 1
     if whole:
         return list(range(int(low), int(low) + count * int(step), int(step)))

@@ -7,11 +7,9 @@ several keys at once (a method that does not suit the data, a metric that the da
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from study import metrics
-from study.errors import UserError
 from study.spec.json_schema_keys import Keys, Schema, is_scalar
 from study.spec.load import NAME_RULE
 from study.spec.schema import Layout, Resources, Search
@@ -65,17 +63,6 @@ def text() -> str:
     lines = [f"  {json.dumps(name)}: {json.dumps(definition)}" for name, definition in definitions.items()]
     body = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in document.items()]
     return "\n".join(["{", *body, ' "$defs": {', ",\n".join(lines), " }", "}", ""])
-
-
-def write(path: Path) -> None:
-    """Write the text to a file.
-
-    Raises:
-        UserError: its folder is not there, or it is a folder itself.
-    """
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UserError(f"{path}: cannot be written: it must be a file in a folder that exists")
-    path.write_text(text(), encoding="utf-8")
 
 
 def _section(keys: Keys) -> dict[str, Schema]:

@@ -34,9 +34,17 @@ NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def load_study(
-    spec: str, assignments: Iterable[str] = (), profile: str | None = None, name: str | None = None
+    spec: str,
+    assignments: Iterable[str] = (),
+    profile: str | None = None,
+    name: str | None = None,
+    *,
+    one_trial: bool = False,
 ) -> StudySpec:
     """The study of a shipped name or a file's path, with overrides applied and everything checked.
+
+    Args:
+        one_trial: only its own configuration is run, so that early stopping need not suit its epochs.
 
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
@@ -47,7 +55,7 @@ def load_study(
     override(document, assignments)
     if name is not None:
         document.set("name", name, "--name")
-    return resolve(document)
+    return resolve(document, one_trial)
 
 
 def load_checked(path: Path) -> StudySpec:
@@ -104,8 +112,8 @@ def check_name(name: str) -> None:
         )
 
 
-def resolve(document: Document) -> StudySpec:
-    """Check a whole document and fill in every default."""
+def resolve(document: Document, one_trial: bool = False) -> StudySpec:
+    """Check a whole document and fill in every default; `one_trial`: see `load_study`."""
     problems = Problems(document)
     values, wants_papers = _without_papers(document.values)
     layout = _layout(values, problems)
@@ -119,6 +127,8 @@ def resolve(document: Document) -> StudySpec:
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
+    if not one_trial:
+        _check_early_stopping(spec, problems)
     for at, why in sampler_limits.problems(spec.search, spec.space):
         problems.add(at, why)
     for at, why in faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"])):
@@ -221,6 +231,10 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
         problems.add(
             ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
         )
+
+
+def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:
+    """Check that early stopping compares trials before their last epoch."""
     stopping = spec.search.early_stopping
     if stopping.name != "none" and stopping.grace > spec.epochs:
         at = ("search", "early_stopping", "grace")

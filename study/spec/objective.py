@@ -40,9 +40,9 @@ class Constraint:
             pass
         raise ValueError(f"{text!r} given, allowed is METRIC <= NUMBER or METRIC >= NUMBER")
 
-    def violation(self, value: float) -> float:
-        """By how much a value misses the limit, 0 where it keeps it."""
-        return max(0.0, value - self.limit if self.sense == "<=" else self.limit - value)
+    def excess(self, value: float) -> float:
+        """By how much a value misses the limit; below 0 how much room it leaves."""
+        return value - self.limit if self.sense == "<=" else self.limit - value
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,17 @@ class Score:
     Attributes:
         values: one per metric, in the metric's own direction.
         gains: the same, turned so that larger is better.
-        violation: the sum over constraints of how much is missed, 0 where all are kept.
+        excesses: by how much each constraint is missed, below 0 how much room is left.
     """
 
     values: tuple[float, ...]
     gains: tuple[float, ...]
-    violation: float
+    excesses: tuple[float, ...] = ()
+
+    @cached_property
+    def violation(self) -> float:
+        """The sum over constraints of how much is missed, 0 where all are kept."""
+        return sum((max(0.0, excess) for excess in self.excesses), 0.0)
 
     @property
     def single(self) -> bool:
@@ -91,9 +96,7 @@ class Objective:
             return None
         values = tuple(needed[name] for name in self.metrics)
         gains = tuple(value if mode == "max" else -value for value, mode in zip(values, self.modes, strict=True))
-        return Score(
-            values, gains, sum(constraint.violation(needed[constraint.metric]) for constraint in self.constraints)
-        )
+        return Score(values, gains, tuple(limit.excess(needed[limit.metric]) for limit in self.constraints))
 
 
 def order(scores: Sequence[Score]) -> list[int]:

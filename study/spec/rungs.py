@@ -1,5 +1,6 @@
 """When early stopping compares trials: the arithmetic of a study file's rule, the same for rule, plan and figures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from study.spec.schema import EarlyStopping
@@ -16,7 +17,7 @@ class Bracket:
         share: the part of the searched trials that it gets.
     """
 
-    rungs: tuple[int, ...]
+    rungs: Sequence[int]
     share: float
 
 
@@ -30,7 +31,7 @@ def brackets(rule: EarlyStopping, epochs: int) -> list[Bracket]:
     if rule.name == "none":
         return [Bracket((), 1.0)]
     if rule.name == "median":
-        return [Bracket(tuple(range(rule.grace, epochs)), 1.0)]
+        return [Bracket(range(rule.grace, epochs), 1.0)]
     rungs = tuple(rung for rung in _ladder(rule, epochs) if rung < epochs)
     ladders = [rungs[first:] for first in range(rule.brackets if rule.name == "asha" else most_brackets(rule, epochs))]
     weights = [1.0 if rule.name == "asha" else 1 / _expected(ladder, rule, epochs) for ladder in ladders]
@@ -94,7 +95,7 @@ def _ladder(rule: EarlyStopping, epochs: int) -> list[int]:
     return rungs
 
 
-def _expected(rungs: tuple[int, ...], rule: EarlyStopping, epochs: int) -> float:
+def _expected(rungs: Sequence[int], rule: EarlyStopping, epochs: int) -> float:
     total, share, done = 0.0, 1.0, 0
     for rung in (*rungs, epochs):
         total += share * (rung - done)
@@ -102,7 +103,7 @@ def _expected(rungs: tuple[int, ...], rule: EarlyStopping, epochs: int) -> float
     return total
 
 
-def _epochs(rungs: tuple[int, ...]) -> str:
+def _epochs(rungs: Sequence[int]) -> str:
     if not rungs:
         return "no epoch"
     *front, last = map(str, rungs)

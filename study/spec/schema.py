@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
+from study.knobs import MOST
 from study.spec.checks import STRICT
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -15,7 +16,7 @@ def seconds(value: Any) -> Any:
     """A duration such as `90m` or `1h30m` in seconds; anything else as it is."""
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
         return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", value))
-    return float(value) if type(value) is int else value
+    return float(value) if type(value) is int and abs(value) <= MOST else value
 
 
 def configurations(value: Any) -> Any:
@@ -25,7 +26,7 @@ def configurations(value: Any) -> Any:
     return value
 
 
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
@@ -109,7 +110,7 @@ class EarlyStopping(BaseModel):
     model_config = STRICT
     name: Literal["asha", "hyperband", "median", "none"] = "none"
     grace: Positive = 1
-    reduction: Annotated[int, Field(ge=2)] = 3
+    reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
     brackets: Positive = 1
 
     @model_validator(mode="after")
@@ -123,8 +124,8 @@ class Confirm(BaseModel):
     """After the search, the `top` best configurations and the baseline run again on `seeds` fresh seeds; 0: none do."""
 
     model_config = STRICT
-    top: Annotated[int, Field(ge=0)] = 0
-    seeds: Annotated[int, Field(ge=2)] = 3
+    top: Annotated[int, Field(ge=0, le=MOST)] = 0
+    seeds: Annotated[int, Field(ge=2, le=MOST)] = 3
 
 
 class Plateau(BaseModel):
@@ -170,7 +171,7 @@ class Search(BaseModel):
     constraints: list[str] = Field(default_factory=list)
     early_stopping: EarlyStopping = EarlyStopping()
     confirm: Confirm = Confirm()
-    retries: Annotated[int, Field(ge=0)] = 2
+    retries: Annotated[int, Field(ge=0, le=MOST)] = 2
 
 
 class Resources(BaseModel):

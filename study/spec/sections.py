@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, get_origin
 
 from study import data, methods, models
 from study.knobs import Knob, knobs
@@ -24,8 +24,14 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     declared, counted = _knobs(section, _start(values)), None
     while declared.keys() != counted:
         counted = declared.keys()
-        declared = _knobs(section, _start(values) | {key: values[key] for key in counted if key in values})
+        deciding = {key: values[key] for key in counted if key in values and _may_decide(declared[key], values[key])}
+        declared = _knobs(section, _start(values) | deciding)
     return declared
+
+
+def _may_decide(knob: Knob, value: Any) -> bool:
+    """Whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
+    return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.kinds)
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,27 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 from ray.tune.stopper import NoopStopper
 
+from study.home.events import ENDED
 from study.home.folder import StudyFolder
-from study.home.record import ENDED
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch
-from study.upstream.ray_internals import actor, actor_id, error_files, has_free_process, waits_for_room
+from study.upstream.ray_internals import (
+    actor,
+    actor_id,
+    ended_trials,
+    error_files,
+    forget,
+    has_free_process,
+    waits_for_room,
+)
 
 LOOK = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, of a thousand trials perhaps."""
+
+
+KEPT = 30.0
+"""Seconds that Tune keeps a trial which has ended, at least: by then nothing more comes of it."""
 
 
 class JobSearcher(Searcher):
@@ -88,6 +100,8 @@ class ReportingScheduler(FIFOScheduler):
         self._machines: dict[str, str] = {}  # Ray's id of the node of each actor
         self._actors: dict[str, str] = {}  # of each run
         self._begun: set[str] = set()
+        self._ended: set[TuneTrial] = set()  # as Tune kept them when they were last looked at
+        self._forgot = time.monotonic()
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
         """Tune asks in each round of its loop, and gives what is chosen the process that came free.
@@ -101,6 +115,8 @@ class ReportingScheduler(FIFOScheduler):
                 self._begin(trial)
         if time.monotonic() - self._looked >= LOOK:
             self._end_what_hangs(live)
+        if time.monotonic() - self._forgot >= KEPT:
+            self._forget_what_ended(tune_controller)
         if not has_free_process(tune_controller):
             return None
         pending = (trial for trial in live if trial.status == TuneTrial.PENDING)
@@ -113,6 +129,14 @@ class ReportingScheduler(FIFOScheduler):
             self._hung.add(name)
             ray.kill(actor(running[name]))  # Tune hears of it as of any process that dies
         self._looked = time.monotonic()
+
+    def _forget_what_ended(self, tune_controller: Any) -> None:
+        """Let go of the trials that had ended when this was last called, and here of what is known of their runs."""
+        forget(tune_controller, self._ended)
+        for trial in self._ended:
+            self._begun.discard(trial.trial_id)
+            self._actors.pop(trial.trial_id, None)
+        self._ended, self._forgot = ended_trials(tune_controller), time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
         job, agenda = trial.config["job"], self._agenda
@@ -127,10 +151,11 @@ class ReportingScheduler(FIFOScheduler):
             return str(TrialScheduler.STOP)
         metrics = {key.removeprefix("metrics/"): value for key, value in result.items() if key.startswith("metrics/")}
         goes_on = True
-        if job["kind"] == "test":
+        if "diverged" in result:
+            told = agenda.untested if job["kind"] == "test" else agenda.failed
+            told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
+        elif job["kind"] == "test":
             agenda.tested(number, metrics)
-        elif "diverged" in result:
-            agenda.failed(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
         elif "epoch" in result:
             self._begin(trial)
             goes_on = agenda.reported(number, result["epoch"], metrics)

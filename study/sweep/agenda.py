@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from study import ranking
+from study.home.events import ENDED, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
-from study.home.record import ENDED, Kind, Stage, State, StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import Failure

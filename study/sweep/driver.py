@@ -7,10 +7,11 @@ from study import data
 from study.data import Dataset
 from study.errors import Stopped, UserError
 from study.files.whole import parts
+from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
-from study.home.record import ENDED, StudyRecord
+from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping

@@ -1,16 +1,14 @@
 """Why a trial did not come to its end, and whether running it again can help."""
 
-import errno
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from study.home.record import Kind, TrialRecord
+from study.errors import DISK_FULL
+from study.home.events import Kind
+from study.home.record import TrialRecord
 from study.spec import StudySpec
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the file system says when there is no room left for a file."""
 
 NODES = 100
 """Attempts of one trial after which a dead node is a failure like any other: perhaps the trial is what kills them."""
@@ -33,7 +31,8 @@ class Failure:
 
     Attributes:
         kind: PREEMPTED: its process or node died, or its GPU is in no state to go on; OOM: out of memory; HUNG: it did
-            not report for too long; DIVERGED: its loss or metric is no number; BUG: an exception in its code.
+            not report for too long; DIVERGED: its loss, networks or metric are no numbers; BUG: an exception in its
+            code.
         alone: it was the GPU's memory; with the whole GPU to itself the trial may fit.
         node_died: with the trial on it, which is no fault of the trial's.
     """
@@ -109,7 +108,7 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
 def full_disk(error: BaseException | None) -> OSError | None:
     """The error about a full disk that this one is or comes from, None if it is about something else."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in FULL:
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
             return error
         error = getattr(error, "cause", None) or error.__cause__ or error.__context__
     return None

@@ -12,7 +12,8 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from study.home.record import ENDED, Stage, State, StudyRecord, TrialRecord
+from study.home.events import ENDED, Stage, State
+from study.home.record import StudyRecord, TrialRecord
 from study.ranking import mean_score
 from study.spec import StudySpec
 from study.sweep.budget import Budget

@@ -30,22 +30,26 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
     trial_config = TrialConfig.from_document(json.loads(job["document"]))
     dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
     trial = Trial(trial_config, dataset)
-    if job["kind"] == "test":
-        trial.load(Path(job["model"]))
-        tune.report({"metrics": trial.evaluate("test", final=True)})
-        return
+    try:
+        if job["kind"] == "test":
+            trial.load(Path(job["model"]))
+            tune.report({"metrics": trial.evaluate("test", final=True)})
+        else:
+            _train(trial, job)
+    except Diverged as diverged:
+        tune.report({"diverged": str(diverged)})
+
+
+def _train(trial: Trial, job: Mapping[str, Any]) -> None:
     checkpoint = Path(job["checkpoint"])
     behind, note = _goes_on_behind(trial, checkpoint, job["heard"])
     tell_start(job["heard"], behind, note)
-    try:
-        for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE), start=behind + 1):
-            if epoch == trial.config.train.epochs and job["model"]:
-                trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
-            if epoch in job["kept"]:
-                trial.save(Path(job["kept"][epoch]))
-            tune.report({"epoch": epoch, "metrics": metrics})
-    except Diverged as diverged:
-        tune.report({"diverged": str(diverged)})
+    for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE), start=behind + 1):
+        if epoch == trial.config.train.epochs and job["model"]:
+            trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
+        if epoch in job["kept"]:
+            trial.save(Path(job["kept"][epoch]))
+        tune.report({"epoch": epoch, "metrics": metrics})
 
 
 def tell_start(heard: int, behind: int = 0, note: str | None = None) -> None:

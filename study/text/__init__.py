@@ -1,1 +1,1 @@
-"""Text for people: Markdown, and moments."""
+"""Text for people: Markdown, moments, commands to type, and what a message can quote."""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import connect, error_line
+from study.tracking.connection import error_line
+from study.tracking.opening import open_mlflow
 from study.tracking.tracked import STUDY, Tracked
 
 TIMEOUT = 5
@@ -24,7 +25,7 @@ def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -
     if STUDY not in progress.runs:
         return None
     try:
-        client = connect(home.tracking_uri, TIMEOUT)
+        client = open_mlflow(home, TIMEOUT)
         for path, artifact_folder in files.items():
             client.log_artifact(progress.runs[STUDY], str(path), artifact_folder)
     except Exception as error:  # whatever MLflow, its database or the network raise

@@ -9,7 +9,7 @@ class Point(NamedTuple):
 
     Attributes:
         time: in milliseconds since the epoch.
-        step: the epoch of training, 0 for results of a whole study.
+        step: the epoch of training; for results of a whole study, how many trials had ended.
     """
 
     name: str

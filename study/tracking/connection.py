@@ -9,7 +9,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from study.address import is_loopback
 from study.errors import UserError
+from study.home.sqlite_address import address_of, path_of
 from study.logging import hush
+from study.tracking.bounded import bound_answers
 from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
@@ -42,24 +44,24 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     from mlflow import MlflowClient
 
     hush("alembic", "mlflow", "urllib3")
-    if uri.startswith("sqlite:"):
-        _make_database(uri)
+    bound_answers()
+    if path := path_of(uri):
+        _make_database(path)
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)
     return client
 
 
-def _make_database(uri: str) -> None:
+def _make_database(path: Path) -> None:
     """Make an SQLite database that is not there, whole or not at all: of one that a killed process began, MLflow says
     for ever that its tables exist already."""
     from mlflow import MlflowClient
 
-    path = Path(uri.removeprefix("sqlite:///"))
-    if not path.is_absolute() or path.exists() or {"?", "%"} & set(uri):  # such an address is more than a path
+    if path.exists():
         return
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        MlflowClient(f"sqlite:///{part}").search_experiments(max_results=1)
+        MlflowClient(address_of(part)).search_experiments(max_results=1)
         with suppress(OSError):  # another process has made it meanwhile; or there are no links here, and MLflow does it
             os.link(part, path)
     finally:

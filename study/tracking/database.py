@@ -1,4 +1,4 @@
-"""Runs in the SQLite database of a home of its own. The only module that touches MLflow's tables.
+"""Runs in the SQLite database of a home of its own. With `database_file.py` all that touches MLflow's tables.
 
 MLflow's client takes a transaction and dozens of objects for each thing it writes, tens of milliseconds per trial, all
 of it in the driver's process. Here everything that is new goes into MLflow's tables in one transaction: a fiftieth.
@@ -10,15 +10,18 @@ Nor can the client delete anything for good.
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
 from mlflow.store.tracking.dbmodels.models import SqlLatestMetric, SqlMetric, SqlParam, SqlRun, SqlTag
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.utils.uri import append_to_uri_path
-from sqlalchemy import Connection, delete, insert, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
+from study.home.folder import Home
 from study.tracking.change import Change
+from study.tracking.database_file import relocate
 from study.tracking.store import Store
 
 Rows = dict[type, list[dict[str, Any]]]
@@ -39,18 +42,31 @@ class Database(Store):
     """Reads through MLflow's client, writes its tables.
 
     Args:
-        uri: of the database, as given to the client.
-        artifacts: where those of experiments lie that do not say it themselves.
+        home: whose database it is.
     """
 
-    def __init__(self, client: MlflowClient, uri: str, artifacts: str) -> None:
+    def __init__(self, client: MlflowClient, home: Home) -> None:
         super().__init__(client)
-        self._tables = SqlAlchemyStore(uri, artifacts)
+        self._home, self._tables = home, SqlAlchemyStore(home.tracking_uri, home.artifacts.as_uri())
         self._locations: dict[str, str] = {}
 
-    def write(self, experiment: str, changes: list[Change], runs: dict[str, str]) -> None:
+    def lacks(self, runs: Mapping[str, str]) -> bool:
+        """Whether any of these runs is not there; see `Store.lacks`."""
+        return not set(runs.values()) <= self._there(SqlRun.lifecycle_stage == "active")
+
+    def attach(self, run_id: str, path: Path, folder: str | None) -> None:
+        """Log a file as an artifact of a run, in this home: a machine that sees the home by another path may have
+        looked at it meanwhile, and MLflow's tables say where that was."""
+        relocate(self._home.database, self._home.artifacts)
+        super().attach(run_id, path, folder)
+
+    def write(
+        self, experiment: str, changes: list[Change], runs: dict[str, str], former: Mapping[str, str] | None = None
+    ) -> None:
         """Apply changes, all or none; see `Store.write`."""
-        made = {change.key: uuid.uuid4().hex for change in changes if change.key not in runs}
+        taken = self._there() if former else set()
+        free = {key: run_id for key, run_id in (former or {}).items() if run_id not in taken}
+        made = {change.key: free.get(change.key) or uuid.uuid4().hex for change in changes if change.key not in runs}
         rows: Rows = defaultdict(list)
         with self._tables.engine.begin() as connection:
             for change in changes:
@@ -85,6 +101,11 @@ class Database(Store):
         if experiment is not None:
             self._tables._hard_delete_experiment(experiment)
 
+    def _there(self, *conditions: ColumnElement[bool]) -> set[str]:
+        """Ids of the runs for which these hold."""
+        with self._tables.engine.connect() as connection:
+            return set(connection.scalars(select(SqlRun.run_uuid).where(*conditions)))
+
     def _run(self, experiment: str, change: Change, run_id: str) -> dict[str, Any]:
         if experiment not in self._locations:
             self._locations[experiment] = self.client.get_experiment(experiment).artifact_location
@@ -98,6 +119,12 @@ class Database(Store):
             "status": change.status or "RUNNING",
             "user_id": change.tags.get("mlflow.user", NEW_RUN["user_id"]),
         }
+
+
+def close_connections(uri: str) -> None:
+    """Close what this process keeps open of a database: its file may have been moved or removed since."""
+    if engine := SqlAlchemyStore._engine_map.get(uri):
+        engine.dispose()
 
 
 def _reopen_or_end(connection: Connection, change: Change, run_id: str) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study import ranking
+from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
-from study.home.record import ENDED, EVENTS, StudyRecord
+from study.home.record import StudyRecord
 from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
 from study.tracking.change import Change, Point
@@ -158,8 +159,17 @@ class Events:
         for key in list(self._progress.open):
             self._tag(key, {"stopped_by": "interrupt"})
             self._end(key, {**event, "state": "interrupted"})
-        self._point(STUDY, result_metrics(self._spec, self._record), event, 0)
+        self._tell_results(event)
         self._end(STUDY, event)
+
+    def _tell_results(self, event: Event) -> None:
+        """What the study came to, where it is not what an earlier driver left: each point is there once, at the number
+        of trials that it rests on."""
+        results, told = result_metrics(self._spec, self._record), self._progress.results
+        news = {name: value for name, value in results.items() if told.get(name) != value}
+        ends = sum(kind == "ended" for kind, *_ in self._record.story)
+        self._point(STUDY, news, event, ends)
+        told |= news
 
     def _end(self, key: str, event: Event) -> None:
         change = self._change(key)

@@ -12,7 +12,8 @@ import numpy as np
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import connect, error_line
+from study.tracking.connection import error_line
+from study.tracking.opening import open_mlflow
 from study.tracking.tracked import STUDY, Tracked
 from study.trained import Description
 from study.trained.model_files import Model
@@ -41,7 +42,7 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
     if STUDY not in progress.runs:
         return None
     try:
-        client = connect(home.tracking_uri)
+        client = open_mlflow(home)
         description = Description.read(model.description)
         if not _is_registered(client, name, description):
             _register(client, name, progress, model, description)
@@ -68,7 +69,7 @@ def download(home: Home, uri: str, folder: Path) -> Path:
     if named is None:
         raise UserError(f"{uri}: not of the form models:/NAME@ALIAS or models:/NAME/VERSION")
     try:
-        client = connect(home.tracking_uri)
+        client = open_mlflow(home)
         from mlflow.artifacts import download_artifacts
 
         name, alias, number = named.groups()

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
+from study.home.events import problem
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import read
-from study.tracking.connection import connect, error_line
+from study.home.ledger import Tail, empty
+from study.tracking.connection import error_line
+from study.tracking.opening import check_database, open_mlflow
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -24,13 +26,18 @@ def remove(home: Home, folder: StudyFolder) -> int:
         How many runs that were.
 
     Raises:
-        UserError: MLflow does not answer or does not let them be deleted; calling again goes on with the rest.
+        UserError: the home's database is damaged, MLflow does not answer or does not let them be deleted; calling again
+            goes on with the rest. Or the ledger's first line is lost, which tells whose runs they are.
     """
     if home.owns_tracking and not home.database.exists():
         return 0
-    created = next(iter(read(folder.ledger_file)), None)
+    if home.owns_tracking:
+        check_database(home)
+    created = next(Tail(folder.ledger_file).new(), None)  # what is damaged behind it does not matter
+    if created is None or problem(created):
+        raise UserError(f"{empty(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand")
     try:
-        return _remove(home, folder.name, created["id"]) if created else 0
+        return _remove(home, folder.name, created["id"])
     except Exception as error:  # whatever MLflow, its database or the network raise
         raise UserError(
             f"{folder.name}: its runs are still in MLflow: {error_line(error, home.tracking_uri)}"
@@ -38,7 +45,7 @@ def remove(home: Home, folder: StudyFolder) -> int:
 
 
 def _remove(home: Home, name: str, study: str) -> int:
-    client = connect(home.tracking_uri)
+    client = open_mlflow(home)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
         return 0
@@ -88,7 +95,7 @@ def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str
     """What `mlflow gc` does, for these runs and models alone."""
     from study.tracking.database import Database
 
-    database = Database(client, home.tracking_uri, home.artifacts.as_uri())
+    database = Database(client, home)
     folder = home.artifacts / client.get_experiment(experiment_id).name
     for path in (*(folder / "models" / model_id for model_id in models), *(folder / run_id for run_id in runs)):
         shutil.rmtree(path, ignore_errors=True)

@@ -1,11 +1,12 @@
 """Runs in MLflow, through its client: any server or database."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag, ViewType
+from mlflow.exceptions import MlflowException
 
 from study.tracking.change import Change
 from study.tracking.tracked import STUDY
@@ -28,13 +29,34 @@ class Store:
         self.client, self._at_once = client, at_once
 
     def experiment(self, name: str, artifacts: str | None) -> str:
-        """The id of an experiment, which is made if there is none.
+        """The id of an experiment, which is made if there is none, and taken back if it was marked as deleted.
 
         Args:
             artifacts: where those of its runs lie, None: where MLflow puts them.
         """
         experiment = self.client.get_experiment_by_name(name)
-        return experiment.experiment_id if experiment else self.client.create_experiment(name, artifacts, UI_TAGS)
+        if experiment is None:
+            return self.client.create_experiment(name, artifacts, UI_TAGS)
+        if experiment.lifecycle_stage == "deleted":
+            self.client.restore_experiment(experiment.experiment_id)
+        return experiment.experiment_id
+
+    def lacks(self, runs: Mapping[str, str]) -> bool:
+        """Whether runs are not there that were: the first or the last made of them, which are the study's own and its
+        last trial's. An experiment vanishes as a whole, or an older copy of everything takes its place.
+
+        Args:
+            runs: id by key, in the order of their making.
+        """
+        return any(self._is_gone(run_id) for run_id in {*list(runs.values())[:1], *list(runs.values())[-1:]})
+
+    def _is_gone(self, run_id: str) -> bool:
+        try:
+            return self.client.get_run(run_id).info.lifecycle_stage == "deleted"
+        except MlflowException as error:
+            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                return True
+            raise
 
     def find(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
         """Key and id of a study's runs, in the order of their making.
@@ -60,11 +82,14 @@ class Store:
         """Log a file as an artifact of a run."""
         self.client.log_artifact(run_id, str(path), folder)
 
-    def write(self, experiment: str, changes: list[Change], runs: dict[str, str]) -> None:
+    def write(
+        self, experiment: str, changes: list[Change], runs: dict[str, str], former: Mapping[str, str] | None = None
+    ) -> None:
         """Apply changes: runs are made after those that they are nested under, and the study's run ends last.
 
         Args:
             runs: id by key of the runs that exist; the new ones are added.
+            former: ids of runs that were lost, which a home's own database gives them again; a server has new ones.
         """
         study = [change for change in changes if change.key == STUDY]
         for change in study:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from study.files.whole import write_whole
+from study.home.sqlite_address import path_of
 from study.tracking.connection import public
 
 STUDY = "study"
@@ -16,12 +17,15 @@ class Tracked:
     """What MLflow has.
 
     Attributes:
-        uri: which MLflow, without a password.
+        uri: which MLflow, without a password; of the home's own database the file's name, so that a home that is moved
+            or copied goes on with the runs that are in it.
         offset: bytes of the ledger.
         experiment: id of the experiment that the runs are in.
         runs: run id by key.
+        former: run id by key, of runs that MLflow lost.
         epochs: last epoch that the run of each trial holds which may run again.
         open: keys of the trials whose runs are not terminated.
+        results: the last value of each metric of the study's own run.
         attached: whether the study's files are artifacts of its run.
     """
 
@@ -29,19 +33,28 @@ class Tracked:
     offset: int = 0
     experiment: str = ""
     runs: dict[str, str] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
+    results: dict[str, float] = field(default_factory=dict)
     attached: bool = False
 
     @classmethod
     def load(cls, path: Path, uri: str) -> "Tracked":
         """What this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
-        uri = public(uri)
+        database = path_of(uri)
+        uri = database.name if database and database.parent == path.parent.parent else public(uri)
         try:
-            found = cls(**json.loads(path.read_text(encoding="utf-8")))
+            noted = cls(**json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return cls(uri)
-        return found if found.uri == uri else cls(uri)
+        return noted if noted.uri == uri and noted._is_sound else cls(uri)
+
+    @property
+    def _is_sound(self) -> bool:
+        """Whether everything is of the kind that it should be: the file may have been edited."""
+        mine, kinds = vars(self), {name: type(value) for name, value in vars(type(self)()).items()}
+        return all(type(value) is kinds[name] for name, value in mine.items())
 
     def save(self, path: Path) -> None:
         """Write it in one step."""

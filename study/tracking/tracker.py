@@ -58,12 +58,20 @@ class Tracker:
         self._troubled = 0.0  # since when, on the monotonic clock
         self._since: int | None = None
         self._begins_at, self._head_start = 0, 0.0
+        self.notes: list[str] = []
+        """What was wrong with MLflow and was mended, in sentences for people."""
 
     @property
     def is_behind(self) -> bool:
         """Whether MLflow lacks events of the ledger, or the study's files."""
         progress = self._progress()
         return progress.offset < self._folder.ledger_file.stat().st_size or not progress.attached
+
+    def is_lost(self) -> bool:
+        """Whether MLflow lacks runs that it had; without `start`. One that does not answer lacks none."""
+        with suppress(Exception):  # as in _follow
+            self._connected()
+        return self.is_behind
 
     def start(self, head_start: float = 0.0) -> None:
         """Begin to follow the ledger.
@@ -164,4 +172,5 @@ class Tracker:
             from study.tracking.writer import Writer
 
             self._writer = Writer(self._home, self._folder, self._spec, self._since)
+            self.notes += self._writer.notes
         return self._writer

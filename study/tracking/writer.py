@@ -4,13 +4,16 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from study.home.events import EVENTS
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Event, Tail
-from study.home.record import EVENTS, StudyRecord
+from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.connection import connect
-from study.tracking.database import Database
+from study.tracking.connection import public
+from study.tracking.database import Database, close_connections
+from study.tracking.database_file import set_aside
 from study.tracking.events import Events, milliseconds
+from study.tracking.opening import open_mlflow
 from study.tracking.store import AT_ONCE, Store
 from study.tracking.tracked import STUDY, Tracked
 
@@ -29,6 +32,7 @@ class Writer:
             nothing did.
 
     Attributes:
+        notes: what was wrong with MLflow and was mended, in sentences for people.
         reached: when the first of the events was that were brought last, in milliseconds since the epoch.
 
     Raises:
@@ -37,8 +41,15 @@ class Writer:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
+        damaged = set_aside(home.database) if home.owns_tracking else None
+        close_connections(home.tracking_uri)
         self._store = _store(home)
         self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+        is_lost = self._store.lacks(self._progress.runs)
+        self.notes = _notes(home, folder, self._store, damaged, is_lost)
+        if is_lost:
+            self._progress = Tracked(self._progress.uri, former=self._progress.former | self._progress.runs)
+            self._progress.save(folder.tracking_file)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
         self._study, self._events = record.id, Events(spec, self._progress, record)
@@ -57,7 +68,7 @@ class Writer:
             progress.experiment = self._store.experiment(self._spec.name, self._location())
         if not self._sure:
             self._take_up_runs(self.reached)
-        self._store.write(progress.experiment, self._events.changes(events), progress.runs)
+        self._store.write(progress.experiment, self._events.changes(events), progress.runs, progress.former)
         names = {event["event"] for event in events}
         if "opened" in names:
             self._store.attach(progress.runs[STUDY], self._folder.spec_file, None)
@@ -91,10 +102,32 @@ MARGIN = 60_000
 
 
 def _store(home: Home) -> Store:
-    client, uri = connect(home.tracking_uri), home.tracking_uri
+    client = open_mlflow(home)
     if home.owns_tracking:
-        return Database(client, uri, home.artifacts.as_uri())
-    return Store(client, AT_ONCE if uri.startswith(("http:", "https:")) else 1)
+        return Database(client, home)
+    return Store(client, AT_ONCE if home.tracking_uri.startswith(("http:", "https:")) else 1)
+
+
+def _notes(home: Home, folder: StudyFolder, store: Store, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
+    """What was wrong with MLflow, and which other studies it lost runs of."""
+    again = f"the runs of {folder.name} are made again from its ledger"
+    if damaged:
+        why, aside = damaged
+        notes = [f"{home.database} was damaged: {why}. It is kept as {aside.name}; {again}"]
+    elif is_lost:
+        where = home.database if home.owns_tracking else public(home.tracking_uri)
+        notes = [f"{where}: runs of {folder.name} were missing; {again}"]
+    else:
+        return []
+    others = (other for other in home.studies() if other.name != folder.name)
+    lost = [other.name for other in others if home.owns_tracking and _lost(home, store, other)]
+    return notes + [f"runs of {name} are missing, too. They come back with: study resume {name}" for name in lost]
+
+
+def _lost(home: Home, store: Store, folder: StudyFolder) -> bool:
+    """Whether runs of a study are not there any more, or nobody knows where they were."""
+    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+    return store.lacks(progress.runs) or not folder.tracking_file.exists()
 
 
 def _before(path: Path, offset: int) -> Iterator[Event]:

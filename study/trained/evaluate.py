@@ -17,7 +17,7 @@ from study.spec.load import resolve
 from study.trained import Description
 from study.trained.classifier import weights
 from study.trained.model_files import fingerprint_of_test
-from study.training import Trial, TrialConfig
+from study.training import Diverged, Trial, TrialConfig
 
 
 def evaluate(
@@ -49,12 +49,11 @@ def evaluate(
     counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
     with _noted(home, description) if counts else nullcontext():
         trial = Trial(config, dataset)
+        trial.load(model.parent / description.weights)
         try:
-            trial.load(model.parent / description.weights)
-        except RuntimeError as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{model}: does not fit these data or this version of study: {reason}") from None
-        return trial.evaluate(split, final=True)
+            return trial.evaluate(split, final=True)
+        except Diverged as diverged:
+            raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
 
 def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data.image_files import decode
+from study.data.image_files import decode_readable
 from study.errors import UserError
+from study.text.spreadsheet import neutral
 from study.trained import Classifier
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -34,11 +35,26 @@ class Prediction:
         return {"file": str(self.file), "class": self.class_name, "probabilities": self.probabilities}
 
 
-def predict(classifier: Classifier, images: Iterable[Path]) -> list[Prediction]:
+@dataclass(frozen=True)
+class Predictions:
+    """What became of some image files.
+
+    Attributes:
+        classes: of the model, in its order.
+        rows: of the files that could be read, in the order of the files.
+        unreadable: why, of the others.
+    """
+
+    classes: Sequence[str]
+    rows: Sequence[Prediction]
+    unreadable: Mapping[Path, str]
+
+
+def predict(classifier: Classifier, images: Iterable[Path]) -> Predictions:
     """The class of each image; a folder stands for all images in it and its subfolders, ordered by path.
 
     Raises:
-        UserError: the model does not take square colour images, there are none, or some cannot be read.
+        UserError: the model does not take square colour images, or there are none.
     """
     facts = classifier.facts
     if facts.is_table or facts.shape[0] != 3 or facts.shape[1] != facts.shape[2]:
@@ -48,35 +64,39 @@ def predict(classifier: Classifier, images: Iterable[Path]) -> list[Prediction]:
         )
     files = [file for path in images for file in _files(path)]
     frame = classifier.description.config["data"].get("frame", "crop")
-    predictions = []
+    rows: list[Prediction] = []
+    unreadable: dict[Path, str] = {}
     for start in range(0, len(files), AT_ONCE):
         part = files[start : start + AT_ONCE]
-        predictions += _predictions(classifier, part, classifier.probabilities(decode(part, facts.shape[1], frame)))
-    return predictions
+        inputs, reasons = decode_readable(part, facts.shape[1], frame)
+        unreadable |= {part[index]: reason for index, reason in reasons.items()}
+        readable = [index for index in range(len(part)) if index not in reasons]
+        if readable:
+            probabilities = classifier.probabilities(inputs[readable])
+            rows += _predictions(classifier, [part[index] for index in readable], probabilities)
+    return Predictions(classifier.classes, rows, unreadable)
 
 
-def table(predictions: Iterable[Prediction]) -> str:
-    """The same as CSV: file, class, and a column per class with its probability."""
-    rows, stream = list(predictions), io.StringIO()
+def table(predictions: Predictions) -> str:
+    """As CSV: file, class, and a column per class with its probability.
+
+    No cell is a formula: `./` stands before the path of a file where it would be one, an apostrophe before a class.
+    """
+    stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["file", "class", *(f"p({name})" for name in rows[0].probabilities)])
-    for prediction in rows:
-        writer.writerow(
-            [prediction.file, prediction.class_name, *(f"{value:.6f}" for value in prediction.probabilities.values())]
-        )
+    writer.writerow(["file", "class", *(f"p({name})" for name in predictions.classes)])
+    for row in predictions.rows:
+        file = str(row.file)
+        file = file if neutral(file) == file else f"./{file}"
+        writer.writerow([file, neutral(row.class_name), *(f"{value:.6f}" for value in row.probabilities.values())])
     return stream.getvalue()
 
 
-def write(path: Path, predictions: Iterable[Prediction]) -> None:
-    """Write the table into a file.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        path.write_text(table(predictions), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+def unreadable_lines(predictions: Predictions) -> list[str]:
+    """A line for each file that could not be read, then how many; none where all could be read."""
+    bad = [f"not readable: {file} ({reason})" for file, reason in predictions.unreadable.items()]
+    files = len(predictions.rows) + len(bad)
+    return [*bad, f"error: {len(bad)} of {files} file{'s' * (files > 1)} could not be read as images"] if bad else []
 
 
 def _files(path: Path) -> list[Path]:
@@ -84,7 +104,8 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    images = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    named = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
+    images = sorted(file for file in named if file.is_file() or not file.exists())  # a link may lead nowhere
     if not images:
         raise UserError(f"{path}: holds no images ({', '.join(SUFFIXES)})")
     return images

@@ -7,12 +7,12 @@ from study.training.config import TrainOptions, TrialConfig
 
 if TYPE_CHECKING:
     from study.training.checkpoint import PAUSE, Unusable
-    from study.training.loop import Diverged
+    from study.training.diverged import Diverged
     from study.training.trial import Trial
 
 __all__ = ["PAUSE", "Diverged", "TrainOptions", "Trial", "TrialConfig", "Unusable"]
 
 __getattr__ = later(
     dict.fromkeys(("PAUSE", "Unusable"), "study.training.checkpoint")
-    | {"Diverged": "study.training.loop", "Trial": "study.training.trial"}
+    | {"Diverged": "study.training.diverged", "Trial": "study.training.trial"}
 )

@@ -20,7 +20,8 @@ from study.knobs import options
 from study.methods import UNKNOWN, Labels
 from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
 from study.training.config import TrainOptions, TrialConfig
-from study.training.loop import Diverged, TrainingLoop
+from study.training.diverged import Diverged
+from study.training.loop import TrainingLoop
 from study.training.resident import Resident, tensor
 
 PLAIN = {"name": "cross_entropy"}

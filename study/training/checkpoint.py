@@ -17,6 +17,9 @@ PAUSE = 20.0
 FIRST = 0.05
 """Seconds that a write is taken to need before there was one."""
 
+PARTS = ("states", "random")
+"""What a file holds by name, beside its epoch and what it was made from."""
+
 
 class Unusable(UserError):
     """A file that a trial cannot go on from: it is damaged, or of another configuration, other data or code."""
@@ -54,11 +57,21 @@ class Checkpoint:
         content = read(self._path, self._made_from)
         if content is None:
             return 0
-        for name, stateful in self._states.items():
-            stateful.load_state_dict(content["states"][name])
-        for name, generator in self._generators.items():
-            generator.set_state(content["random"][name])
-        torch.set_rng_state(content["random"]["torch"])
+        try:
+            for name, stateful in self._states.items():
+                stateful.load_state_dict(content["states"][name])
+            for name, generator in self._generators.items():
+                generator.set_state(content["random"][name])
+            torch.set_rng_state(content["random"]["torch"])
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RuntimeError,
+        ) as error:  # as another version wrote it
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
+            raise Unusable(f"{self._path}: is not a state that this trial can take ({reason}); remove it") from None
         return int(content["epoch"])
 
     def keep(self, epoch: int) -> None:
@@ -93,10 +106,12 @@ def read(path: Path, made_from: Any) -> dict[str, Any] | None:
         with ZipFile(path) as archive:
             if damaged := archive.testzip():  # torch.load does not look at checksums
                 raise ValueError(f"checksum of {damaged}")
-        content = torch.load(path, weights_only=True, map_location="cpu")
-        written_for = content["made_from"]
+        content = dict(torch.load(path, weights_only=True, map_location="cpu"))
+        written_for, epoch = content["made_from"], content["epoch"]
+        if type(epoch) is not int or epoch < 1 or not all(isinstance(content[part], dict) for part in PARTS):
+            raise ValueError("not of the form that is written")
     except Exception as error:  # whatever PyTorch makes of a damaged file
         raise Unusable(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
     if written_for != made_from:
         raise Unusable(f"{path}: is the state of a trial of another configuration, other data or code; remove it")
-    return dict(content)
+    return content

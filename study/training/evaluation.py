@@ -11,6 +11,7 @@ from study.methods import Method
 from study.training import metrics, probes, representation
 from study.training.augment import evaluation_resize
 from study.training.config import TrainOptions
+from study.training.diverged import check_features
 from study.training.probes import ridge
 from study.training.resident import Resident
 
@@ -38,11 +39,15 @@ class Evaluation:
 
         Args:
             final: also what `train.final` names, as `SPLIT/knn_accuracy`.
+
+        Raises:
+            Diverged: the features of a sample are not finite.
         """
         values: dict[str, Tensor] = {}
         for name in self._method.encoders():
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             features = self.features(split, name)
+            check_features(features, split)
             scores = self.scores(name, features)
             of_encoder = self._metrics(split, scores, self._predicted(split, name, scores))
             if final and self._options.final:

@@ -1,6 +1,5 @@
 """The training loop of one trial, top to bottom."""
 
-import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -14,19 +13,16 @@ from study.data.dataset import Dataset
 from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint
-from study.training.checkpoint import Checkpoint
+from study.training.checkpoint import Checkpoint, Unusable
 from study.training.clock import Clock
 from study.training.config import TrialConfig
+from study.training.diverged import check_loss, check_networks
 from study.training.eager import Adam
 from study.training.evaluation import Evaluation
 from study.training.networks import networks
 from study.training.optimization import optimizer, schedule
 from study.training.resident import Resident
 from study.training.training_samples import with_share, with_val
-
-
-class Diverged(Exception):
-    """The loss became NaN or infinite; the epoch is in the message."""
 
 
 class TrainingLoop:
@@ -70,7 +66,7 @@ class TrainingLoop:
             pause: write it only when so many times the duration of the last write are over.
 
         Raises:
-            Diverged: the loss of an epoch is not finite.
+            Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.
             Unusable: `resume` is damaged, or another trial's.
             OSError: `resume` cannot be written.
         """
@@ -110,8 +106,8 @@ class TrainingLoop:
             rates.step()
             with clock.phase("evaluation"):
                 values = {"train/loss": float(total) / count}
-                if not math.isfinite(values["train/loss"]):
-                    raise Diverged(f"loss is {values['train/loss']} in epoch {epoch}")
+                check_loss(values["train/loss"], epoch)
+                check_networks(self._networks.parameters(), method.encoders().values(), epoch)
                 for split in self._reported:
                     values |= self.evaluate(split, final=epoch == options.epochs)
                 values |= self._diagnosis(batch)
@@ -136,10 +132,20 @@ class TrainingLoop:
         write_whole(path, save({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}))
 
     def load(self, path: Path) -> None:
-        """Take the weights that `save` wrote for this configuration."""
+        """Take the weights that `save` wrote for this configuration.
+
+        Raises:
+            Unusable: the file is missing, cut short or otherwise damaged, or of other networks.
+        """
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        self._networks.load_state_dict(load_file(path))
+        try:
+            self._networks.load_state_dict(load_file(path))
+        except (SafetensorError, OSError, RuntimeError) as error:
+            does_not_fit = isinstance(error, RuntimeError)
+            what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
+            raise Unusable(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
 
     def _labels(self) -> Labels:
         """What the method knows of the training samples: all that the data say."""

@@ -107,7 +107,7 @@ def demographic_parity(outcome: Outcome) -> Tensor:
 
 
 def accuracy_parity(outcome: Outcome) -> Tensor:
-    """Largest difference of the accuracy between bias classes (what WCL paper 6.2 prints as equalized odds)."""
+    """Largest difference of the accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
     return gap(outcome.counts.bias_accuracy)
 
 

@@ -6,7 +6,7 @@ imported inside the functions only: some are called before its settings are made
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -140,6 +140,22 @@ def waits_for_room(controller: Any, trial: "Trial") -> bool:
     """Whether Tune asked for a process for a trial, and Ray has not begun to start it."""
     tracked = controller._trial_to_actor.get(trial)
     return tracked is not None and not controller._actor_manager.is_actor_started(tracked)
+
+
+def ended_trials(controller: Any) -> set["Trial"]:
+    """The trials that have ended, of those that Tune still keeps."""
+    ended: set[Trial] = controller._stopped_trials | controller._failed_trials
+    return ended - set(controller._trial_to_actor)
+
+
+def forget(controller: Any, trials: Collection["Trial"]) -> None:
+    """Have Tune let go of trials that have ended. By itself it keeps each, with statistics of all of its metrics, until
+    the study ends: tens of kB per trial."""
+    for kept in (controller._stopped_trials, controller._failed_trials, controller._trials_to_cache):
+        kept.difference_update(trials)
+    for trial in trials:
+        controller._trial_metadata.pop(trial.trial_id, None)
+    controller._trials[:] = [trial for trial in controller._trials if trial not in trials]
 
 
 def error_files(trial: "Trial") -> tuple[str | None, str | None]:

@@ -39,7 +39,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
     import study.sweep.worker as worker
     from study import data
     from study.home.folder import Home
-    from study.home.ledger import Ledger, read
+    from study.home.ledger import Ledger
     from study.home.record import StudyRecord
     from study.spec import load_study
     from study.sweep.driver import drive
@@ -61,7 +61,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
     home = Home.locate()
     folder = home.create(spec)
     datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
-    record = StudyRecord.fold(read(folder.ledger_file))
+    record = StudyRecord.told(folder.ledger_file)
     tracker = Tracker(home, folder, spec) if tracking != "none" else None
     if tracker:
         tracker.start()

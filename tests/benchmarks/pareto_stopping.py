@@ -111,8 +111,8 @@ def simulate(new_peers: Callable[[], Peers], given: Curves, grace: int, limit: f
 
 def scored(accuracy: float, gap: float, limit: float | None) -> Score:
     if limit is None:
-        return Score((accuracy, gap), (accuracy, -gap), 0.0)
-    return Score((accuracy,), (accuracy,), Constraint("val/equalized_odds", "<=", limit).violation(gap))
+        return Score((accuracy, gap), (accuracy, -gap))
+    return Score((accuracy,), (accuracy,), (Constraint("val/equalized_odds", "<=", limit).excess(gap),))
 
 
 def hypervolume(accuracies: Array, gaps: Array) -> float:

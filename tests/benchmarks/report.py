@@ -14,7 +14,6 @@ the measured time times their number.
 """
 
 import argparse
-import json
 import os
 import random
 import resource
@@ -105,8 +104,14 @@ def main() -> None:
 
 def write(path: Path, trials: int, epochs: int) -> None:
     """The ledger of such a study."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(event, separators=(",", ":")) + "\n" for event in events(trials, epochs))
+    from study.home.line import Chain, encode
+
+    chain = Chain()
+    with open(path, "wb") as file:
+        for event in events(trials, epochs):
+            line = chain.close(encode(event))
+            chain.passes(line)
+            file.write(line)
 
 
 def study_of(trials: int, epochs: int) -> "StudySpec":

@@ -55,6 +55,14 @@ def test_what_is_no_bug_is_one_line(
     assert shown.splitlines()[-1].startswith("error: ")
 
 
+def test_a_full_disk_is_told_with_its_place_and_what_to_do(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(status, "overview", lambda home: raising(OSError(28, "No space left on device", "/there")))
+    _, shown = ended(monkeypatch, capsys, "list")
+    assert shown == ("error: /there: No space left on device. Make room there, then type the same command again\n")
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero.\nNever"), FileNotFoundError(2, "No such file", "/gone")])
 def test_a_bug_shows_where_it_is_and_asks_for_a_report(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception

@@ -61,7 +61,9 @@ def test_prepare_tells_what_is_in_the_splits(root: Path) -> None:
     train = document["splits"]["train"]
     assert (train["samples"], train["unlabelled"], train["classes"]) == (36, 6, [3] * 10)
     assert document["splits"]["val"]["samples"] == 10
-    assert "STL-10" in data_commands.text(document)
+    shown = data_commands.text(document)
+    assert "STL-10" in shown
+    assert "\n       samples per class: 0 3, 1 3, " in shown
 
 
 def test_prepare_counts_the_cells() -> None:

@@ -104,3 +104,27 @@ def test_without_a_yes_nothing_is_removed(
     assert run_command(monkeypatch, "delete", "one") == 1
     assert "1 trial(s)" in capsys.readouterr().err
     assert len(home.studies()) == 2
+
+
+def test_a_damaged_study_can_be_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    track(home)
+    ledger = home.find("one").ledger_file
+    first, *others = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(first + b"".join(others[1:]))
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert run_command(monkeypatch, "delete", "one") == 0
+    assert f"unreadable ({ledger}: damaged at byte {len(first)}: event 1 of it is lost)" in capsys.readouterr().err
+    assert runs(home) == {"other": 2}
+    assert [folder.name for folder in home.studies()] == ["other"]
+
+
+def test_a_study_whose_first_event_is_lost_is_not_removed_without_its_runs(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    track(home)
+    home.find("one").ledger_file.write_bytes(b"")
+    assert run_command(monkeypatch, "delete", "one", "--yes") == 2
+    assert "which runs in MLflow are its own" in capsys.readouterr().err
+    assert runs(home) == {"one": 2, "other": 2}

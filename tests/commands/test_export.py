@@ -145,7 +145,7 @@ def test_fewer_complete_trials_than_asked_for(
 
 
 @pytest.mark.parametrize("top", [1, 2])
-@pytest.mark.parametrize("out", ["file/best.yaml", "nowhere/best.yaml", "folder"])
+@pytest.mark.parametrize("out", ["file/best.yaml", "folder"])
 def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
     folder: StudyFolder, tmp_path: Path, out: str, top: int
 ) -> None:
@@ -166,6 +166,31 @@ def test_a_path_without_a_name_is_no_file(
     monkeypatch.chdir(folder.path)
     with pytest.raises(UserError, match="cannot be written"):
         export(**told(folder, *TRIALS), out=Path(out), choice=Choice(top=top))
+
+
+@pytest.mark.parametrize("top", [1, 2])
+def test_links_stay_and_folders_are_made(folder: StudyFolder, tmp_path: Path, top: int) -> None:
+    names = ["best-1.yaml", "best-2.yaml"] if top == 2 else ["best.yaml"]
+    for name in names:
+        (tmp_path / name).symlink_to(f"new/folder/{name}")
+    export(**told(folder, *TRIALS), out=tmp_path / "best.yaml", choice=Choice(top=top))
+    for name in names:
+        assert (tmp_path / name).is_symlink()
+        assert load_study(str(tmp_path / "new" / "folder" / name)).name == "quickstart-best"
+
+
+def test_of_several_files_none_is_written_where_one_cannot_be(folder: StudyFolder, tmp_path: Path) -> None:
+    (tmp_path / "best-2.yaml").mkdir()
+    with pytest.raises(UserError, match=r"best-2\.yaml: cannot be written: it is a folder"):
+        export(**told(folder, *TRIALS), out=tmp_path / "best.yaml", choice=Choice(top=2))
+    assert not (tmp_path / "best-1.yaml").exists()
+
+
+def test_a_front_of_one_is_a_file_of_its_own_name(folder: StudyFolder, tmp_path: Path) -> None:
+    """As every single configuration; several are numbered."""
+    front = Choice(pareto=["val/accuracy"])
+    written = export(**told(folder, *TRIALS[:1]), out=tmp_path / "front.yaml", choice=front)
+    assert [file.path.name for file in written] == ["front.yaml"]
 
 
 def test_an_older_file_is_replaced(folder: StudyFolder, tmp_path: Path) -> None:

@@ -86,6 +86,34 @@ def test_a_study_of_the_users_images_runs() -> None:
     assert 0.0 <= epoch["val/worst_group_accuracy"] <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("sides", "size"),
+    [
+        ((28, 28), 28),
+        ((40, 30), 30),
+        ((64, 64), 64),
+        ((200, 300), 64),
+        ((2, 9), 4),  # the least that there is
+    ],
+)
+def test_the_users_images_are_not_enlarged(sides: tuple[int, int], size: int) -> None:
+    for number in range(1, 60):
+        picture(Path("birds") / f"{number}.jpg", number, sides)
+    Path("birds/0.jpg").write_bytes(b"no image")  # training says so; of the others most are as they are
+    picture(Path("birds/1.jpg"), 1, (500, 700))
+    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    assert load_study("mine.yaml").base["data"]["size"] == size
+    assert (" size: " in Path("mine.yaml").read_text(encoding="utf-8")) == (size != 64)
+
+
+@pytest.mark.parametrize(("images", "batch_size"), [(60, 32), (2000, 64), (4000, 128)])
+def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(images: int, batch_size: int) -> None:
+    rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]}" for n in range(images)]
+    Path("birds/list.csv").write_text("\n".join(["image,kind,place", *rows]))
+    write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
+    assert load_study("mine.yaml").base["train"]["batch_size"] == batch_size
+
+
 def test_a_study_of_the_users_table_runs() -> None:
     write(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1", "search.early_stopping.grace=1"])
@@ -127,8 +155,26 @@ def test_a_file_that_is_there_stays(folder: Path) -> None:
         write(of(data="biased_digits"), None, False, nobody())
     assert (folder / "mine.yaml").read_text() == "mine"
     assert write(of(data="biased_digits"), folder / "other.yaml", False, nobody()) == folder / "other.yaml"
-    with pytest.raises(UserError, match="its folder must be there"):
-        write(of(data="biased_digits"), folder / "nowhere" / "other.yaml", False, nobody())
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_folders_are_made_and_a_link_stays(folder: Path, force: bool) -> None:
+    (folder / "mine.yaml").symlink_to("new/mine.yaml")
+    if force:
+        (folder / "new").mkdir()
+        (folder / "new" / "mine.yaml").write_text("old")
+    write(of(data="biased_digits"), None, force, nobody())
+    assert (folder / "mine.yaml").is_symlink()
+    assert load_study(str(folder / "new" / "mine.yaml")).name == "mine"
+
+
+@pytest.mark.parametrize("out", ["birds/list.csv", "birds/0.jpg/mine.yaml", "mine.txt"])
+def test_a_path_that_cannot_be_a_study_file_is_told_before_anything_is_asked(folder: Path, out: str) -> None:
+    def never(question: str, default: str | None) -> str:
+        raise AssertionError(question)
+
+    with pytest.raises(UserError, match=r"its name must end in \.yaml|is no folder"):
+        write(of(data="biased_digits"), Path(out), True, Asker(never, print))
 
 
 def test_the_schema_is_named_from_the_file_on_where_both_are_in_one_project() -> None:

@@ -64,17 +64,6 @@ def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: H
         status.document(home.find("hers"))
 
 
-def test_a_study_whose_driver_named_no_owner_is_told_of(home: Home) -> None:
-    """As versions from before the first release wrote them."""
-    ledger = Ledger(home.find("new").ledger_file)
-    ledger.append("opened", version="0")
-    ledger.close()
-    row = next(row for row in status.overview(home) if row["name"] == "new")
-    assert row["state"] == "unreadable"
-    assert "ledger.jsonl: a driver that names no owner took the study up" in row["reason"]
-    assert "Run the study anew in another home: STUDY_HOME=..." in row["reason"]
-
-
 def test_a_study_that_cannot_be_read_is_named(home: Home) -> None:
     home.find("old").ledger_file.write_text("no event\n")
     row = next(row for row in status.overview(home) if row["name"] == "old")
@@ -112,8 +101,8 @@ def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
 
 
 def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(home: Home) -> None:
-    folder = home.create(quickstart("name=mine"))
     for state, told in (("interrupted", r", about [\d:]+ left to do"), ("complete", "")):
+        folder = home.create(quickstart(f"name={state}"))
         write_ledger(folder.ledger_file, Told("baseline", [0.5]))
         ledger = Ledger(folder.ledger_file)
         ledger.append("closed", state=state)
@@ -133,7 +122,7 @@ def test_runs_that_were_lost_are_told(home: Home) -> None:
     folder = home.create(quickstart("name=mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "running"))
     ledger = Ledger(folder.ledger_file)
-    ledger.append("lost", trial=1, kind="PREEMPTED", attempt=1, node_died=True)
+    ledger.append("lost", trial=1, kind="PREEMPTED", reason="it died", attempt=1, node_died=True)
     ledger.close()
     assert status.lines(status.document(folder))[-1] == "lost      1 run(s) of trials, which had to run again"
 

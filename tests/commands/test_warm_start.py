@@ -32,7 +32,7 @@ def begun(home: Home, spec: StudySpec) -> Path:
     """The ledger of a new study that has learned."""
     path = home.create(spec).ledger_file
     ledger = Ledger(path)
-    warm_start.learn(home, spec, ledger, StudyRecord.fold(read(path)))
+    warm_start.learn(home, spec, ledger, StudyRecord.told(path))
     ledger.close()
     return path
 
@@ -68,7 +68,7 @@ def test_it_learns_once(home: Home) -> None:
     path = begun(home, spec)
     home.find("first").ledger_file.write_bytes(b"")
     ledger = Ledger(path)
-    warm_start.learn(home, spec, ledger, StudyRecord.fold(read(path)))
+    warm_start.learn(home, spec, ledger, StudyRecord.told(path))
     ledger.close()
     assert [event["event"] for event in read(path)] == ["created", "learned"]
 

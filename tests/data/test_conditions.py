@@ -25,6 +25,8 @@ def test_rows_are_found_by_key(tmp_path):
         ({"keys": ["a", "a"], "values": [[1.0], [2.0]]}, "1 of its keys occur twice"),
         ({"keys": ["b"], "values": [[1.0]]}, "no vector for 1 of 1 samples, such as 'a'; one of its keys is 'b'"),
         ({"keys": ["a"], "values": [[np.nan]]}, "the vector of 'a' is not finite"),
+        ({"keys": ["a"], "values": [[1e308]]}, r"the vector of 'a' .* a number above 3\.4e\+38"),
+        ({"keys": ["a"], "values": [["b"]]}, "`values` is of type <U1, floats or integers are needed"),
         ({"keys": np.array(["a"], object), "values": [[1.0]]}, "not readable"),
     ],
 )
@@ -43,3 +45,18 @@ def test_a_file_cut_short_and_one_that_is_no_archive(tmp_path):
         with pytest.raises(UserError, match=r"a\.npz: not readable: .*An \.npz with"):
             conditions.width(path)
         path.write_text("no archive")
+
+
+def test_a_byte_that_changed_is_told(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, keys=["a"], values=np.random.default_rng(0).normal(size=(1, 100)))
+    whole = path.read_bytes()
+    told = []
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        try:
+            assert conditions.rows(path, ["a"]).shape == (1, 100)
+        except UserError as error:
+            told.append(str(error))
+    assert len(told) > 50
+    assert all(message.startswith(f"{path}: ") for message in told)

@@ -34,3 +34,49 @@ def test_what_changes_a_stamp(folder):
     (folder / "below" / "c").rename(folder / "c")
     seen.add(stamp(folder))
     assert len(seen) == 6
+
+
+@pytest.mark.parametrize("target", ["..", ".", "loop", "below/loop", "/nowhere"])
+def test_a_link_that_leads_back_or_nowhere_ends(folder, target):
+    """As link to the folder itself, to itself, to what leads back to it, or to nothing."""
+    (folder / "loop").symlink_to(target)
+    (folder / "below" / "loop").symlink_to("../loop")
+    before = stamp(folder)
+    assert stamp(folder) == before
+    (folder / "below" / "c").write_text("c")
+    assert stamp(folder) != before
+
+
+def test_a_list_of_files_is_stamped_by_their_sizes_and_which_are_there(folder, tmp_path):
+    files = [folder / "a", folder / "below" / "b", folder / "nowhere"]
+    shutil.copytree(folder, tmp_path / "there")
+    seen = {stamp(files)}
+    assert stamp([tmp_path / "there" / file.relative_to(folder) for file in files]) in seen
+    (folder / "not-listed").write_text("c")
+    assert stamp(files) in seen
+    for file in files:
+        file.write_text("longer than before")
+        seen.add(stamp(files))
+    assert len(seen) == 4
+
+
+def test_what_many_links_lead_to_is_read_once(tmp_path):
+    """Of 30 folders each with links to all the others, there are more ways than can be gone."""
+    folders = [tmp_path / "here" / f"{number}" for number in range(30)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "a").write_text("a")
+    for folder in folders:
+        for other in folders:
+            (folder / f"to-{other.name}").symlink_to(other)
+    first = stamp(tmp_path / "here")
+    (folders[17] / "a").write_text("changed")
+    assert stamp(tmp_path / "here") != first
+
+
+def test_what_is_behind_a_link_counts(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    before = stamp(folder)
+    (tmp_path / "elsewhere" / "c").write_text("c")
+    assert stamp(folder) != before

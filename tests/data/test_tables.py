@@ -115,6 +115,8 @@ def test_nobody_can_be_recognised_in_what_is_prepared_or_said(root: Path) -> Non
     [
         ("Bachelors", "Bachelor", "education of row 1 is 'Bachelor', allowed is Bachelors, Some-college"),
         (" 77516", " many", "fnlwgt of row 1 is 'many', a number is needed"),
+        (" 77516", " 1e308", "fnlwgt of row 1 is '1e308', a number is needed"),
+        (" 77516", " inf", "fnlwgt of row 1 is 'inf', a number is needed"),
         ("<=50K", "50K", "income of row 1 is '50K', allowed is <=50K, >50K"),
         (" White, Male, 2174, 0, 30, United-States, <=50K", " Whi", "row 1 has no sex; cut short"),
     ],

@@ -62,7 +62,7 @@ def test_a_broken_torch_is_told_of_not_stumbled_over(home: Home, tmp_path: Path)
 
 def test_a_problem_is_exit_status_1(home: Home) -> None:
     home.create(quickstart())
-    (home.path / "format").write_text('{"format": 2, "study": "9.8.7"}')
+    (home.path / "format").write_text('{"format": 3, "study": "9.8.7"}')
     done = CliRunner().invoke(app, ["doctor", "--json"])
     assert done.exit_code == 1
     told = json.loads(done.stdout)
@@ -93,7 +93,7 @@ def test_a_home_and_its_studies(home: Home) -> None:
     write_ledger(home.create(quickstart("name=one")).ledger_file, Told("baseline", [0.5]))
     home.create(quickstart("name=two")).ledger_file.write_text("no event\n")
     whole, damaged = state.home(home)
-    assert "writable, form 1, 2 studies" in whole.told
+    assert "writable, form 2, 2 studies" in whole.told
     assert damaged.state == "problem"
     assert damaged.told.startswith("two: ")
     assert "study delete two --yes" in (damaged.remedy or "")

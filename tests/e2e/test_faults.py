@@ -150,7 +150,10 @@ def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
     ledger = command.folder("tiny").ledger_file
     before = ledger.read_bytes()
     assert before.endswith(b"\n")
-    assert command("resume", "tiny").returncode == 1
+    resumed = command("resume", "tiny")
+    assert resumed.returncode == 1
+    assert str(command.folder("tiny").path) in resumed.stderr
+    assert "once there is room: study resume tiny" in resumed.stderr
     assert ledger.read_bytes() == before
     filler.unlink()
     resumed = command("resume", "tiny")

@@ -1,6 +1,8 @@
 """The driver is killed (SIGKILL) at chosen moments, again and again, and the study ends as if nothing had happened."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -83,3 +85,26 @@ def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     record = assert_nothing_was_lost(command.folder("tiny"))
     Runs(Home(command.home).tracking_uri, "tiny").agree_with(record)
     assert computed(record) == computed(finished.load("tiny")[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_final_training_killed_with_all_its_processes_goes_on_to_the_same_models(finished: Command) -> None:
+    best = str(finished.folder("tiny").best_file)
+    train = ["train", best, "--seeds", "0,1", "--epochs", "6", "--name"]
+    assert finished(*train, "undisturbed").returncode == 0
+    process = finished.start(*train, "killed", SABOTAGE=json.dumps({"slow": 1}))
+    finished.wait_for("killed", lambda record: any(trial.epochs >= 2 for trial in record.trials.values()))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    _, cut = finished.load("killed")
+    assert cut.state == "interrupted"
+    assert any(0 < trial.epochs < 6 for trial in cut.trials.values())
+    done = finished("resume", "killed")
+    assert done.returncode == 0, done.stderr
+    record = assert_nothing_was_lost(finished.folder("killed"))
+    assert computed(record) == computed(finished.load("undisturbed")[1])
+    for number in record.trials:
+        weights = [finished.folder(name).model_file(number).read_bytes() for name in ("killed", "undisturbed")]
+        assert weights[0] == weights[1]
+    Runs(Home(finished.home).tracking_uri, "killed").agree_with(record)

@@ -44,7 +44,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, before: str |
         path.write_text(before)
     limit = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))\n"
     done = run(f"{limit}write_whole(Path(sys.argv[1]), {NEW!r})", path)
-    assert "OSError: [Errno 27] File too large" in done.stderr
+    assert f"OSError: [Errno 27] File too large: '{path}'" in done.stderr
     assert {one.name: one.read_text() for one in tmp_path.iterdir()} == ({"file.txt": before} if before else {})
 
 

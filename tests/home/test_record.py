@@ -1,12 +1,15 @@
 """A ledger folded into a record."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import Told, quickstart, record, write_ledger
 
 from study.analysis.report.conclusions import caveats
-from study.home.ledger import Ledger
+from study.errors import UserError
+from study.home.ledger import Event, Ledger
+from study.home.line import Chain, encode
 from study.home.record import StudyRecord
 from study.ranking.summary import lines, summary
 
@@ -126,3 +129,53 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     assert told.trials[1].untested == "weights are gone"
     assert "test split not read for trial 1: weights are gone" in lines(summary(quickstart(), told))
     assert "The test split could not be read for trial 1: weights are gone" in caveats(quickstart(), told)
+
+
+BEFORE: list[Event] = [
+    {"event": "created", "time": 1.0, "id": "study"},
+    {"event": "opened", "time": 1.0, "owner": "ada", "version": "7.8"},
+    {"event": "trial", "time": 1.0, "trial": 0, "stage": "search", "params": {}, "seed": 0},
+    {"event": "started", "time": 1.0, "trial": 0, "node": "here"},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "told"),
+    [
+        ("report", {"trial": 0, "epoch": 1}, "its metrics are none"),
+        ("report", {"trial": 0, "epoch": 1, "metrics": {"val/accuracy": "high"}}, "its metrics are not all numbers"),
+        ("report", {"trial": 0, "epoch": 1, "metrics": {"val/accuracy": 10**400}}, "its metrics are not all numbers"),
+        ("report", {"trial": 0, "epoch": 2, "metrics": {}}, "epoch 2 follows epoch 0"),
+        ("report", {"trial": 0, "epoch": "1", "metrics": {}}, "its epoch is '1'"),
+        ("report", {"trial": 1, "epoch": 1, "metrics": {}}, "there is no trial 1 yet"),
+        ("report", {"trial": [0], "epoch": 1, "metrics": {}}, r"its trial is \[0\]"),
+        ("trial", {"trial": 0, "stage": "search", "params": {}, "seed": 0}, "trial 0 was decided on before"),
+        ("trial", {"trial": 1, "stage": "party", "params": {}, "seed": 0}, "its stage is 'party'"),
+        ("trial", {"trial": 1, "stage": "search", "params": {"a": []}, "seed": 0}, r"its params is \{'a': \[\]\}"),
+        ("trial", {"trial": 1, "stage": "confirm", "params": {}, "seed": 0, "repeats": 3}, "no trial 3 to repeat"),
+        ("trial", {"trial": 1, "stage": "search", "params": {}, "seed": 2**64}, "its seed is 1844"),
+        ("ended", {"trial": 0, "state": "running"}, "its state is 'running'"),
+        ("ended", {"trial": 0, "state": "failed", "kind": "BAD LUCK"}, "its kind is 'BAD LUCK'"),
+        ("closed", {"state": None}, "its state is None"),
+        ("closed", {"time": "noon", "state": "complete"}, "its time is 'noon'"),
+        ("closed", {"time": 1e300, "state": "complete"}, r"its time is 1e\+300"),
+        ("created", {"id": "other"}, "a study is created once"),
+        ("opened", {"version": "7.8"}, "it has no owner"),
+        ("learned", {"source": "x", "trials": [3], "left_out": 0}, r"its trials is \[3\]"),
+    ],
+)
+def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict[str, Any], told: str) -> None:
+    """Also where its check value is right; with its byte."""
+    path, chain = tmp_path / "ledger.jsonl", Chain()
+    lines = []
+    for event in (*BEFORE, {"event": name, "time": 2.0, **fields}):
+        lines.append(chain.close(encode(event)))
+        assert chain.passes(lines[-1])
+    path.write_bytes(b"".join(lines))
+    place = sum(map(len, lines[:-1]))
+    message = (
+        rf"ledger\.jsonl: has an event '{name}' that study \S+ cannot read: .*{told}.*\. "
+        rf"Use what wrote it: study 7\.8\. It stands at byte {place}$"
+    )
+    with pytest.raises(UserError, match=message):
+        StudyRecord.load(path)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from study.losses.cclk import fair_cclk, hard_negative_cclk, weakly_supervised_cclk, weightless_share
+from study.losses.cclk import fair_cclk, hard_negative_cclk, weakly_supervised_cclk, weight_measures
 from study.losses.clustered import fair_info_nce, weakly_supervised_info_nce
 from study.losses.cross_entropy import bias_balanced_cross_entropy, generalized_cross_entropy
 from study.losses.debiased import debiased_info_nce, floored_share, hard_negative_info_nce
@@ -79,7 +79,7 @@ def test_every_form_against_a_loop_over_anchors(form: str) -> None:
 def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
     positive, negative = (LABEL[0] == LABEL) & OTHERS[0], LABEL[0] != LABEL
     for ours, theirs in zip(
-        picked_pairs(SCORES[0], positive, negative, 0.3), masked_pairs(SCORES[0], positive, negative, 0.3), strict=True
+        picked_pairs(SCORES[0], positive, negative), masked_pairs(SCORES[0], positive, negative), strict=True
     ):
         close(ours, theirs)
 
@@ -135,7 +135,7 @@ def test_sigma2_to_0_leaves_no_similar_condition() -> None:
     close(hard_negative_cclk(VIEWS, temperature=TEMPERATURE, sigma2=1e-9), 0.0)
     ours = weakly_supervised_cclk(VIEWS, bias=CONDITION, temperature=TEMPERATURE, sigma2=1e-9)
     close(ours, torch.log1p((log_sum(OTHERS) - math.log(1e-7)).exp()).mean())
-    assert weightless_share(CONDITION, sigma2=1e-9) == 1
+    assert weight_measures(CONDITION, sigma2=1e-9) == {"weightless_share": 1, "weight_sum": 0, "effective_negatives": 0}
 
 
 @pytest.mark.parametrize("loss", [fair_cclk, hard_negative_cclk])
@@ -145,7 +145,19 @@ def test_sigma2_to_infinity_is_info_nce_over_all_others(loss: object) -> None:
     share = (SAMPLES - 1) / (SAMPLES + 1e-3)
     expected = torch.log1p(share * (log_sum(NEGATIVES) - OTHER_VIEW).exp()).mean()
     torch.testing.assert_close(ours, expected, rtol=1e-6, atol=0)
-    assert weightless_share(CONDITION, sigma2=1e12) == 0
+    measures = weight_measures(CONDITION, sigma2=1e12, ridge=1e-3)
+    assert measures["weightless_share"] == 0
+    torch.testing.assert_close(float(measures["weight_sum"]), share, rtol=1e-6, atol=0)
+    torch.testing.assert_close(float(measures["effective_negatives"]), SAMPLES - 1.0, rtol=1e-6, atol=0)
+
+
+def test_a_narrow_kernel_keeps_its_weight_on_the_diagonal_which_the_released_form_leaves_out() -> None:
+    """No sample is without any weight, and yet next to nothing is left."""
+    colours = torch.rand(256, 3, generator=torch.Generator().manual_seed(0))
+    narrow, wide = weight_measures(colours, sigma2=0.01, ridge=0.01), weight_measures(colours, sigma2=100.0, ridge=0.1)
+    assert narrow["weightless_share"] == wide["weightless_share"] == 0
+    assert narrow["weight_sum"] < 0.05 < 0.9 < wide["weight_sum"]
+    assert narrow["effective_negatives"] < 4 < 100 < wide["effective_negatives"]
 
 
 def test_sigma2_to_infinity_makes_everyone_a_weak_positive() -> None:
@@ -269,11 +281,19 @@ def test_base_temperature_is_a_factor() -> None:
     close(sup_con(VIEWS, target=TARGET, temperature=0.1, base_temperature=0.07), plain / 0.7)
 
 
+def test_one_sample_with_negatives_of_its_own_is_enough_for_dcl() -> None:
+    ours = debiased_info_nce(VIEWS[:, :1], negatives=VIEWS[0, 1:, None], temperature=TEMPERATURE, tau_plus=0.0)
+    close(ours, torch.log1p((SCORES[0, 1:12].logsumexp(0) - OTHER_VIEW[0]).exp()))
+
+
 def test_wrong_inputs_are_named() -> None:
     with pytest.raises(ValueError, match=r"two views of each sample, got 1"):
         debiased_info_nce(VIEWS[:1])
     with pytest.raises(ValueError, match=r"two views of each sample or more, got 1"):
         info_nce(VIEWS[:1])
+    for empty in ("negatives", "extra_positives"):
+        with pytest.raises(ValueError, match=f"{empty} is empty: leave it out"):
+            debiased_info_nce(VIEWS, **{empty: VIEWS[:0]})
     with pytest.raises(ValueError, match="either bias"):
         fair_kl(VIEWS, target=TARGET)
     with pytest.raises(ValueError, match="needs a condition"):

@@ -5,7 +5,7 @@ import torch
 from small import method_for_rows, rows
 from torch.nn import functional
 
-from study.losses.cclk import weightless_share
+from study.losses.cclk import weight_measures
 from study.losses.debiased import floored_share
 
 
@@ -40,7 +40,8 @@ def test_the_share_of_samples_without_a_weight() -> None:
     assert method.diagnose(batch)["weightless_share"] == pytest.approx(1 / 64)
     itself = method_for_rows(name="hard_negative_cclk", kernel="cosine")
     features = itself.network.encoder(batch.views[0])
-    assert itself.diagnose(batch)["weightless_share"] == weightless_share(features, kernel="cosine")
+    assert itself.diagnose(batch) == weight_measures(features, kernel="cosine")
+    assert method_for_rows(name="fair_cclk", form="paper").diagnose(batch).keys() == {"weightless_share"}
 
 
 def test_other_losses_have_nothing_to_tell() -> None:

@@ -180,3 +180,27 @@ def test_every_table_can_be_printed_without_any_trial(name: str) -> None:
 
 def test_a_cell_without_values_is_empty() -> None:
     assert Cell("test/accuracy").spread is None
+
+
+def test_numbers_of_another_quantity_get_no_verdict_and_the_table_says_why(begin: Begin) -> None:
+    """The gaps that WCL's Table 3 prints for COMPAS are not those of its equation."""
+    study = begin("wcl-table3", "train.epochs=2", profile="cpu")
+    for split in (0, 1):
+        for method, gap in (("DCL", 0.02), ("WCL", 0.01 + split / 1000)):
+            params = {"data.name": "compas", "data.split_seed": split, "method.name": method}
+            params["train.augmentation"] = "corrupt_columns"
+            further = {"test/lbfgs_accuracy": 0.6, "test/lbfgs_accuracy_parity": gap}
+            study.trial(params, 0, [0.6, 0.6], further=further)
+    reproduction = tabulate(study.close("interrupted"), "wcl-table3")
+    assert line(reproduction, "WCL (E_d)", "ours")[3] == "1.0 ± 0.1 (2)"
+    assert line(reproduction, "WCL (E_d)", "verdict")[3] == "no verdict"
+    assert line(reproduction, "WCL (E_d)", "verdict")[2] != "no verdict"
+    assert any("No verdict on COMPAS EOd: " in note for note in reproduction.last_grid.notes)
+    claims = reproduction.claims.set_index("claim")
+    fairer = claims.loc["On COMPAS WCL is fairer than DCL"]
+    assert (fairer["result"], fairer["our means"]) == ("cannot tell", "-")
+    assert "another quantity" in fairer["remark"]
+    assert claims.loc["On COMPAS WCL is more accurate than DCL", "our means"] != "-"
+    cells = {(cell["row"], cell["column"]): cell for cell in document(reproduction)["cells"]}
+    assert "another quantity" in cells["WCL (E_d)", "COMPAS EOd"]["no_verdict"]
+    assert cells["WCL (E_d)", "Adult EOd"]["no_verdict"] is None

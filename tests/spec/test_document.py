@@ -125,7 +125,7 @@ def test_set_needs_key_and_value(file: Path, assignment: str) -> None:
 
 
 def test_set_through_a_value_says_what_is_there(file: Path) -> None:
-    with pytest.raises(UserError, match=r"--set name\.x=3: name is 'one', it has no key 'x'"):
+    with pytest.raises(UserError, match=r"--set name\.x=3: name: is 'one', it has no key 'x'"):
         override(read(file), ["name.x=3"])
 
 

@@ -48,8 +48,11 @@ def test_it_is_a_schema_and_the_shipped_file_is_it() -> None:
 def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
     cli.app(["schema", "-o", str(tmp_path / "own.json")], standalone_mode=False)
     assert (tmp_path / "own.json").read_text(encoding="utf-8") == TEXT
-    with pytest.raises(UserError, match=r"nowhere/own\.json: cannot be written"):
-        cli.app(["schema", "-o", str(tmp_path / "nowhere" / "own.json")], standalone_mode=False)
+    (tmp_path / "link").symlink_to("new/own.json")
+    cli.app(["schema", "-o", str(tmp_path / "link")], standalone_mode=False)
+    assert (tmp_path / "new" / "own.json").read_text(encoding="utf-8") == TEXT
+    with pytest.raises(UserError, match=r"own\.json: cannot be written"):
+        cli.app(["schema", "-o", str(tmp_path / "own.json" / "own.json")], standalone_mode=False)
 
 
 @pytest.mark.parametrize("name", shipped())

@@ -125,8 +125,9 @@ def test_a_bad_line_is_told_with_its_place_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        ("method.regulariser=none", "search.space.method.lambda: unknown key. Did you mean"),
+        ("method.regulariser=none", "search.space.method.lambda: unknown key. Allowed: method.temp"),
         ("method.epsilon=21", "method.epsilon: 21.0 given, allowed is at most 2/temperature = 20 (FairKL paper A.2)"),
+        ("method.regulariser=[a]", "method.regulariser: ['a'] given. Allowed: 'none', "),
         ("method={}", "method.name: is missing"),
         ("data.name=[1]", "data.name: [1] given. Allowed: 'adult', 'bffhq', 'biased_digits', "),
         ("train.lr_milestones=[0.5, 1.5]", "train.lr_milestones.1: 1.5 given, allowed is less than 1"),
@@ -297,3 +298,61 @@ def test_any_change_gives_a_study_or_one_message_that_names_file_and_key(
         assert told is not None
         assert told.startswith(str(path))
         assert any(key in told.removeprefix(str(path)) for key in keys)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("train.epochs", "train.batch_size", "train.seed", "model.width", "method.alpha", "search.trials"),
+        *("search.time", "search.confirm.seeds", "search.early_stopping.reduction", "resources.cpu", "resources.hang"),
+    ],
+)
+def test_a_number_that_no_machine_can_count_to_is_told(key: str) -> None:
+    for digits in ("9" * 400, "-" + "9" * 400, "9" * 5000):
+        told = message(f"{key}={digits}")
+        assert told.startswith(f"--set {key}=")
+        assert "allowed is" in told or "cannot be read" in told
+        assert len(told) < 1000
+
+
+@pytest.mark.parametrize(
+    ("section", "count"), [("train", 3000), ("search", 300), ("data", 300), ("search.space", 300), ("train", 41)]
+)
+def test_of_many_faults_the_first_are_told_and_the_others_counted(tmp_path: Path, section: str, count: int) -> None:
+    values = read(find("quickstart")).values
+    keys = values["search"]["space"] if section == "search.space" else values[section]
+    keys |= {f"method.x{number}" if section == "search.space" else f"x{number}": 1 for number in range(count)}
+    path = tmp_path / "many.yaml"
+    path.write_text(dump(values))
+    with pytest.raises(UserError) as caught:
+        load_study(str(path))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 41
+    assert lines[-1] == f"{path}: and {count - 40} more problems"
+    assert len(str(caught.value)) < 60_000
+
+
+@pytest.mark.parametrize(
+    "assignment", ["train.epochs={}", "train.{}=1", "{}=1", "name={}", "method.name={}", "train.epochs.{}=1", "{}"]
+)
+def test_what_is_longer_than_a_message_is_shortened(assignment: str) -> None:
+    told = message(assignment.format("long" * 100_000))
+    assert len(told) < 5000
+    assert "characters)" in told
+
+
+@pytest.mark.parametrize(
+    "assignments",
+    [
+        ("train.epochs=1",),
+        ("train.epochs=3", "search.early_stopping={name: asha, grace: 2, reduction: 2, brackets: 2}"),
+        ("train.epochs=3", "search.early_stopping={name: median, grace: 4}"),
+    ],
+)
+def test_early_stopping_need_not_suit_a_single_trial(assignments: tuple[str, ...]) -> None:
+    assert "search.early_stopping." in message(*assignments)
+    assert load_study("quickstart", assignments, one_trial=True).epochs == int(
+        assignments[0].removeprefix("train.epochs=")
+    )
+    with pytest.raises(UserError, match=r"train\.epochs: 0 given"):
+        load_study("quickstart", ["train.epochs=0"], one_trial=True)

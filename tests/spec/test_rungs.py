@@ -15,7 +15,7 @@ def asha(grace: int, reduction: int, count: int = 1) -> EarlyStopping:
 
 
 def ladders(rule: EarlyStopping, epochs: int) -> list[tuple[int, ...]]:
-    return [bracket.rungs for bracket in brackets(rule, epochs)]
+    return [tuple(bracket.rungs) for bracket in brackets(rule, epochs)]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from helpers import quickstart
 from study import data
 from study.commands.final_training import final_study
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.trained.model_files import write
 from study.training import Trial
@@ -29,6 +29,6 @@ def train(home: Home) -> StudyFolder:
         ledger.append("tested", trial=number, metrics=trial.evaluate("test", final=True))
     ledger.append("closed", state="complete")
     ledger.close()
-    record = StudyRecord.fold(read(found.ledger_file))
+    record = StudyRecord.told(found.ledger_file)
     write(found, spec, record, {data.key(spec.data_sections[0]): dataset})
     return found

@@ -69,7 +69,9 @@ def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
 def record(*trials: Told) -> StudyRecord:
     """The record of a study in which these trials ran."""
     found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
-    found += [{"event": name, "time": float(at), **fields} for at, (name, fields) in enumerate(events(*trials), 1)]
+    for at, (name, fields) in enumerate(events(*trials), 1):
+        known = {key: value for key, value in fields.items() if value is not None}
+        found.append({"event": name, "time": float(at), **known})
     return StudyRecord.fold(found)
 
 

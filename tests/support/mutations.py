@@ -1,8 +1,9 @@
-"""Changes of a study file's text, as hands, editors, merges and broken disks make them."""
+"""Changes of a file's text, as hands, editors, merges and broken disks make them; and of a ledger's events."""
 
 import re
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 Mutation = Callable[[Random, str], str]
 
@@ -14,9 +15,10 @@ null ~ true no 0 -1 1e999 .inf -.inf .nan 0x1F 0o17 1_000 1000000000000000000000
 {when:{}} {range:paper} {method.alpha:0.5} [{method.alpha:0.5}] 99999999999999999999 0.1e 1.0e+400 -0 -0.0
 4294967296 1d 90m 1h30m {1:2} {null:1} {"low":0,"high":1} {"choices":["x"]} {"low":1,"high":0} {"a":1}
 {"name":"sup_con"} [0.1,0.2] ["a"] [0] [{"method.alpha":0.5}] {[1]:2} {true:false} eps_sup_info_nce sup_con
+9223372036854775807 1e-300 1e308 -1e308 1e18 1000000000000 5e-324 {low:0,high:1e18,step:1} {low:1,high:1000000000}
 wcl none fair_kl resnet18 mlp adult cifar10 image_folder table
 """
-VALUES = ODD.split()
+VALUES = [*ODD.split(), "9" * 400, "-" + "9" * 400, "9" * 5000, "word" * 5000]
 """What a word or number of a file can become."""
 
 LINES = [
@@ -84,6 +86,16 @@ LINES = [
     "search: {metric: []}",
     "search: {constraints: [x, 'val/accuracy >= 1e999', 'val/accuracy <= .']}",
     "search: {replicates: [0, 1], sampler: grid, time: 0s, plateau: {trials: 1}}",
+    "search: {sampler: grid, space: {method.alpha: {low: 0, high: 1, step: 1e-300}}}",
+    "search: {sampler: grid, space: {train.batch_size: {low: 2, high: 1000000000000000000}}}",
+    "search: {space: {train.batch_size: {low: 2, high: 9223372036854775807, step: 1}}}",
+    f"train: {{epochs: {'9' * 400}}}",
+    "train: {epochs: 9223372036854775807, learning_rate: 1e308, lr_milestones: [1e-300]}",
+    "search: {early_stopping: {name: median, grace: 1}, trials: 9223372036854775807}",
+    f"search: {{space: {{{', '.join(f'method.x{number}: 1' for number in range(1000))}}}}}",
+    f"data: {{{', '.join(f'x{number}: 1' for number in range(3000))}}}",
+    f"profiles: {{cpu: {{{', '.join(f'a{number}.b: 1' for number in range(1000))}}}}}",
+    f"search: {{enqueue: [{', '.join(['{method.alpha: 0.5}'] * 1000)}]}}",
 ]
 
 
@@ -171,3 +183,44 @@ MUTATIONS: list[Mutation] = [
     *(delete_line, duplicate_line, insert_line, move_line, indent_line, truncate),
     *(replace_token, replace_token, replace_token, swap_tokens, change_letter, delete_token),
 ]
+
+
+def mutate_bytes(random: Random, content: bytes) -> bytes:
+    """A text file with some changes, and perhaps one of its bytes."""
+    text = content.decode()
+    for _ in range(random.choice([1, 1, 2, 3])):
+        text = mutate(random, text)
+    content = text.encode("utf-8", "surrogatepass")
+    if random.random() < 0.1:
+        place = random.randrange(len(content) + 1)
+        content = content[:place] + bytes([random.randrange(256)]) + content[place + 1 :]
+    return content
+
+
+ODD_VALUES: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, 10**400, -(10**30), 0.5, -0.0, 1e308, 1e-320, float("nan")),
+    *(float("inf"), "", "x", "0", "\0", "\ud800", "\U0001f600", "val/accuracy", "search", "complete", "../x", "%s{0}"),
+    *([], [[]], [0], {}, {"a": {}}, {"val/accuracy": "x"}, {"": 1}, {"method.alpha": []}, {"unknown": 3}, "[red]x"),
+]
+"""What a field of an event can become."""
+
+
+def mutate_events(random: Random, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Events with one change: of a field, or of their order."""
+    changed = [dict(event) for event in events]
+    place, kind = random.randrange(len(changed)), random.choice(["value", "value", "value", "inner", "key", "line"])
+    event = changed[place]
+    if kind == "line":
+        moved = changed.pop(place)
+        for _ in range(random.choice([0, 1, 2])):  # lost, moved or doubled
+            changed.insert(random.randrange(len(changed) + 1), moved)
+        return changed
+    field = random.choice(list(event))
+    if kind == "inner" and isinstance(event[field], dict) and event[field]:
+        inner = random.choice(list(event[field]))
+        event[field] = {**event[field], inner: random.choice(ODD_VALUES)}
+    elif kind == "key":
+        event[random.choice([field, "repeats", "kind", "reason", "epoch", "x"])] = event.pop(field)
+    else:
+        event[field] = random.choice(ODD_VALUES)
+    return changed

@@ -18,15 +18,20 @@ class Course:
         self._ledger.append("opened", owner="ada", data="d", dataset="Biased-MNIST", spec="s")
 
     def trial(
-        self, params: Mapping[str, Any], seed: int, test: Iterable[float], state: str | None = "complete"
+        self,
+        params: Mapping[str, Any],
+        seed: int,
+        test: Iterable[float],
+        state: str | None = "complete",
+        further: Mapping[str, float] | None = None,
     ) -> None:
-        """A trial with its test accuracy at each epoch; `state` None: it still runs."""
+        """A trial with its test accuracy, and `further` metrics, at each epoch; `state` None: it still runs."""
         number = next(self._number)
         stage = {"stage": "search"} if seed == 0 else {"stage": "replicate", "repeats": number - seed}
         self._ledger.append("trial", trial=number, params=dict(params), seed=seed, **stage)
         self._ledger.append("started", trial=number, node="here")
         for epoch, value in enumerate(test, start=1):
-            metrics = {"train/loss": 1.0, "val/accuracy": value - 0.01, "test/accuracy": value}
+            metrics = {"train/loss": 1.0, "val/accuracy": value - 0.01, "test/accuracy": value, **(further or {})}
             self._ledger.append("report", trial=number, epoch=epoch, metrics=metrics)
         if state:
             self._ledger.append("ended", trial=number, state=state, reason=None if state == "complete" else "because")

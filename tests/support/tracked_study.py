@@ -32,9 +32,13 @@ def make_home(path: Path, database: Path) -> Home:
     return home
 
 
-def make_study(home: Home) -> StudyFolder:
+def make_study(home: Home, foreign: bool = True) -> StudyFolder:
     """A configuration on two seeds, a pruned trial, one that is lost once and then fails, and one that is cut
-    off by a stop and then runs again to its end."""
+    off by a stop and then runs again to its end.
+
+    Args:
+        foreign: whether there is an event that this version does not know.
+    """
     folder = home.create(SPEC)
     ledger = Ledger(folder.ledger_file)
     ledger.append("opened", **SESSION)
@@ -52,7 +56,8 @@ def make_study(home: Home) -> StudyFolder:
     ledger.append("ended", trial=3, state="failed", reason="ValueError: no", kind="BUG")
     ledger.append("closed", state="interrupted")
     ledger.append("extended", trials=30)
-    ledger.append("weather", sky="blue")
+    if foreign:
+        ledger.append("weather", sky="blue")
     ledger.append("opened", **SESSION)
     ledger.append("started", trial=4, node="there:4")
     for epoch in (1, 2):

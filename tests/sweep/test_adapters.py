@@ -12,6 +12,7 @@ from course import Course, spec_of
 
 from study.home.folder import Home
 from study.home.ledger import read
+from study.sweep import adapters
 from study.sweep.adapters import ReportingScheduler
 from study.sweep.agenda import Job
 
@@ -50,3 +51,56 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
         scheduler.on_trial_error(None, trial)
     (lost,) = (event for event in read(course.ledger.path) if event["event"] == "lost")
     assert (lost["kind"], lost.get("node_died", False)) == (kind, not listens)
+
+
+def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp_path: Path) -> None:
+    """It diverged in its last step, in a way that the validation split did not show."""
+    course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
+    while isinstance(job := course.agenda.next(), Job) and job.kind == "train":
+        course.agenda.started(job.trial.number, "here")
+        for epoch in range(1, 5):
+            course.agenda.reported(job.trial.number, epoch, {"val/accuracy": 0.5})
+    assert isinstance(job, Job)
+    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
+    config = {"job": {"kind": job.kind, "trial": job.trial.number, "attempt": job.trial.attempt, "heard": 4}}
+    trial: Any = SimpleNamespace(trial_id="trial", config=config, temporary_state=SimpleNamespace(ray_actor=None))
+    trial.temporary_state.ray_actor = SimpleNamespace(_actor_id=b"one")
+    scheduler.on_trial_result(None, trial, {"diverged": "the features of 2 samples"})
+    course.ledger.close()
+    assert (job.trial.tested, job.trial.untested) == ({}, "diverged: the features of 2 samples")
+    assert job.trial.state == "complete"
+
+
+class Ended:
+    """A trial of Tune's, by its name; a namespace cannot be in a set."""
+
+    def __init__(self, trial_id: str) -> None:
+        self.trial_id = trial_id
+
+
+def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes late of a trial finds it; a long study does not keep them all."""
+    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
+    early, late, busy = (Ended(name) for name in ("early", "late", "busy"))
+    controller: Any = SimpleNamespace(
+        get_live_trials=set,
+        _actor_cache=SimpleNamespace(num_cached_objects=0),
+        _trials=[early, late, busy],
+        _stopped_trials={early},
+        _failed_trials={busy},
+        _trial_to_actor={busy: "a process that is yet to end"},
+        _trials_to_cache={early, late, busy},
+        _trial_metadata={},
+    )
+    now = [adapters.time.monotonic()]
+    monkeypatch.setattr(adapters.time, "monotonic", lambda: now[0])
+    kept = []
+    for seconds in (1.0, adapters.KEPT, 1.0, adapters.KEPT, adapters.KEPT):
+        now[0] += seconds
+        scheduler.choose_trial_to_run(controller)
+        kept.append([trial.trial_id for trial in controller._trials])
+        controller._stopped_trials.add(late)
+    assert kept == [["early", "late", "busy"]] * 2 + [["early", "late", "busy"], ["busy"], ["busy"]]
+    assert controller._trials_to_cache == {busy}

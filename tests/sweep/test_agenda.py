@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from study import ranking
 from study.commands.plan import plan
+from study.home.events import ENDED
 from study.home.ledger import read
-from study.home.record import ENDED, StudyRecord
+from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.agenda import HOPELESS, Job
 

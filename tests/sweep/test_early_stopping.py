@@ -56,7 +56,7 @@ def asha(epochs: int = 9, grace: int = 1, reduction: int = 3, metric: str = "val
 
 def of(value: float, less_is_better: bool = False) -> Score:
     """The score of one metric."""
-    return Score((value,), (-value if less_is_better else value,), 0.0)
+    return Score((value,), (-value if less_is_better else value,))
 
 
 def heard(rule: EarlyStopping, epoch: int, values: list[float], less_is_better: bool = False) -> list[bool]:

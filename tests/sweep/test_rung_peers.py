@@ -28,7 +28,8 @@ def admitted(peers: Peers, trials: Iterable[Standing]) -> list[bool]:
 
 
 def dominates(one: Standing, other: Standing) -> bool:
-    return Score(one.gains, one.gains, one.violation).dominates(Score(other.gains, other.gains, other.violation))
+    first, second = (Score(standing.gains, standing.gains, (standing.violation,)) for standing in (one, other))
+    return first.dominates(second)
 
 
 def precedes(one: Standing, other: Standing) -> bool:

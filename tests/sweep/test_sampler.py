@@ -13,7 +13,7 @@ import pytest
 from helpers import ROOT, quickstart
 from optuna.trial import FrozenTrial, TrialState
 
-from study.home.record import State
+from study.home.events import State
 from study.spec import StudySpec
 from study.sweep.sampler import Sampler, TrialEnd
 
@@ -42,7 +42,7 @@ CELLS = {
 }
 SMOOTH = {"method.lambda": "{low: 0.0, high: 2.0}", "train.optimizer": "{choices: [adam, sgd]}"}
 SEVERAL = "search.metric=[val/accuracy, val/equalized_odds]"
-LIMITED = "search.constraints=[val/equalized_odds <= 0.3]"
+LIMITED = "search.constraints=[val/equalized_odds <= 0.3, val/accuracy >= 0.8]"
 
 
 def spec_of(sampler: str, space: dict[str, str], *assignments: str) -> StudySpec:
@@ -73,6 +73,7 @@ CASES = {
     "tpe, conditions": Case("tpe", CONDITIONAL),
     "tpe, several metrics, constraints": Case("tpe", CONDITIONAL, (SEVERAL, LIMITED)),
     "gp": Case("gp", SMOOTH, trials=18),
+    "gp, constraints": Case("gp", SMOOTH, (LIMITED,), trials=14),
     "cmaes": Case("cmaes", RANGES, trials=40),
     "cmaes, constraints": Case("cmaes", RANGES, (LIMITED,), trials=40),
     "qmc": Case("qmc", MIXED),
@@ -173,7 +174,7 @@ class TestEverySampler:
             assert trial.values == (list(end.score.values) if end and end.score else None)
             assert course(spec, trial) == {epoch: score.values for epoch, score in (end.course if end else ())}
             if spec.objective.constraints and end and end.score:
-                assert trial.constraints == {"violation": end.score.violation}
+                assert trial.constraints == dict(zip(spec.search.constraints, end.score.excesses, strict=True))
 
     @CASE
     def test_its_own_choice_differs_by_seed_and_number(self, case: Case) -> None:

@@ -11,9 +11,10 @@ from course import Course, outcome, score, spec_of
 from study import ranking
 from study.commands import extension
 from study.errors import UserError
+from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, read
-from study.home.record import ENDED, StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import Job
 from study.sweep.early_stopping import early_stopping

@@ -66,7 +66,7 @@ spec = load_study("quickstart", [
 home = Home.locate()
 folder = home.create(spec)
 ledger = Ledger(folder.ledger_file)
-driver.drive(folder, spec, data.load_all(spec.data_sections), ledger, StudyRecord.fold(read(folder.ledger_file)))
+driver.drive(folder, spec, data.load_all(spec.data_sections), ledger, StudyRecord.told(folder.ledger_file))
 """
 
 

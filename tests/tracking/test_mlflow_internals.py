@@ -1,6 +1,7 @@
 """Everything of MLflow that this package uses and that MLflow does not promise to keep, tried on a database of its own.
 
-What fails here is to be mended in `study/tracking/database.py` or `connection.py`; the message says who needs it.
+What fails here is to be mended in `study/tracking`: `database.py`, `database_file.py`, `connection.py` or `bounded.py`;
+the message says who needs it.
 """
 
 import inspect
@@ -18,7 +19,10 @@ from mlflow.entities import Metric, Param, RunTag
 
 from study.home.folder import Home
 from study.tracking.connection import check_server, connect
+from study.tracking.database import close_connections
+from study.tracking.database_file import LOCATIONS, TRACKED
 
+MOVED = "relocate in study/tracking/database_file.py: artifacts of a home that was moved"
 WRITER = "Database.write in study/tracking/database.py: every study's runs in its own home"
 REMOVER = "study delete"
 
@@ -130,6 +134,44 @@ def a_run(client: MlflowClient, experiment: str) -> str:
     return run_id
 
 
+def test_where_artifacts_are_is_in_these_columns_and_no_others(home: Home, database: sqlite3.Connection) -> None:
+    """And what tells an experiment with a study's runs."""
+    client = connect(home.tracking_uri)
+    experiment = client.create_experiment("one", (home.artifacts / "one").as_uri())
+    run_id = a_run(client, experiment)
+    model = client.create_logged_model(experiment, "model", run_id)
+    client.create_registered_model("served")
+    client.create_model_version("served", model.artifact_location, run_id, model_id=model.model_id)
+    with contract("mlflow", f"addresses of artifacts in {LOCATIONS}", MOVED):
+        found = [
+            (table, name)
+            for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for name, *_ in columns(database, table)
+            if database.execute(
+                f'SELECT 1 FROM "{table}" WHERE instr("{name}", ?)', (home.artifacts.as_uri(),)
+            ).fetchone()
+        ]
+        assert sorted(found) == sorted(LOCATIONS)
+        rows = "SELECT experiment_id, name, artifact_location FROM experiments WHERE name = 'one'"
+        assert database.execute(rows).fetchall() == [(int(experiment), "one", f"{home.artifacts.as_uri()}/one")]
+        assert database.execute(TRACKED, (int(experiment),)).fetchall() == []
+        client.set_tag(run_id, "study.id", "1")
+        assert database.execute(TRACKED, (int(experiment),)).fetchall() == [(1,)]
+
+
+def test_a_process_keeps_its_connections_to_a_database_where_they_can_be_closed(home: Home) -> None:
+    with contract("mlflow", "SqlAlchemyStore._engine_map, by address", WRITER):
+        from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+        connect(home.tracking_uri)
+        engine = SqlAlchemyStore._engine_map[home.tracking_uri]
+        home.database.rename(home.path / "moved")
+        close_connections(home.tracking_uri)
+        assert engine is SqlAlchemyStore._engine_map[home.tracking_uri]
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar() == 0, "a new file"
+
+
 def test_what_is_marked_as_deleted_can_be_removed_for_good(home: Home, database: sqlite3.Connection) -> None:
     from study.tracking.database import Database
 
@@ -140,7 +182,7 @@ def test_what_is_marked_as_deleted_can_be_removed_for_good(home: Home, database:
     model_id = client.create_logged_model(experiment, "model", run_id, tags={"t": "1"}).model_id
     client.delete_logged_model(model_id)
     client.delete_run(run_id)
-    tables = Database(client, home.tracking_uri, home.artifacts.as_uri())
+    tables = Database(client, home)
     with contract("mlflow", "SqlAlchemyStore._hard_delete_{logged_model,run,experiment}(id)", REMOVER):
         tables.purge([model_id], [run_id])
         client.delete_experiment(experiment)
@@ -167,8 +209,16 @@ def test_a_server_is_asked_for_its_version_as_the_client_asks_it() -> None:
         assert MlflowClient("http://127.0.0.1:9")._tracking_client.store.get_host_creds().host == "http://127.0.0.1:9"
 
 
+def test_every_request_is_made_in_a_session_that_can_be_changed() -> None:
+    """`tests/tracking/test_bounded.py` tries it."""
+    with contract("mlflow", "request_utils._get_request_session, looked up at each request", "bounded.bound_answers"):
+        from mlflow.utils import request_utils
+
+        assert "_get_request_session(" in inspect.getsource(request_utils._get_http_response_with_retries)
+
+
 def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
-    """Its tables, their models and their database in one module; of its helpers two more."""
+    """Its tables, their models and their database in two modules; its helpers in three."""
     tables = re.compile(r"sqlalchemy|sqlite3|alembic\.|mlflow\.store|dbmodels|_hard_delete")
     helpers = re.compile(r"mlflow\.utils|_tracking_client")
     found: dict[str, set[str]] = {"tables": set(), "helpers": set()}
@@ -176,4 +226,6 @@ def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
         text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "study").as_posix()
         found["tables"] |= {name} if tables.search(text) else set()
         found["helpers"] |= {name} if helpers.search(text) else set()
-    assert found == {"tables": {"tracking/database.py"}, "helpers": {"tracking/connection.py", "tracking/database.py"}}
+    table_modules = {f"tracking/{name}.py" for name in ("database", "database_file")}
+    helper_modules = {f"tracking/{name}.py" for name in ("bounded", "connection", "database")}
+    assert found == {"tables": table_modules, "helpers": helper_modules}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 from runs import Runs
-from tracked_study import PARAMS, SPEC, STATUS, make_home, make_study
+from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import read
+from study.home.ledger import Ledger, read
 from study.tracking import remove
 from study.tracking import writer as writing
 from study.tracking.store import Store
@@ -104,6 +104,39 @@ def test_a_configuration_has_the_mean_over_its_seeds(brought: Runs) -> None:
     assert metrics["val/accuracy_n"] == 2
     for name in ("replicate-001", "search-002", "search-004"):
         assert "val/accuracy_mean" not in brought.by_name[name].data.metrics
+
+
+@pytest.mark.parametrize("way", ["client", "database"])
+def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: StudyFolder, way: str) -> None:
+    """Each driver added a row of each metric at step 0; a result that changes is a point further on."""
+    with through(way):
+        bring(home, folder)
+        for state in ("interrupted", "complete"):
+            ledger = Ledger(folder.ledger_file)
+            ledger.append("opened", **SESSION)
+            ledger.append("closed", state=state)
+            ledger.close()
+            runs = bring(home, folder)
+        folder.tracking_file.unlink()
+        bring(home, folder)
+        best = {name: runs.history("quickstart", f"best/val/{name}") for name in ("accuracy", "accuracy_n")}
+        assert best == {"accuracy": [(4, pytest.approx(0.3))], "accuracy_n": [(4, 2.0)]}
+        assert runs.history("quickstart", "baseline/val/accuracy") == []
+        ledger = Ledger(folder.ledger_file)
+        ledger.append("opened", **SESSION)
+        for trial, repeats in ((5, None), (6, 5)):
+            stage = "search" if repeats is None else "replicate"
+            ledger.append("trial", trial=trial, stage=stage, params=PARAMS, seed=trial - 5, repeats=repeats)
+            ledger.append("started", trial=trial, node="here")
+            for epoch in (1, 2):
+                ledger.append("report", trial=trial, epoch=epoch, metrics={"val/accuracy": 0.9})
+            ledger.append("ended", trial=trial, state="complete")
+        ledger.append("closed", state="complete")
+        ledger.close()
+        runs = bring(home, folder)
+        assert runs.history("quickstart", "best/val/accuracy") == [(4, pytest.approx(0.3)), (7, 0.9)]
+        assert runs.history("quickstart", "best/val/accuracy_n") == [(4, 2.0)]
+        assert runs.by_name["quickstart"].data.metrics["best/val/accuracy"] == 0.9
 
 
 def test_both_ways_write_the_same(home: Home, folder: StudyFolder, tmp_path: Path, empty_database: Path) -> None:
@@ -214,9 +247,9 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
         first = runs.by_name["search-002"]
         client = MlflowClient(home.tracking_uri)
         client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "search-002")
-        folder.ledger_file.write_bytes(
-            folder.ledger_file.read_bytes() + folder.ledger_file.read_bytes().splitlines(True)[-1]
-        )
+        held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
+        held.append(**last)
+        held.close()
         Writer(home, folder, SPEC, since=first.info.start_time).bring()
         check(Runs(home.tracking_uri, SPEC.name))
         assert folder.tracking_file.read_text().count(first.info.run_id) == 1

@@ -3,6 +3,7 @@
 import errno
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -56,6 +57,36 @@ def test_a_damaged_file_is_told(dataset: Dataset, tmp_path: Path, damage: str) -
     file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "one bit": flipped, "text": b"hello"}[damage])
     with pytest.raises(Unusable, match="is damaged"):
         trial.epochs_in(file)
+
+
+def changed(content: dict[str, Any], key: str, value: object) -> dict[str, Any]:
+    """With another value of this key, or without the key."""
+    others = {other: part for other, part in content.items() if other != key}
+    return others if value == "left out" else {**others, key: value}
+
+
+@pytest.mark.parametrize("part", ["epoch", "made_from", "states", "random"])
+def test_a_file_of_another_form_is_told(dataset: Dataset, tmp_path: Path, part: str) -> None:
+    """Whole and of this trial, as another version may write it: it is refused before the trial begins."""
+    file, trial = tmp_path / "state.pt", Trial(config(), dataset, "cpu")
+    list(trial.run(file))
+    content = torch.load(file, weights_only=True)
+    for value in (None, "two", -1, 1.0, True, [], "left out"):
+        torch.save(changed(content, part, value), file)
+        with pytest.raises(Unusable, match=r"state\.pt: is .*; remove it"):
+            trial.epochs_in(file)
+
+
+@pytest.mark.parametrize("part", ["states", "random"])
+def test_a_file_without_a_part_of_the_state_is_told(dataset: Dataset, tmp_path: Path, part: str) -> None:
+    file, trial = tmp_path / "state.pt", Trial(config(), dataset, "cpu")
+    list(trial.run(file))
+    content = torch.load(file, weights_only=True)
+    for name in content[part]:
+        for value in (None, 3, {"other": torch.zeros(2)}, "left out"):
+            torch.save({**content, part: changed(content[part], name, value)}, file)
+            with pytest.raises(Unusable, match=r"state\.pt: is not a state that this trial can take \(.*remove it"):
+                next(iter(trial.run(file)))
 
 
 def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

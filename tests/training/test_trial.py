@@ -15,11 +15,12 @@ import pytest
 import torch
 from helpers import COST, ROOT, timeless
 from one_trial import config, metrics
+from safetensors.torch import save_file
 
 from study import data
 from study.data import Dataset, Split
 from study.metrics import available
-from study.training import Diverged, Trial, TrialConfig, probes
+from study.training import Diverged, Trial, TrialConfig, Unusable, probes
 
 FRESH = """
 # A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.
@@ -175,6 +176,22 @@ def test_saved_weights_give_the_same_evaluation(dataset: Dataset, tmp_path: Path
     again.load(file)
     assert again.evaluate("test") == trial.evaluate("test")
     assert again.evaluate("val") == trial.evaluate("val")
+
+
+def test_weights_that_cannot_be_taken_are_told(dataset: Dataset, tmp_path: Path) -> None:
+    trial, file = Trial(config(), dataset, "cpu"), tmp_path / "one.safetensors"
+    trial.save(file)
+    whole = file.read_bytes()
+    for content in (b"", whole[:7], whole[:-1], b"{}" * 50, whole[: len(whole) // 2]):
+        file.write_bytes(content)
+        with pytest.raises(Unusable, match=r"one\.safetensors: is damaged or cut short"):
+            trial.load(file)
+    file.unlink()
+    with pytest.raises(Unusable, match=r"one\.safetensors: is damaged or cut short .*No such file"):
+        trial.load(file)
+    save_file({"another": torch.zeros(3)}, file)
+    with pytest.raises(Unusable, match=r"one\.safetensors: does not fit these data or this version of study"):
+        trial.load(file)
 
 
 def test_weights_that_a_full_disk_does_not_take_are_an_error_of_the_disk(dataset: Dataset, tmp_path: Path) -> None:

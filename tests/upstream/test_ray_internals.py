@@ -37,6 +37,7 @@ with contract("ray", "the modules of TuneController and RayActorManager", SCHEDU
     from ray.air.execution._internal.tracked_actor_task import TrackedActorTask
     from ray.train._internal.storage import StorageContext
     from ray.tune.execution import tune_controller
+    from ray.tune.search.search_algorithm import SearchAlgorithm
 
 
 def test_a_broken_contract_names_version_and_who_depends_on_it() -> None:
@@ -149,6 +150,27 @@ def test_tunes_controller_says_which_processes_are_free_and_which_are_waited_for
         assert ray_internals.waits_for_room(controller, trial)
         controller._actor_manager._live_actors_to_ray_actors_resources[tracked] = ()
         assert not ray_internals.waits_for_room(controller, trial)
+
+
+@pytest.mark.parametrize("status", [Trial.TERMINATED, Trial.ERROR])
+def test_tune_lets_go_of_a_trial_that_has_ended(controller: Any, trial: Trial, status: str) -> None:
+    kept = "TuneController._trials, _stopped_trials, _failed_trials, _trials_to_cache, _trial_metadata, _trial_to_actor"
+    with contract("ray", kept, SCHEDULER):
+        controller._search_alg, other = SearchAlgorithm(), Trial("nothing", storage=trial.storage)
+        for added in (trial, other):
+            controller.add_trial(added)
+        controller._set_trial_status(trial, status)
+        controller._live_trials.discard(trial)
+        controller._trial_to_actor[trial] = "a process that is yet to end"
+        assert ray_internals.ended_trials(controller) == set()
+        del controller._trial_to_actor[trial]
+        assert ray_internals.ended_trials(controller) == {trial}
+        controller._trial_metadata[trial.trial_id] = "its state"
+        ray_internals.forget(controller, {trial})
+        assert ray_internals.ended_trials(controller) == set()
+        assert controller.get_trials() == [other]
+        assert trial.trial_id not in controller._get_trial_checkpoints()
+        assert not controller.is_finished()
 
 
 def test_a_trial_of_tune_knows_its_process_and_where_its_error_is(trial: Trial) -> None:

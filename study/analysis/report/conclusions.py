@@ -9,6 +9,9 @@ from study.home.record import StudyRecord
 from study.ranking import candidates
 from study.spec import StudySpec
 
+LITTLE_WEIGHT = 0.1
+"""Below it the weights of CCL-K are next to nothing: with form "released" a wide kernel's sum to about 1."""
+
 
 def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     """One or two sentences: the search's gain over the baseline, which split chose, on which seeds."""
@@ -55,12 +58,24 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if unconfirmed:
         is_or_are = "is" if len(unconfirmed) == 1 else "are"
         yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on one seed only: not confirmed on others."
+    yield from _without_weight(record)
     yield from _test_readings(spec, record)
     for trial in trials:
         if trial.untested:
             yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
     if final and len(final.seeds(spec.metric)) < 2:
         yield "There is only one seed, so the spread over seeds is not known."
+
+
+def _without_weight(record: StudyRecord) -> Iterator[str]:
+    """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.weight_measures`."""
+    sums = {trial.number: trial.last("train/weight_sum") for trial in record.trials.values()}
+    if numbers := [number for number, value in sums.items() if value is not None and value < LITTLE_WEIGHT]:
+        yield (
+            f"The kernel is too narrow in {_trials(numbers)}: the weights of a sample's others sum to less than "
+            f"{LITTLE_WEIGHT:g} (train/weight_sum), where a wide kernel's sum to about 1, so that the condition hardly "
+            "enters the loss. A larger method.sigma2 makes it wider."
+        )
 
 
 def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:

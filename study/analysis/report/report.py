@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -14,18 +15,18 @@ from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
-from study.errors import UserError
-from study.files.whole import write_whole
+from study.files.output import write_output, writing
 from study.home.record import StudyRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec
+from study.text.spreadsheet import neutral
 
 
 def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequence[Embedding] = ()) -> Path:
     """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `.pdf`, and `trials.csv` into a folder.
 
-    A study in any state has a report. The same study gives the same files, byte for byte. Each file is replaced in
-    one step: a reader sees the old one or the new one.
+    A study in any state has a report. The same study gives the same files, byte for byte. A reader of a file sees the
+    old one or the new one.
 
     Args:
         models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
@@ -35,19 +36,18 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
 
     Raises:
         UserError: the folder cannot be written.
+        OSError: the disk is full.
     """
     with ranked_once(record):
         files = _files(spec, record, models)
-    try:
+    with writing(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in FIGURES.keys() | MODEL_FIGURES:
             for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):
                 if figure not in files:  # left by a report from before the trials were run again
                     (out / figure).unlink(missing_ok=True)
         for name, content in files.items():
-            write_whole(out / name, content)
-    except OSError as error:
-        raise UserError(f"{out}: the report cannot be written: {error.strerror}") from None
+            write_output(out / name, content)
     return out / "report.html"
 
 
@@ -61,10 +61,17 @@ def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) ->
     page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     files |= {f"figures/{name}.pdf": pdf(figure) for name, figure in drawn.items()}
-    files["trials.csv"] = trials_frame(spec, record).to_csv().encode()
+    frame = trials_frame(spec, record)
+    texts = {str(name): frame[name].map(_neutral) for name in frame.select_dtypes(["object", "string"])}
+    files["trials.csv"] = frame.assign(**texts).to_csv().encode()
     files["report.md"] = to_markdown(page).encode()
     files["report.html"] = to_html(page, pictures, plots).encode()
     return files
+
+
+def _neutral(value: Any) -> Any:
+    """A cell as spreadsheets may read it: text is no formula, all else stays."""
+    return neutral(value) if isinstance(value, str) else value
 
 
 @styled

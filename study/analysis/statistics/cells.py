@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from study.home.record import ENDED
+from study.home.events import ENDED
 from study.ranking import Spread, spread
 from study.training.config import SECTIONS
 

@@ -87,9 +87,11 @@ def check(claim: Mapping[str, Any], cells: Cells) -> ClaimResult:
     Args:
         claim: one of `better: [[row, column], [row, column]]`, `increasing` or `decreasing` (`{row, columns}` or
             `{column, rows}`), `best: {row, column, among}` where `among` is `column` (the cells above and below, the
-            default) or `row` (the cells beside it).
+            default) or `row` (the cells beside it). With `no_verdict` it is not judged, for that reason.
         cells: by the labels of row and column; an absent cell has no value.
     """
+    if reason := claim.get("no_verdict"):
+        return ClaimResult("cannot tell", None, None, str(reason))
     if pair := claim.get("better"):
         return better(*(_at(cells, row, column) for row, column in pair))
     if best_cell := claim.get("best"):

@@ -8,7 +8,8 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, difference
 from study.errors import UserError
-from study.home.record import ENDED, StudyRecord
+from study.home.events import ENDED
+from study.home.record import StudyRecord
 from study.ranking import Spread, summary
 from study.spec import StudySpec
 

@@ -56,7 +56,7 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
         model_file: where a trial's model is, by its number, or by that and an epoch.
 
     Raises:
-        UserError: no model was kept, or the data have changed since the training.
+        UserError: no model was kept, one cannot be read, or the data have changed since the training.
     """
     from study.training import Trial
 
@@ -76,9 +76,9 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
         model = Trial(config, datasets[data.key(config.data)])
         epochs = [epoch for epoch in config.train.keep_epochs if model_file(trial.number, epoch).is_file()]
         for epoch in epochs:
-            model.load(model_file(trial.number, epoch))
+            _load(model, model_file(trial.number, epoch), spec)
             results.append(_embedding(f"{label}, epoch {epoch}", model, is_main=False))
-        model.load(model_file(trial.number))
+        _load(model, model_file(trial.number), spec)
         results.append(_embedding(label, model, is_main=trial in main_trials))
     return results
 
@@ -95,6 +95,13 @@ def _kept(spec: StudySpec, record: StudyRecord, model_file: Callable[..., Path])
             searched = "method.epsilon" in spec.search.space
             epsilon = param(spec, kept[0], "method.epsilon") if searched else None
             yield label if epsilon is None else f"{label}, epsilon {epsilon:g}", kept[0]
+
+
+def _load(model: "Trial", weights: Path, spec: StudySpec) -> None:
+    try:
+        model.load(weights)
+    except UserError as error:
+        raise UserError(f"{error}. The report without its models: study report {spec.name}") from None
 
 
 def _embedding(label: str, model: "Trial", is_main: bool) -> Embedding:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from study.home.record import Stage, StudyRecord, TrialRecord
+from study.home.events import Stage
+from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 
 SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")

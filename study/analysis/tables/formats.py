@@ -13,6 +13,7 @@ from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.text import markdown
 from study.text.markdown import Written, escape
+from study.text.spreadsheet import neutral
 
 TEX = {
     "\\": r"\textbackslash{}",
@@ -83,7 +84,10 @@ def to_latex(
 
 
 def to_csv(table: pd.DataFrame | Grid) -> str:
-    """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark."""
+    """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark.
+
+    No text is a formula for a spreadsheet, see `study.text.spreadsheet`.
+    """
     grid = _grid(table, None, 1)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -93,7 +97,8 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
         for column, entry in zip(grid.columns, entries, strict=True):
             spread = entry.spread
             numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
-            writer.writerow([*row, *column, entry.metric, *numbers, entry.remark])
+            labels = [neutral(str(label)) for label in (*row, *column)]
+            writer.writerow([*labels, entry.metric, *numbers, neutral(entry.remark)])
     return text.getvalue()
 
 

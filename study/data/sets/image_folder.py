@@ -1,20 +1,22 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, listings, user_data
+from study.data import headers, holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Frame, Size
+from study.data.image_files import Frame, Size, usual_side
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
+from study.text.quoted import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,8 +87,15 @@ def load(options: Options) -> Dataset:
     facts, splits = _read(options)
     folder = label_files.locate(options.path)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    places = [folder / options.labels, folder, *more]
+    images = [file for listing in splits.values() for file in listing.files]
+    places: list[Path | Sequence[Path]] = [folder / options.labels, images, *more]
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
+
+
+def extent(options: Options) -> tuple[int, int | None]:
+    """How many images are trained on, and the usual shorter side of all in pixels, None if none can be read."""
+    _, splits = _read(options)
+    return len(splits["train"]), usual_side([file for listing in splits.values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:
@@ -104,6 +113,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     folder = label_files.locate(options.path)
     path = table_in(folder, options.labels)
     table = label_files.read(path, (options.file, *([options.split] if options.split else [])))
+    headers.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)
     files, by_folder = _places(folder, names)
@@ -127,7 +137,7 @@ def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
     seen: dict[str, int] = {}
     for row, name in enumerate(names, 1):
         if not name or name in seen:
-            problem = f"{name!r} is in row {seen[name]}, too" if name else "is empty"
+            problem = f"{quoted(name)} is in row {seen[name]}, too" if name else "is empty"
             raise UserError(f"{path}: column {column!r}, row {row}: {problem}. Take one row out")
         seen[name] = row
     label_files.check_files(names, path, column)
@@ -145,7 +155,7 @@ def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | Non
         homes_with_file = (alias for alias in homes if os.path.exists(homes[alias] / name))
         home = first if first in homes else next(homes_with_file, None)
         if home is None:
-            raise UserError(f"{folder}: {name!r} is in none of its folders {', '.join(homes)}")
+            raise UserError(f"{folder}: {quoted(name)} is in none of its folders {', '.join(homes)}")
         files.append(folder / name if first in homes else homes[home] / name)
         splits.append(home)
     return files, splits

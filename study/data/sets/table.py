@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, user_data
+from study.data import headers, holdout, inputs, label_files, user_data
 from study.data.dataset import Dataset, Facts, Split
 from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
+from study.text.quoted import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_VALUES = 200
-"""Different values that a column of text may have: more are names or a number column with a stray word."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def load(options: Options) -> Dataset:
 
 def _facts(table: _Read) -> Facts:
     labels = table.labels
-    width = sum(1 if _is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
+    width = sum(1 if inputs.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
     return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
@@ -105,26 +103,25 @@ def _facts(table: _Read) -> Facts:
 def _read(options: Options) -> _Read:
     path = label_files.locate(options.path)
     rows = label_files.read_typed(path)
-    used = [
-        *user_data.columns_of(options.target, rows.columns, path),
-        *user_data.columns_of(options.bias, rows.columns, path),
-        *options.condition,
-        *(column for column in (options.key, options.split) if column),
-    ]
+    used = user_data.label_columns(options, rows.columns, path)
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
-    label_files.need(rows.columns, [*used, *features], path)
+    label_files.need(rows.columns, features, path)
+    header = label_files.header(path, rows)
+    headers.check(header, [*used, *features], path)
+    if not options.features:
+        headers.check_named(header, path)
     if not features:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
-    if options.target in features:
-        raise UserError(f"data.features: has the target {options.target!r} in it")
+    for column in user_data.columns_of(options.target, rows.columns, path):
+        if column in features:
+            raise UserError(f"data.features: has the target {column!r} in it")
     rows = _complete(rows[list(dict.fromkeys([*used, *features]))], used, options.missing, path)
     for name in features:
-        values = rows[name].nunique()
-        if not _is_number(rows[name]) and values > MOST_VALUES:
-            problem = f"has {values} different texts, at most {MOST_VALUES} are allowed"
-            raise UserError(f"{path}: column {name!r} {problem}. Leave it out of data.features, or make it numbers")
+        inputs.check(rows[name], path)
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.labels(rows, path, options, samples)
+    if not options.features:
+        inputs.check_copies(rows, features, labels, options.target, path)
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     return _Read(path, rows, labels, features, user_data.divide(labels.cells, split_names, options, place))
@@ -138,42 +135,25 @@ def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path)
         if rows.empty:
             raise UserError(f"{path}: every row has a missing value; data.missing: drop leaves none")
     must = labels if missing == "fill" else list(rows)
-    counts = {name: int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
-    gaps = [f"{name!r} ({count})" for name, count in counts.items() if count]
+    counts = {str(name): int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
+    gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
-        raise UserError(f"{path}: values are missing in {', '.join(gaps)} of {len(rows)} rows. {remedy}, or mend them")
-    texts = [name for name in rows if not _is_number(rows[name])]
+        raise UserError(f"{path}: values are missing in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
+    texts = [name for name in rows if not inputs.is_number(rows[name])]
     filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, "(missing)"))
     return filled.astype(dict.fromkeys(texts, str))
 
 
 def _splits(table: _Read) -> dict[str, Split]:
-    inputs = np.concatenate([_encoded(table.rows[name], table.splits["train"]) for name in table.features], 1)
-    labels = table.labels
+    columns = [inputs.encoded(table.rows[name], table.splits["train"]) for name in table.features]
+    rows, labels = np.concatenate(columns, 1), table.labels
     return {
         name: Split(
-            inputs[members],
+            rows[members],
             labels.target[members],
             None if labels.bias is None else labels.bias[members],
             None if labels.condition is None else labels.condition[members],
         )
         for name, members in table.splits.items()
     }
-
-
-def _encoded(column: "pd.Series", train: NDArray[np.int64]) -> NDArray[np.float32]:
-    """A column as inputs: (N, 1) standardised, or one-hot in the order of its values as text."""
-    if not _is_number(column):
-        return np.stack([column == value for value in sorted(set(column))], 1).astype(np.float32)
-    values = column.to_numpy(np.float64, na_value=np.nan)
-    mean = float(np.nanmean(values[train])) if not np.isnan(values[train]).all() else 0.0
-    values = np.where(np.isnan(values), mean, values)
-    deviation = float(values[train].std())
-    return ((values - mean) / (deviation or 1.0))[:, None].astype(np.float32)
-
-
-def _is_number(column: "pd.Series") -> bool:
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    return is_numeric_dtype(column) and not is_bool_dtype(column)

@@ -8,7 +8,7 @@ from typing import Any
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.record import State
+from study.home.events import State
 from study.spec import StudySpec
 from study.spec.distributions import distributions
 from study.spec.objective import Score
@@ -42,7 +42,7 @@ class History:
         ]
         self.trials: dict[int, FrozenTrial] = {}
         self._known: set[tuple[tuple[str, Any], ...]] = set()
-        self._constrained = bool(spec.objective.constraints)
+        self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
         self._ended: list[FrozenTrial] = []
         self._complete: list[FrozenTrial] = []
@@ -57,8 +57,8 @@ class History:
         """Complete trials of another study, before any of this one; their numbers are below 0. The same parameters may
         be tried again here."""
         for number, (params, score) in enumerate(lessons, start=-len(lessons)):
-            course: dict[str, Any] = {"constraints": {"violation": score.violation}} if self._constrained else {}
-            trial = self._keep(number, params, state=TrialState.COMPLETE, values=score.values, **course)
+            limits = self._limits(score)
+            trial = self._keep(number, params, state=TrialState.COMPLETE, values=score.values, constraints=limits)
             self._ended.append(trial)
             self._complete.append(trial)
             self._rank(score, trial)
@@ -78,8 +78,8 @@ class History:
         course: dict[str, Any] = {"intermediate_values": {epoch: score.values[0] for epoch, score in end.course}}
         if len(self.directions) > 1:  # in which Optuna knows of no course
             course = {"user_attrs": {"course": {epoch: score.values for epoch, score in end.course}}}
-        if score and self._constrained:
-            course["constraints"] = {"violation": score.violation}
+        if score:
+            course["constraints"] = self._limits(score)
         trial = self._keep(end.number, running.params, state=state, values=score and score.values, **course)
         if score or pruned:
             self._ended.append(trial)
@@ -100,6 +100,11 @@ class History:
         ended = (self._ended if pruned else self._complete)[-newest:]
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
+
+    def _limits(self, score: Score) -> dict[str, float]:
+        """Each constraint with what it is missed by, below 0 where it is kept: a Gaussian process learns from the room
+        that is left how far it may go, and of each constraint on its own."""
+        return dict(zip(self._constraints, score.excesses, strict=True))
 
     def _keep(self, number: int, params: Mapping[str, Any], **fields: Any) -> FrozenTrial:
         known = {key: self.distributions[key] for key in params}

@@ -127,6 +127,18 @@ def test_no_model_was_kept(spec, models, tmp_path):
         embeddings(spec, models[0], lambda number: tmp_path / str(number))
 
 
+@pytest.mark.parametrize("left", [0, 4, 100, -1])
+def test_a_model_that_was_cut_short_is_told(spec, models, tmp_path, left):
+    def cut(number):
+        path = tmp_path / str(number)
+        if models[1](number).exists():
+            path.write_bytes(models[1](number).read_bytes()[:left])
+        return path
+
+    with pytest.raises(UserError, match=r"/2: is damaged or cut short .*: study report quickstart$"):
+        embeddings(spec, models[0], cut)
+
+
 def test_other_data(spec, models, frozen):
     with pytest.raises(UserError, match="its data have changed"):
         embeddings(spec, frozen, lambda number: models[1](2))

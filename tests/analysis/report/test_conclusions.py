@@ -1,4 +1,5 @@
 import pytest
+from helpers import Told, quickstart, record
 
 from study.analysis.report.conclusions import caveats, conclusions
 from study.spec import load_study
@@ -107,3 +108,14 @@ def test_partly_finished_studies(spec, writer, trials, expected):
     for stage, state in trials:
         study.trial(stage, [0.5], state=state)
     assert conclusions(spec, study.record())[0].startswith(expected)
+
+
+def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:
+    told = [
+        Told("search", [0.5], further={"train/weight_sum": weight, "train/effective_negatives": 4.0})
+        for weight in (0.034, 0.9, 0.02)
+    ]
+    (sentence,) = (line for line in caveats(quickstart(), record(*told)) if "kernel" in line)
+    assert sentence.startswith("The kernel is too narrow in trials 0 and 2: ")
+    assert "method.sigma2" in sentence
+    assert not any("kernel" in line for line in caveats(quickstart(), record(told[1])))

@@ -4,13 +4,14 @@ from html.parser import HTMLParser
 from io import BytesIO
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
-from study.analysis import write_report
+from study.analysis import trials_frame, write_report
 from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
 from study.analysis.report.page import to_html, to_markdown
@@ -19,6 +20,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.tables import report_tables
 from study.errors import UserError
 from study.spec import load_study
+from study.text.spreadsheet import plain
 
 DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "best_over_time"}  # of the frozen study
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
@@ -112,6 +114,20 @@ def test_the_csv_has_every_trial(report, frozen):
     assert rows[4]["method.alpha"] == "0.123456"
 
 
+def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_path):
+    study = writer()
+    study.trial("search", [0.5], params={"method.alpha": -0.5, "data.key": "=1+2"}, reason="@x\n=y", state="failed")
+    study.trial("search", [0.5], params={"method.alpha": -1e-5, "data.key": "-0.5"})
+    spec = load_study("quickstart", ["search.trials=2"])
+    record = study.record()
+    write_report(spec, record, tmp_path)
+    frame = pd.read_csv(tmp_path / "trials.csv", dtype={"data.key": str})
+    assert frame["data.key"].tolist() == ["'=1+2", "-0.5"]
+    assert frame["reason"][0] == "'@x\n=y"
+    assert frame["method.alpha"].tolist() == [-0.5, -1e-5]
+    assert [plain(text) for text in frame["data.key"]] == trials_frame(spec, record)["data.key"].tolist()
+
+
 def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):
     again = write_report(spec, frozen, tmp_path).parent
     for path in (path for path in report.rglob("*") if path.is_file()):
@@ -141,7 +157,7 @@ def test_user_text_is_text(writer, tmp_path):
 
 def test_a_folder_that_cannot_be_written(spec, writer, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="the report cannot be written"):
+    with pytest.raises(UserError, match="file: cannot be written"):
         write_report(spec, writer().record(), tmp_path / "file")
 
 
@@ -153,7 +169,7 @@ def test_a_failure_leaves_the_old_file(spec, writer, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(UserError, match="No space left"):
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/"):
         write_report(spec, record, tmp_path)
     assert (tmp_path / "report.html").read_text() == "old"
     assert not list(tmp_path.rglob("*.part"))

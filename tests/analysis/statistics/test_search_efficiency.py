@@ -126,7 +126,7 @@ def test_the_cut_off_is_the_sweeps(metric: str, values: list[float], reduction: 
     spec = halving(metric, reduction)
     rule = early_stopping(spec)
     sign = 1.0 if spec.mode == "max" else -1.0
-    stops = [rule.prunes(trial, 1, Score((value,), (sign * value,), 0.0)) for trial, value in enumerate(values)]
+    stops = [rule.prunes(trial, 1, Score((value,), (sign * value,))) for trial, value in enumerate(values)]
     last = len(values) - 1
     searched = [Told("search", [value, value], metric=metric) for value in values]
     repeat = Told("confirm", [values[-1], 0.5], seed=1, repeats=last, metric=metric)

@@ -113,6 +113,14 @@ def test_csv_is_not_rounded() -> None:
     assert rows[2] == ["0.01", "1.0", METRIC, "", "", "0", "(2 pruned, 1 failed, 1 open)"]
 
 
+def test_no_text_in_the_csv_is_a_formula() -> None:
+    """Of a table that is made by hand, too; its numbers stay."""
+    grid = Grid(("kind",), [("=1+2",), ("-0.5",)], ("",), [("@x",)], ((Entry(METRIC, remark="+y"),), (Entry(METRIC),)))
+    rows = list(csv.reader(io.StringIO(to_csv(grid))))
+    assert [row[:2] for row in rows[1:]] == [["'=1+2", "'@x"], ["-0.5", "'@x"]]
+    assert rows[1][-1] == "'+y"
+
+
 def test_several_metrics_side_by_side_rank_each_in_its_direction() -> None:
     found = record(
         Told("search", [0.8], params={"method.alpha": 0.1}, tested={"test/accuracy": 0.8, "test/equalized_odds": 0.3}),

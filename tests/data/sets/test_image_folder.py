@@ -10,6 +10,7 @@ from escapes import ESCAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import numbers, picture, truncate
+from PIL import Image
 
 from study import data
 from study.data import label_files
@@ -178,6 +179,16 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
         (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but missing: .*mine/x+7\.png"),
         (lambda lines: [], r"labels\.csv: has no rows"),
         (lambda lines: [lines[0], lines[1] + ",7,8", *lines[2:]], r"labels\.csv: not readable as a table"),
+        (lambda lines: [lines[0].replace("cat", "nan"), *lines[1:]], r"column 'target', row 1: the value is 'nan', no"),
+        (
+            lambda lines: [lines[0].replace("cat", "-inf"), *lines[1:]],
+            r"column 'target', row 1: the value is '-inf', no",
+        ),
+        (lambda lines: [lines[0].replace("cat", "cta"), *lines[1:]], r"column 'target': the value 'cta' is in 1 of 40"),
+        (
+            lambda lines: [line + ",7" for line in lines],
+            r"labels\.csv: not readable as a table: its rows have more values than its header",
+        ),
         (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),
     ],
 )
@@ -186,6 +197,18 @@ def test_bad_lists(home, change, message):
     (home / "labels.csv").write_text("\n".join([HEADER, *change(rows())]) + "\n")
     with pytest.raises(UserError, match=message):
         load()
+
+
+def test_a_header_with_a_name_twice(home):
+    """Which of two columns is meant is not guessed; what is not used may be there as often as it likes."""
+    write(home, rows())
+    (home / "labels.csv").write_text("\n".join([HEADER.replace("gender", "target"), *rows()]))
+    with pytest.raises(UserError, match=r"labels\.csv: column 'target' is there 2 times, as column 2 and 3"):
+        load()
+    (home / "labels.csv").write_text("\n".join([HEADER.replace("gender", "young"), *rows()]))
+    assert load().facts.classes == 2
+    with pytest.raises(UserError, match=r"labels\.csv: column 'young' is there 2 times"):
+        load(bias="young")
 
 
 @given(ESCAPES)
@@ -220,6 +243,19 @@ def test_links_in_the_folder_are_followed(home):
     assert drawn(load(bias="gender")) == expected
 
 
+def test_links_that_lead_back_or_nowhere_do_no_harm(home):
+    write(home, rows())
+    expected = drawn(load())
+    (home / "back").symlink_to(home)
+    (home / "above").symlink_to("..")
+    (home / "itself.png").symlink_to("itself.png")
+    (home / "nowhere.png").symlink_to("no file")
+    assert drawn(load()) == expected
+    (home / "labels.csv").write_text("\n".join([HEADER, *rows()]).replace("\n7.png", "\nitself.png"))
+    with pytest.raises(UserError, match=r"1 file is listed but missing: .*itself\.png"):
+        load()
+
+
 @pytest.mark.parametrize("name", ["../train/7.png", "train/../7.png", "x" * 300])
 def test_names_that_lead_out_where_folders_say_the_split(home, name):
     write(home, rows(), lambda number: "train")
@@ -228,11 +264,23 @@ def test_names_that_lead_out_where_folders_say_the_split(home, name):
         load()
 
 
+def test_images_of_16_bits_are_prepared_as_those_of_8(home):
+    write(home, rows())
+    shades = [np.full((6, 5), 6 * number, np.uint8) for number in range(40)]
+    prepared = []
+    for scale, dtype in ((1, np.uint8), (257, np.uint16)):
+        for number, shade in enumerate(shades):
+            Image.fromarray(shade.astype(dtype) * dtype(scale)).save(home / f"{number}.png")
+        prepared.append(load())
+    assert prepared[0].fingerprint == prepared[1].fingerprint
+    assert len(np.unique(prepared[0].splits["train"].inputs)) == len(prepared[0].splits["train"])
+
+
 def test_an_empty_split(home):
     write(home, [line.replace("Validation", "train").replace("train", "test") for line in rows()])
     with pytest.raises(UserError, match=r"column 'part': split train is empty: 40 samples, none is left for it"):
         load(split="part")
-    write(home, rows(2))
+    write(home, rows(4))
     with pytest.raises(UserError, match=r"split (val|test) is empty"):
         load()
 

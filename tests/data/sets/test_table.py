@@ -1,5 +1,7 @@
 """table: the user's rows as numbers; the rule for missing values; what is wrong is told with file and column."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -135,6 +137,7 @@ def test_a_constant_column_is_zero():
         ({"target": "incom"}, r"people\.csv: no column 'incom'\. Did you mean 'income'\?"),
         ({"features": ["age", "jobs"]}, r"no column 'jobs'\. Did you mean 'job'\?"),
         ({"features": ["income"]}, r"data\.features: has the target 'income' in it"),
+        ({"target": "income+sex", "features": ["age", "sex"]}, r"data\.features: has the target 'sex' in it"),
         ({"target": "id"}, r"column 'id' has 80 different values in 80 rows: no classes"),
         ({"split": "job"}, r"column 'job', row 1: 'nurse' is not a split"),
         ({"condition": ["job"], "features": ["age"]}, r"column 'job', row 1: 'nurse' is not a finite number"),
@@ -151,6 +154,105 @@ def test_keys_that_do_not_fit_the_file(options, message):
 def test_a_column_of_names_is_no_feature():
     with pytest.raises(UserError, match=r"column 'id': has 300 different texts|column 'id' has 300 different texts"):
         load(people(300), features=["id"])
+
+
+def header(frame: pd.DataFrame, *names: str) -> None:
+    """Write the table under another header."""
+    text = frame.to_csv(index=False).partition("\n")[2]
+    Path("people.csv").write_text(",".join(names) + "\n" + text)
+
+
+NAMES = ("id", "income", "sex", "age", "job", "part")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("id", "income", "income", "age", "job", "part"), r"column 'income' is there 2 times, as column 2 and 3"),
+        (("id", "income", "sex", "age", "age", "part"), r"column 'age' is there 2 times, as column 4 and 5"),
+        (("id", "income", "Income", "age", "job", "part"), r"columns 'income' and 'Income' differ by spaces or case"),
+        (("id", "income", " income", "age", "job", "part"), r"columns 'income' and ' income' differ by spaces or case"),
+        (("id", "income", "sex", "", "job", "part"), r"column 4 has no name"),
+        (("id", "income", "sex", "Unnamed: 0", "job", "part"), r"column 4 has no name"),
+        (
+            ("id", "income", "sex", "age", "job"),
+            r"people\.csv: not readable as a table: its rows have more values than its header has names",
+        ),
+    ],
+)
+def test_a_header_that_could_let_a_label_in_as_an_input_is_refused(names, message):
+    header(people(), *names)
+    with pytest.raises(UserError, match=message):
+        load(features=[], bias=None, key="id")
+
+
+def test_columns_of_one_name_that_are_not_used_do_no_harm():
+    header(people(), "id", "income", "sex", "age", "id", "")
+    assert load(features=["age"]).facts.shape == (1,)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name():
+    first = load(people())
+    Path("people.csv").write_bytes(b"\xef\xbb\xbf" + people().to_csv(index=False).encode())
+    assert load().fingerprint == first.fingerprint
+
+
+def test_a_copy_of_the_class_is_an_input_only_where_it_is_named():
+    frame = people().assign(paid=lambda table: table["income"].map({"low": 17, "high": 3}))
+    with pytest.raises(UserError, match=r"column 'paid' has one value for each value of 'income'.*data\.features"):
+        load(frame, features=[], key="id")
+    assert load(features=["age", "paid"]).facts.shape == (2,)
+
+
+@pytest.mark.parametrize("stray", ["-5", "0.5", "1e12"])
+@pytest.mark.parametrize("column", ["income", "sex"])
+def test_a_label_that_one_row_has_is_refused(column, stray):
+    frame = people()
+    frame[column] = frame[column].map({"low": 0, "high": 1, "f": 0, "m": 1}).astype(object)
+    frame.loc[20, column] = stray
+    told = rf"column '{column}': the value '[-0-9.]+' is in 1 of 80 rows alone\. Is it a slip\?"
+    with pytest.raises(UserError, match=told):
+        load(frame)
+    frame.loc[21:30, column] = stray
+    assert load(frame).facts.classes == 2 + (column == "income")
+
+
+@pytest.mark.parametrize("value", ["1e308", "-3.5e38"])
+def test_a_number_that_is_too_large_is_named(value):
+    frame = people().astype({"age": object})
+    frame.loc[7, "age"] = value
+    for options in ({"features": ["age"]}, {"features": ["job"], "condition": ["age"]}):
+        with pytest.raises(UserError, match=r"column 'age', row 8: '?-?[0-9.e+]+'? is too large: .* 3\.4e\+38"):
+            load(frame, **options)
+
+
+def test_a_value_far_from_a_narrow_training_split_is_named():
+    frame = people()
+    frame["age"] = np.where(np.arange(80) % 2, 1e-10, 2e-10)
+    frame.loc[frame["part"] == "test", "age"] = 1e30
+    with pytest.raises(
+        UserError, match=r"column 'age': a value is more than 3\.4e\+38 deviations of the training rows"
+    ):
+        load(frame, split="part")
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, 1e38])
+def test_any_constant_is_zero(value):
+    dataset = load(people().assign(age=value))
+    assert (np.concatenate([split.inputs[:, 0] for split in dataset.splits.values()]) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("income,s\u00e9x\nlow,f\n".encode("latin-1"), r"people\.csv: is not in UTF-8\. Save it as UTF-8"),
+        (b"income;sex\nlow;f\n", r"no column 'income'\. Its columns are separated by ';', a comma is needed\."),
+    ],
+)
+def test_what_spreadsheets_write_by_default_is_told(home, content, message):
+    (home / "people.csv").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        load()
 
 
 def test_files_cut_short(home):

@@ -17,6 +17,8 @@ SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1
 BEST = {"method.alpha": 0.8, "method.lambda": 0.3}
 WORST = {"method.alpha": 0.0, "method.lambda": 1.0}
 TWO = "search.metric=[val/accuracy, val/equalized_odds]"
+LIMITED = "search.constraints=[val/equalized_odds <= 0.1]"
+TWO_LIMITS = "search.constraints=[val/equalized_odds <= 0.1, val/accuracy >= 0.8]"
 
 
 def spec_of(sampler: str, *assignments: str) -> StudySpec:
@@ -28,12 +30,12 @@ def away(params: dict[str, Any]) -> float:
     return math.dist([params[key] for key in BEST], list(BEST.values()))
 
 
-def score(*gains: float, violation: float = 0.0) -> Score:
-    return Score(gains, gains, violation)
+def score(*gains: float, excesses: tuple[float, ...] = ()) -> Score:
+    return Score(gains, gains, excesses)
 
 
-def complete(number: int, *gains: float, violation: float = 0.0) -> TrialEnd:
-    return TrialEnd(number, "complete", (), score(*gains, violation=violation))
+def complete(number: int, *gains: float, excesses: tuple[float, ...] = ()) -> TrialEnd:
+    return TrialEnd(number, "complete", (), score(*gains, excesses=excesses))
 
 
 def searched(sampler: Sampler, trials: int, at: int = 0) -> list[dict[str, Any]]:
@@ -115,7 +117,7 @@ class TestCMA:
             TrialEnd(1, "pruned", [(1, score(0.2)), (4, score(0.3))]),
             TrialEnd(2, "pruned", [(2, score(0.9))]),
             TrialEnd(3, "complete", (), score(0.5)),
-            TrialEnd(4, "complete", (), score(0.9, violation=0.2)),
+            TrialEnd(4, "complete", (), score(0.9, excesses=(-0.9, 0.2))),
             TrialEnd(5, "pruned", [(2, score(0.95))]),
         ]
         ranks = {end.number: cma_es._rank(end) for end in ends}
@@ -149,7 +151,7 @@ class TestGenetic:
         for number in range(3 * genetic.POPULATION):
             sampler.ask(number)
             gain = float(number % 30)
-            sampler.tell(TrialEnd(number, "complete", (), Score((gain, -gain), (gain, gain), 0.0)))
+            sampler.tell(TrialEnd(number, "complete", (), Score((gain, -gain), (gain, gain))))
         assert isinstance(sampler._strategy, genetic.GeneticStrategy)
         found = sorted(trial.values[0] for trial in sampler._strategy._parents)
         assert found == sorted([*range(20, 30), *range(20, 30)])
@@ -180,10 +182,10 @@ class TestHistory:
     def history(self, *given: str) -> History:
         return History(spec_of("tpe", f"search.space={SPACE}", *given))
 
-    def fill(self, history: History, gains: list[tuple[float, ...]], violations: list[float] | None = None) -> History:
+    def fill(self, history: History, gains: list[tuple[float, ...]], excesses: list[float] | None = None) -> History:
         for number, gain in enumerate(gains):
             history.adopt(number, WORST)
-            history.tell(complete(number, *gain, violation=violations[number] if violations else 0.0))
+            history.tell(complete(number, *gain, excesses=(excesses[number],) if excesses else ()))
         return history
 
     def numbers(self, history: History, best: int, newest: int, pruned: bool = True) -> list[int]:
@@ -191,7 +193,7 @@ class TestHistory:
 
     def test_of_one_metric_the_best_that_keep_the_constraints_and_the_newest_are_seen(self) -> None:
         gains = [(0.1,), (0.9,), (0.5,), (0.95,), (0.2,), (0.3,)]
-        history = self.fill(self.history(), gains, [0.0, 0.0, 0.0, 0.5, 0.0, 0.0])
+        history = self.fill(self.history(LIMITED), gains, [0.0, -0.1, -0.2, 0.5, 0.0, 0.0])
         assert self.numbers(history, 2, 1) == [1, 2, 5]
 
     def test_of_several_metrics_those_are_seen_than_which_none_is_better(self) -> None:
@@ -208,6 +210,36 @@ class TestHistory:
         assert self.numbers(history, 1, 1, pruned=False) == [1, 4]
         assert history.trials[4].state == TrialState.RUNNING
 
+    def test_each_constraint_is_told_by_itself_with_the_room_that_it_leaves(self) -> None:
+        """Clipped at 0 and summed they tell a Gaussian process nothing of how near a limit is."""
+        spec = spec_of("gp", f"search.space={SPACE}", TWO_LIMITS)
+        history = History(spec)
+        lesson = spec.objective.score({"val/accuracy": 0.9, "val/equalized_odds": 0.5})
+        kept = spec.objective.score({"val/accuracy": 0.9, "val/equalized_odds": 0.05})
+        missed = spec.objective.score({"val/accuracy": 0.7, "val/equalized_odds": 0.05})
+        assert lesson
+        history.learn([(BEST, lesson)])
+        for number, end in enumerate((kept, missed)):
+            history.adopt(number, BEST)
+            history.tell(TrialEnd(number, "complete", (), end))
+        told = [list(trial.constraints.items()) for trial in history.window(9, 9, pruned=False)]
+        odds, accuracy = spec.search.constraints
+        assert told == [
+            [(odds, pytest.approx(0.4)), (accuracy, pytest.approx(-0.1))],
+            [(odds, pytest.approx(-0.05)), (accuracy, pytest.approx(-0.1))],
+            [(odds, pytest.approx(-0.05)), (accuracy, pytest.approx(0.1))],
+        ]
+        assert (kept and kept.violation, missed and missed.violation) == (0.0, pytest.approx(0.1))
+
+    @pytest.mark.parametrize("report", [{"val/accuracy": 0.9}, {"val/accuracy": 0.9, "val/equalized_odds": None}])
+    def test_a_trial_that_lacks_what_a_constraint_needs_is_told_as_failed(self, report: dict[str, Any]) -> None:
+        spec = spec_of("gp", f"search.space={SPACE}", TWO_LIMITS)
+        history = History(spec)
+        history.adopt(0, BEST)
+        assert history.tell(TrialEnd(0, "complete", (), spec.objective.score(report)))
+        assert (history.trials[0].state, history.trials[0].constraints) == (TrialState.FAIL, {})
+        assert history.window(9, 9, pruned=True) == []
+
 
 def test_the_same_parameters_are_not_tried_again_while_there_are_others() -> None:
     sampler = Sampler(spec_of("random", "search.space={method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}}"))
@@ -218,11 +250,10 @@ def test_the_same_parameters_are_not_tried_again_while_there_are_others() -> Non
 
 def test_constraints_keep_the_search_where_they_are_kept() -> None:
     """The best is where the constraint is missed: alpha above one half."""
-    limited = Sampler(spec_of("tpe", f"search.space={SPACE}", "search.constraints=[val/equalized_odds <= 0.1]"))
+    limited = Sampler(spec_of("tpe", f"search.space={SPACE}", LIMITED))
     inside = []
     for number in range(40):
         params = limited.ask(number) or {}
         inside.append(params["method.alpha"] <= 0.5)
-        violation = max(0.0, params["method.alpha"] - 0.5)
-        limited.tell(complete(number, -away(params), violation=violation))
+        limited.tell(complete(number, -away(params), excesses=(params["method.alpha"] - 0.5,)))
     assert sum(inside[-15:]) > 10

@@ -1,0 +1,109 @@
+"""One image file as square 8-bit RGB: whatever its format, depth, palette or transparency."""
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError
+
+Frame = Literal["crop", "squash"]
+"""How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
+to the size, which distorts and cuts nothing off."""
+
+MOST = 1 << 26
+"""Pixels to decode at most, 8192 x 8192: 268 MB as RGB, which Pillow keeps in four bytes, and as much again where they
+are converted."""
+
+LIMIT = f"at most {MOST:,} (as 8192 x 8192) can be decoded; make it smaller"
+
+GROUND = 128
+"""Grey of transparent parts: neither a black nor a white drawing vanishes."""
+
+JPEG = b"\xff\xd8\xff"
+"""How a JPEG file begins."""
+
+BITS, ZERO_IS = 258, 262
+"""Tags of a TIFF: bits of a sample; what a sample of 0 is, 0 for white."""
+
+
+@contextmanager
+def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
+    """An image file whose header is read, to be decoded at a size from `size` on; and how many pixels that takes.
+
+    A progressive JPEG is kept in full until its last pass: all its pixels count. Any other counts as it is shrunk.
+
+    Raises:
+        ValueError: it is no file, no image, or takes more than `MOST`.
+        Exception: whatever Pillow makes of a damaged file.
+    """
+    if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe would wait for whoever writes into it
+        raise ValueError("is no file")
+    with file.open("rb") as stream:
+        is_jpeg = stream.read(len(JPEG)) == JPEG
+    try:  # Image.open refuses by the size in the file, before it is known that a JPEG is to be shrunk
+        image: ImageFile.ImageFile = JpegImagePlugin.JpegImageFile(file) if is_jpeg else Image.open(file)
+    except UnidentifiedImageError:
+        raise ValueError("is no image, or of a format that is not known") from None
+    except Image.DecompressionBombError:
+        raise ValueError(f"far more pixels than can be decoded, {LIMIT}") from None
+    with image:
+        width, height = image.size
+        image.draft("RGB", (size, size))
+        work = width * height if image.info.get("progressive") else image.width * image.height
+        if work > MOST:
+            raise ValueError(f"{width} x {height} pixels, {LIMIT}")
+        yield image, work
+
+
+def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
+    """The image, (3, size, size).
+
+    Grey images of 16 bits are scaled to 8. Transparent parts become grey (`GROUND`).
+
+    Raises:
+        ValueError: its pixels have no fixed range.
+    """
+    deep = _range(image)
+    image = image.convert("I") if deep else _resizable(image)
+    if image.size != (size, size):
+        box = _middle(image.size) if frame == "crop" else None
+        image = image.resize((size, size), Image.Resampling.BICUBIC, box)
+    if deep:
+        black, white = deep
+        grey = (np.asarray(image, np.float64) - black) * (255 / (white - black))
+        return np.broadcast_to(np.clip(grey, 0, 255).round().astype(np.uint8), (3, size, size))
+    if image.mode == "RGBA":
+        image = Image.alpha_composite(Image.new("RGBA", image.size, (GROUND, GROUND, GROUND, 255)), image)
+    return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+
+
+def _range(image: Image.Image) -> tuple[int, int] | None:
+    """The values of black and white in a grey image of more than 8 bits, None for any other image."""
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        tags = image.tag_v2 if isinstance(image, TiffImagePlugin.TiffImageFile) else {}
+        highest = 4095 if tags.get(BITS) == (12,) else 65535
+        return (highest, 0) if tags.get(ZERO_IS) == 0 else (0, highest)
+    if image.mode in ("I", "F"):
+        raise ValueError("pixels of 32 bits, of which none is known to be white; save it with 8 or 16 bits")
+    return None
+
+
+def _resizable(image: Image.Image) -> Image.Image:
+    """In a mode that can be resized: grey, RGB, or RGBA where parts may be transparent; not copied without need."""
+    if image.mode == "La":  # of which Pillow makes nothing but this
+        image = image.convert("LA")
+    mode = "RGBA" if image.has_transparency_data else "RGB"
+    kept = ("RGBA",) if mode == "RGBA" else ("RGB", "L")
+    return image if image.mode in kept else image.convert(mode)
+
+
+def _middle(size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """The largest square in the middle of an image: left, upper, right, lower."""
+    width, height = size
+    side = min(size)
+    left, upper = (width - side) / 2, (height - side) / 2
+    return left, upper, left + side, upper + side

@@ -1,0 +1,161 @@
+"""The events of a ledger and what each has to hold, so that no reader of an event has to doubt it."""
+
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Literal, Protocol, get_args
+
+from study.home.line import Event
+
+Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
+State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
+STATES: tuple[State, ...] = get_args(State)
+ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
+
+LATEST = 253_402_300_800.0
+"""The end of the year 9999, in seconds since the epoch: the last time that can be shown."""
+
+MOST = 2**63
+"""Whole numbers are below."""
+
+_NUMBERS = (int, float)
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value < MOST
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _among(names: Container[Any]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in names
+
+
+def _number(value: Any) -> bool:
+    return value is None or type(value) in _NUMBERS
+
+
+def _metrics(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_number, value.values()))
+
+
+def _mapping(value: Any) -> bool:
+    """What `study.home.epoch.Epoch` looks at itself, as there are so many."""
+    return isinstance(value, dict)
+
+
+def _params(value: Any) -> bool:
+    return isinstance(value, dict) and not any(isinstance(param, dict | list) for param in value.values())
+
+
+def _lessons(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(lesson, dict) and _params(lesson.get("params")) and _metrics(lesson.get("values"))
+        for lesson in value
+    )
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
+
+
+def _versions(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
+Checks = Mapping[str, Callable[[Any], bool]]
+
+NEEDED: Mapping[str, Checks] = {
+    "created": {"id": _text},
+    "opened": {"owner": _text},
+    "extended": {"trials": _whole},
+    "confirming": {"top": _whole, "seeds": _whole},
+    "learned": {"source": _text, "trials": _lessons, "left_out": _whole},
+    "evaluated": {"split": _text},
+    "trial": {"trial": _whole, "stage": _among(get_args(Stage)), "params": _params, "seed": _whole},
+    "started": {"trial": _whole},
+    "report": {"trial": _whole, "epoch": _whole, "metrics": _mapping},
+    "lost": {"trial": _whole, "attempt": _whole, "kind": _among(get_args(Kind)), "reason": _text},
+    "ended": {"trial": _whole, "state": _among(ENDED)},
+    "tested": {"trial": _whole, "metrics": _metrics},
+    "untested": {"trial": _whole, "reason": _text},
+    "closed": {"state": _among(("complete", "interrupted", "failed"))},
+}
+"""What each event has, beside its time; `study.home.ledger` says what it is."""
+
+FURTHER: Mapping[str, Checks] = {
+    "opened": {
+        **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), _text),
+        **{"dirty": _flag, "libraries": _versions, "gpus": _texts},
+    },
+    "trial": {"repeats": _whole},
+    "started": {"node": _text, "epoch": _whole, "note": _text},
+    "lost": {"alone": _flag, "node_died": _flag},
+    "ended": {"kind": _among(get_args(Kind)), "reason": _text},
+    "closed": {"enough": _text},
+}
+"""What an event may have."""
+
+ANY: Checks = {"metrics": _metrics}
+"""What an event may have that is not listed there."""
+
+EVENTS = frozenset(NEEDED)
+"""Events that a record is folded from: all that this version writes."""
+
+
+def problem(event: Event) -> str | None:
+    """What is wrong with an event's fields, each by itself; None: nothing. Of events that it does not know, a version
+    looks at no more than it shows."""
+    name, time = event["event"], event.get("time")
+    if time is None or type(time) not in _NUMBERS or not 0 <= time < LATEST:
+        return f"its time is {_told(time)}"
+    if name == "report" and type(event.get("trial")) is type(event.get("epoch")) is int:
+        return None if isinstance(event.get("metrics"), dict) else "its metrics are none"  # nearly all are such events
+    for field, holds in NEEDED.get(name, {}).items():
+        if field not in event:
+            return f"it has no {field}"
+        if not holds(event[field]):
+            return f"its {field} is {_told(event[field])}"
+    for field, holds in FURTHER.get(name, ANY).items():
+        if field in event and not holds(event[field]):
+            return f"its {field} is {_told(event[field])}"
+    return None
+
+
+class Trained(Protocol):
+    """A trial, as far as its events depend on one another."""
+
+    @property
+    def epochs(self) -> int: ...
+
+
+def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str | None:
+    """Why an event without a `problem` cannot follow those before it; None: it can.
+
+    Args:
+        created: whether one of them created the study.
+        trials: that they tell of.
+    """
+    name, number = event["event"], event.get("trial")
+    if (name == "created") is created:
+        return "a study is created once, by its first event"
+    if number is None or name == "evaluated":
+        return None
+    trial = trials.get(number)
+    if (name == "trial") is (trial is not None):
+        return f"trial {number} was decided on before" if trial else f"there is no trial {number} yet"
+    if name == "report" and trial and event["epoch"] != trial.epochs + 1:
+        return f"epoch {event['epoch']} follows epoch {trial.epochs}"
+    if name == "trial" and "repeats" in event and event["repeats"] not in trials:
+        return f"there is no trial {event['repeats']} to repeat"
+    return None
+
+
+def _told(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]} ..."

@@ -1,0 +1,152 @@
+"""A line of the ledger: an event as JSON, numbered, and chained to the line before it by check values.
+
+The last key of each line is `chain`: the number of the event, from 0; the check value of the line before, 0 for the
+first; and the line's own, CRC-32 of all that stands before it in the line. So lines that were lost, doubled, moved or
+edited are told, and so are lines of two drivers, or of two copies of a ledger, that came into one file.
+
+It protects against accidents: of hands, editors, merges, synchronised folders and disks. It does not tell that lines
+are gone from the very end, where a ledger just ends earlier, and it is no signature: whoever wants to deceive can make
+new check values.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+Event = dict[str, Any]
+
+_CHAIN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})"\s*}\s*\Z')
+"""Also as an editor may have spaced it, so that what was edited is told as such."""
+
+_EXACT = b'{"exact":true,'
+_COUNTED = -len('01234567"}\n')
+"""Where a line's check value begins, which counts what stands before it."""
+_OWN, _BEFORE = slice(_COUNTED, _COUNTED + 8), slice(_COUNTED - 9, _COUNTED - 1)
+
+
+def encode(event: Event) -> bytes:
+    """An event as JSON. `exact` at its beginning marks what the fast reader would change: numbers beyond 64 bits.
+
+    Surrogates without their other half, from names of files that are no UTF-8, become question marks.
+
+    Raises:
+        ValueError: it holds a number that is not finite.
+    """
+    text = _json(event)
+    if not _survives(text):
+        text = _json(json.loads(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")))
+    return text.encode() if _survives(text) else _EXACT + text[1:].encode()
+
+
+def decode(line: bytes) -> Event:
+    """The event of a line, or of what `encode` gives.
+
+    Raises:
+        ValueError: it is no JSON, or no event.
+        RecursionError: its JSON is nested deeper than any event's.
+    """
+    if line.startswith(_EXACT):
+        event = json.loads(line)
+        del event["exact"]
+    else:
+        event = orjson.loads(line)
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        raise ValueError("no event")
+    event.pop("chain", None)
+    return event
+
+
+def _survives(text: str) -> bool:
+    """Whether the fast reader reads JSON as it was written."""
+    try:
+        return _json(orjson.loads(text)) == text
+    except ValueError:
+        return False
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+class Chain:
+    """The place between two lines of a ledger: what the next one has to be.
+
+    Attributes:
+        number: of the next event.
+        before: the check value of the line before it, as it is written.
+    """
+
+    def __init__(self, number: int = 0, before: bytes = b"00000000") -> None:
+        self.number, self.before = number, before
+
+    @classmethod
+    def at(cls, line: bytes) -> "Chain":
+        """The place before a line, as that line tells it; the beginning, where it tells none."""
+        told = _CHAIN.search(line)
+        return cls(int(told[1]), told[2]) if told else cls()
+
+    def close(self, event: bytes) -> bytes:
+        """The whole line of an event that `encode` gave."""
+        start = b'%b,"chain":"%d %b ' % (event[:-1], self.number, self.before)
+        return b'%b%08x"}\n' % (start, crc32(start))
+
+    def passes(self, line: bytes) -> bool:
+        """Whether a line belongs here; if so, this becomes the place behind it.
+
+        Its number needs no look: it is among what its check value counts, and is right where that of a line follows.
+        """
+        own = line[_OWN]
+        try:
+            passes = line[_BEFORE] == self.before and int(own, 16) == crc32(line[:_COUNTED])
+        except ValueError:
+            return False
+        if passes:
+            self.number, self.before = self.number + 1, own
+        return passes
+
+    def problem(self, line: bytes, earlier: Sequence[bytes], later: Sequence[bytes]) -> str:
+        """Why a line does not pass.
+
+        Args:
+            earlier: the lines before it, all in their places.
+            later: the lines behind it.
+        """
+        told = _CHAIN.search(line)
+        if told is None:
+            return _without_chain(line)
+        number = int(told[1])
+        if int(told[3], 16) != crc32(line[:_COUNTED]):
+            return f"the line of event {self.number} was changed after it was written"
+        if number > self.number:
+            missing = f"event {self.number}" if number == self.number + 1 else f"events {self.number} to {number - 1}"
+            if any(_number(other) == self.number for other in later):
+                return f"event {number} stands where event {self.number} belongs, which comes later"
+            return f"{missing} of it {'is' if number == self.number + 1 else 'are'} lost"
+        if number < self.number and line == earlier[number]:
+            place = sum(map(len, earlier[:number]))
+            return f"event {number} is there twice, first at byte {place}"
+        return (
+            f"event {number} does not follow the events before it: it comes from another driver or another copy of "
+            "this study, which went on by itself"
+        )
+
+
+def _number(line: bytes) -> int | None:
+    told = _CHAIN.search(line)
+    return int(told[1]) if told else None
+
+
+def _without_chain(line: bytes) -> str:
+    """Why a line without number and check values is none."""
+    try:
+        decode(line)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return (
+        "an event without number and check values, which was added by hand, or by a version from before the first "
+        "release, which this one does not read"
+    )

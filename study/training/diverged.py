@@ -1,0 +1,37 @@
+"""When a trial has diverged: something that has to be a number is none."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+
+class Diverged(Exception):
+    """The loss, the networks or what they give became NaN or infinite; what, and in which epoch, is in the message."""
+
+
+def check_loss(loss: float, epoch: int) -> None:
+    """Raises Diverged if the mean loss of an epoch is not finite."""
+    if not math.isfinite(loss):
+        raise Diverged(f"loss is {loss} in epoch {epoch}")
+
+
+def check_networks(parameters: Iterable[Tensor], encoders: Iterable[nn.Module], epoch: int) -> None:
+    """Raises Diverged if a weight, or a statistic of an encoder's batch normalisation, is not finite.
+
+    The loss alone does not tell. Behind a batch normalisation, and with embeddings of length 1, weights of 1e10 give a
+    finite one, while the running variance overflows: the network that is evaluated then gives every sample the same
+    features, and its accuracy would pass for a result.
+    """
+    statistics = (tensor for encoder in encoders for tensor in encoder.buffers())
+    floats = [tensor.detach() for tensor in (*parameters, *statistics) if tensor.is_floating_point()]
+    if not torch.stack([tensor.isfinite().all() for tensor in floats]).all():
+        raise Diverged(f"a weight or a running statistic of the networks is not finite in epoch {epoch}")
+
+
+def check_features(features: Tensor, split: str) -> None:
+    """Raises Diverged if a sample's features are not finite: no class can be read off them."""
+    lost = int((~features.isfinite()).any(1).sum())
+    if lost:
+        raise Diverged(f"the features of {lost} of {len(features)} samples of {split} are not finite")

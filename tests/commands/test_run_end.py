@@ -1,0 +1,61 @@
+"""The end of a run: what is typed next can be typed, and the exit status tells whether the work was done."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+from helpers import Told, quickstart, write_ledger
+
+from study.cli.options import show
+from study.commands.export import export
+from study.commands.run_end import RunEnd, closing_lines
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+
+SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
+PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+
+
+def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> RunEnd:
+    """A study of one trial that is over."""
+    folder = Home(home).create(SPEC)
+    write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    record = StudyRecord.load(folder.ledger_file)
+    export(folder, SPEC, record, folder.best_file)
+    return RunEnd(folder, SPEC, record, untracked, ran)
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "what?", "a&b;c", "it's", "$HOME", "*"])
+@pytest.mark.parametrize("inside", [True, False], ids=["relative", "absolute"])
+def test_the_next_command_names_the_file_for_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, inside: bool
+) -> None:
+    if inside:
+        monkeypatch.chdir(tmp_path)
+    (line,) = (line for line in closing_lines(complete(tmp_path / name)) if line.startswith("next: "))
+    study, train, path, *_ = shlex.split(line.removeprefix("next: "))
+    assert (study, train) == ("study", "train")
+    assert Path(path).is_absolute() != inside
+    assert Path(path).is_file()
+
+
+@pytest.mark.parametrize(
+    ("untracked", "ran", "status"),
+    [(None, True, 0), (None, False, 0), ("it is slow", True, 0), ("it is slow", False, 1)],
+)
+def test_a_resume_that_had_only_mlflow_to_do_fails_where_that_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], untracked: str | None, ran: bool, status: int
+) -> None:
+    end = complete(tmp_path, untracked, ran=ran)
+    if status:
+        with pytest.raises(typer.Exit) as stopped:
+            show(end)
+        assert stopped.value.exit_code == status
+    else:
+        show(end)
+    assert ("not everything is in MLflow: it is slow" in capsys.readouterr().out) == bool(untracked)

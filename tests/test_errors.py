@@ -1,0 +1,32 @@
+"""Which spelling a message proposes."""
+
+import pytest
+
+from study.errors import nearest
+
+KEYS = ["method.pooled", "method.alpha", "method.tau_plus", "train.epochs", "train.momentum"]
+METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
+
+
+@pytest.mark.parametrize(
+    ("word", "valid", "expected"),
+    [
+        ("epoch", ["name", "epochs"], "epochs"),
+        ("width", ["name", "epochs"], None),
+        ("method.alpa", KEYS, "method.alpha"),
+        ("method.tau", KEYS, "method.tau_plus"),
+        ("method.epsilon", KEYS, None),
+        ("method.momentum", KEYS, "train.momentum"),
+        ("metod.alpha", KEYS, "method.alpha"),
+        ("alpha", KEYS, None),
+        ("val/acc", METRICS, "val/accuracy"),
+        ("val/nothing", METRICS, None),
+        ("test/accuracy", METRICS, "val/accuracy"),
+        ("accuracy", METRICS, "val/accuracy"),
+        ("", KEYS, None),
+        ("method.", KEYS, None),
+        (".\n/", KEYS, None),
+    ],
+)
+def test_a_spelling_is_proposed_where_it_is_close(word: str, valid: list[str], expected: str | None) -> None:
+    assert nearest(word, valid) == (f"Did you mean {expected!r}? " if expected else "")

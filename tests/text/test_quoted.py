@@ -1,0 +1,23 @@
+"""Whatever a file holds, a message about it is one line that can be read."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.text.quoted import LONGEST, quoted, some
+
+
+def test_short_text_is_as_it_is() -> None:
+    assert quoted("a b") == "'a b'"
+    assert some(["a", "b c"]) == "a, b c"
+    assert some([str(number) for number in range(14)]).endswith("10, 11 and 2 more")
+
+
+def test_long_text_is_shortened() -> None:
+    assert len(quoted("x" * 5000)) <= LONGEST
+    assert len(some(["x" * 5000] * 3000)) < 13 * (LONGEST + 10)
+
+
+@given(st.text(max_size=400))
+def test_it_is_one_line_of_printable_letters(text: str) -> None:
+    assert quoted(text).isprintable()
+    assert some([text]).isprintable()

@@ -1,0 +1,263 @@
+"""MLflow's runs that are gone, or its database: the ledger has everything, and they are made again."""
+
+import random
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import Runs
+from servers import MlflowServer
+from tracked_study import SPEC, STATUS, make_home, make_study
+
+from study.commands import run as running
+from study.commands.run_end import RunEnd, closing_lines
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+from study.tracking import Tracker
+from study.tracking import tracker as following
+from study.tracking.database_file import damage, relocate, set_aside
+from study.tracking.opening import check_database
+
+
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(random.Random(0).randbytes(200_000))
+
+
+def cut_within_a_page(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def text(path: Path) -> None:
+    path.write_text("no database at all\n")
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "emptied": (lambda path: path.write_bytes(b""), "it is empty"),
+    "halved": (halve, "malformed|Tree|page"),
+    "random": (overwrite, "not a database"),
+    "a hundred bytes": (cut_within_a_page, "not a database|malformed|page"),
+    "text": (text, "not a database"),
+}
+
+
+def resumed(home: Home, folder: StudyFolder) -> RunEnd:
+    """The end of `study resume`."""
+    return running.resume(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
+
+
+def again(home: Home, folder: StudyFolder) -> list[str]:
+    """What a driver that takes the study up says of MLflow, once it has everything."""
+    tracker = Tracker(home, folder, folder.spec())
+    if not tracker.is_behind and not tracker.is_lost():
+        return []
+    tracker.start()
+    assert (tracker.finish(), tracker.attach({folder.spec_file: None})) == (None, None)
+    assert not tracker.is_behind
+    return tracker.notes
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Home:
+    """A home with all of a complete study in MLflow."""
+    home = make_home(tmp_path_factory.mktemp("complete") / "home", empty_database)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        again(home, make_study(home, foreign=False))
+    return home
+
+
+@pytest.fixture
+def home(complete: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A copy of it."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    copy = Home(tmp_path / "home")
+    shutil.copytree(complete.path, copy.path)
+    relocate(copy.database, copy.artifacts)
+    return copy
+
+
+@pytest.fixture
+def folder(home: Home) -> StudyFolder:
+    return home.find(SPEC.name)
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_file_is_told_from_a_sound_one(home: Home, how: str) -> None:
+    assert (damage(home.database), set_aside(home.database)) == (None, None)
+    hurt, told = DAMAGE[how]
+    hurt(home.database)
+    content = home.database.read_bytes()
+    why, aside = set_aside(home.database) or ("", Path())
+    assert sqlite_says(why, told)
+    assert (aside, aside.read_bytes()) == (home.path / "mlflow.db.damaged-1", content)
+    assert not home.database.exists()
+    assert damage(home.database) is None
+    home.database.write_text("again")
+    assert (set_aside(home.database) or ("", Path()))[1] == home.path / "mlflow.db.damaged-2"
+
+
+def sqlite_says(why: str, told: str) -> bool:
+    return any(part in why for part in told.split("|"))
+
+
+def test_a_value_against_a_tables_rules_is_no_damage(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "mlflow.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE runs (status TEXT CHECK (status = 'RUNNING'), id TEXT)")
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("INSERT INTO runs VALUES ('LOST', '1')")
+        connection.execute("PRAGMA ignore_check_constraints = OFF")
+        assert connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]
+    assert damage(tmp_path / "mlflow.db") is None
+
+
+def test_a_file_that_another_process_writes_to_is_not_damaged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.tracking.database_file.BUSY", 0.1)
+    with closing(sqlite3.connect(home.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert damage(home.database) is None
+
+
+def runs_of(home: Home) -> dict[str, Any]:
+    return {name: run.to_dictionary() for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()}
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
+    """With the ids that they had, so that what was exported still names them and their artifacts are theirs."""
+    with pytest.raises(UserError, match="complete, there is nothing to go on with"):
+        resumed(home, folder)
+    before, artifacts = runs_of(home), files(home.artifacts)
+    halve(home.database)
+    end = resumed(home, folder)
+    assert end.untracked is None
+    (note,) = end.mended
+    assert note.startswith(f"{home.database} was damaged: ")
+    assert note.endswith("It is kept as mlflow.db.damaged-1; the runs of quickstart are made again from its ledger")
+    assert note in closing_lines(end)
+    after = runs_of(home)
+    assert after.keys() == before.keys()
+    for name, run in before.items():
+        assert after[name] == run, name
+    assert artifacts.items() <= files(home.artifacts).items()
+    with pytest.raises(UserError, match="complete, there is nothing to go on with"):
+        resumed(home, folder)
+
+
+SLOWER = [(how, is_noted) for how in ("deleted", "emptied", "text") for is_noted in (True, False)]
+"""A new database takes MLflow seconds."""
+
+
+@pytest.mark.parametrize(
+    ("how", "is_noted"), [("text", False), *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOWER)]
+)
+def test_whatever_became_of_the_database_and_of_the_note(
+    home: Home, folder: StudyFolder, how: str, is_noted: bool
+) -> None:
+    """The note tells what was in MLflow."""
+    home.database.unlink() if how == "deleted" else DAMAGE[how][0](home.database)
+    if not is_noted:
+        folder.tracking_file.unlink()
+    notes = again(home, folder)
+    assert len(notes) == (is_noted or how != "deleted"), "a new home has no runs either"
+    assert all("the runs of quickstart are made again from its ledger" in note for note in notes)
+    runs = Runs(home.tracking_uri, SPEC.name)
+    assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
+    assert again(home, folder) == []
+
+
+@pytest.mark.parametrize("wrong", ["{", "[]", '{"uri": "mlflow.db", "runs": [], "offset": 7}'])
+def test_a_damaged_note_of_what_is_there_is_none(home: Home, folder: StudyFolder, wrong: str) -> None:
+    before = runs_of(home)
+    folder.tracking_file.write_text(wrong)
+    assert again(home, folder) == []
+    assert runs_of(home) == before
+
+
+def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
+    other = home.create(replace(SPEC, name="another"))
+    tracker = Tracker(home, other, other.spec())
+    tracker.start()
+    assert tracker.finish() is None
+    text(home.database)
+    with pytest.raises(UserError, match=r"mlflow.db: damaged: file is not a database.*study resume quickstart and"):
+        check_database(home)
+    assert again(home, folder)[1:] == ["runs of another are missing, too. They come back with: study resume another"]
+    (note,) = again(home, other)
+    assert note == (
+        f"{home.database}: runs of another were missing; the runs of another are made again from its ledger"
+    )
+    assert len(Runs(home.tracking_uri, "another").all) == 1
+
+
+def test_a_study_that_goes_on_has_its_runs_again_too(
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its driver has the database open as it is taken away."""
+    monkeypatch.setattr(following, "IMPATIENCE", 60.0)
+    ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
+    tracker.start()
+    while tracker._writer is None:  # it has opened the database
+        time.sleep(0.05)
+    home.database.unlink()
+    ledger.append("evaluated", trial=4, split="test", by="ada")
+    ledger.close()
+    assert tracker.finish() is None
+    assert [note.partition(": ")[2] for note in tracker.notes] == [
+        "runs of quickstart were missing; the runs of quickstart are made again from its ledger"
+    ]
+    runs = Runs(home.tracking_uri, SPEC.name)
+    assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
+    assert runs.history("search-004", "val/accuracy") == [(1, 0.1), (2, 0.2)]
+
+
+def test_runs_that_were_deleted_are_made_again(home: Home, folder: StudyFolder) -> None:
+    """One run, and then the whole experiment, as by the buttons of MLflow's page."""
+    runs = Runs(home.tracking_uri, SPEC.name)
+    runs.client.delete_run(runs.by_name["search-002"].info.run_id)
+    assert "runs of quickstart were missing" in again(home, folder)[0]
+    runs = Runs(home.tracking_uri, SPEC.name)
+    assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
+    runs.client.delete_experiment(runs.all[0].info.experiment_id)
+    assert again(home, folder)
+    runs = Runs(home.tracking_uri, SPEC.name)
+    assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
+    assert len(runs.all) == len(STATUS)
+
+
+@pytest.mark.slow
+def test_a_server_whose_runs_are_gone_gets_them_again(
+    home: Home, folder: StudyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its experiment deleted, and its database removed, with a new one in its place."""
+    server = MlflowServer(tmp_path, f"sqlite:///{tmp_path}/runs.db")
+    try:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
+        again(home, folder)
+        assert again(home, folder) == []
+        runs = Runs(server.uri, SPEC.name)
+        runs.client.delete_experiment(runs.all[0].info.experiment_id)
+        assert again(home, folder)[0].startswith(f"{server.uri}: runs of quickstart were missing")
+        server.stop()
+        (tmp_path / "runs.db").unlink()
+        server.start()
+        assert again(home, folder)
+        runs = Runs(server.uri, SPEC.name)
+        assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
+        assert len(runs.all) == len(STATUS)
+        assert "study.yaml" in runs.artifacts(SPEC.name)
+    finally:
+        server.stop()

@@ -1,0 +1,150 @@
+"""`study predict`: what cannot be read is named and the rest classified, and its table is safe in a spreadsheet."""
+
+import csv
+import json
+import os
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from answers import answer
+from data_files import encoded
+from file_mutations import mutate_folder
+from pictures import picture, truncate
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from study.cli import app
+from study.data import label_files
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.text.spreadsheet import plain
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path / "photos")
+    return tmp_path / "photos"
+
+
+def predict(folder: StudyFolder, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["predict", str(folder.description_file(0)), "--device", "cpu", *arguments])
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_the_rest_of_a_folder_is_classified_where_some_cannot_be_read(folder: StudyFolder, here: Path) -> None:
+    for number in range(6):
+        picture(here / f"{number}.png", number)
+    expected = rows(predict(folder, ".").stdout)
+    assert [row["file"] for row in expected] == [f"{number}.png" for number in range(6)]
+    truncate(here / "1.png")
+    (here / "3.png").write_text("no image")
+    (here / "4.png").unlink()
+    (here / "4.png").symlink_to("4.png")
+    (here / "5.png").unlink()
+    (here / "5.png").symlink_to("nowhere")
+    done = predict(folder, ".", "-o", "classes.csv")
+    assert done.exit_code == 1
+    assert rows((here / "classes.csv").read_text()) == [expected[0], expected[2]]
+    told = done.stderr.splitlines()
+    assert [line.partition(" (")[0] for line in told[:-1]] == [f"not readable: {n}.png" for n in (1, 3, 4, 5)]
+    assert "3.png (is no image, or of a format that is not known)" in done.stderr
+    assert "5.png (No such file or directory)" in done.stderr
+    assert told[-1] == "error: 4 of 6 files could not be read as images"
+    by_json = predict(folder, ".", "--json")
+    assert by_json.exit_code == 1
+    assert [row["file"] for row in json.loads(by_json.stdout)] == ["0.png", "2.png"]
+    assert by_json.stderr == done.stderr
+
+
+def test_only_files_that_cannot_be_read(folder: StudyFolder, here: Path) -> None:
+    (here / "a.png").write_bytes(b"")
+    done = predict(folder, "a.png")
+    assert done.exit_code == 1
+    assert done.stdout == "file,class," + ",".join(f"p({name})" for name in range(10)) + "\n"
+    assert done.stderr.endswith("error: 1 of 1 file could not be read as images\n")
+    assert json.loads(predict(folder, "a.png", "--json").stdout) == []
+
+
+def test_a_path_that_is_not_there_is_refused_before_anything_is_read(folder: StudyFolder, here: Path) -> None:
+    picture(here / "0.png")
+    os.mkfifo(here / "pipe.png")
+    for path in ("nowhere.png", "pipe.png"):
+        done = predict(folder, "0.png", path)
+        assert isinstance(done.exception, UserError)
+        assert done.stdout == ""
+    assert len(rows(predict(folder, ".").stdout)) == 1
+
+
+def test_depth_and_transparency_do_not_change_a_class(folder: StudyFolder, here: Path) -> None:
+    """The same shades in 8 and 16 bits, opaque and in another mode."""
+    shades = np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8)
+    Image.fromarray(shades).save(here / "8.png")
+    Image.fromarray(shades.astype(np.uint16) * 257).save(here / "16.png")
+    Image.fromarray(shades).convert("RGBA").save(here / "rgba.png")
+    Image.fromarray(shades).convert("CMYK").save(here / "cmyk.tif")
+    found = [list(row.values())[1:] for row in rows(predict(folder, ".").stdout)]
+    assert found == [found[0]] * 4
+
+
+def test_a_folder_in_any_state_is_answered(folder: StudyFolder, here: Path) -> None:
+    """Each file in it has a row or a line that says why not."""
+    for seed in range(40):
+        random, images = Random(seed), here / f"{seed}"
+        names = [picture(images / f"{number}.png", number).name for number in range(6)]
+        for _ in range(random.choice([1, 2, 5])):
+            mutate_folder(random, images, names)
+        done = answer("predict", str(folder.description_file(0)), str(images), "--device", "cpu", "--json")
+        told = f"seed {seed}: {done}"
+        assert done.status in (0, 1, 2), told
+        assert "Traceback" not in done.err, told
+        assert "warning" not in done.err, told
+        if done.status == 2:
+            assert "holds no images" in done.err, told
+            continue
+        unread = [line for line in done.err.splitlines() if line.startswith("not readable: ")]
+        assert (len(unread) > 0) == (done.status == 1), told
+        assert len(json.loads(done.out)) + len(unread) <= 11, told
+
+
+def test_no_name_is_a_formula(folder: StudyFolder, here: Path) -> None:
+    """As a spreadsheet would read it; the path still leads to the file."""
+    names = ["=1+2.png", "+1.png", "-1.png", "@a.png", "\t=1.png", "plain.png"]
+    for name in names:
+        picture(here / name)
+    found = [row["file"] for row in csv.DictReader(predict(folder, ".").stdout.splitlines())]
+    assert not [name for name in found if name[0] in "=+-@\t\r"]
+    assert sorted(map(Path, found)) == sorted(map(Path, names))
+    assert {row["file"] for row in json.loads(predict(folder, ".", "--json").stdout)} == set(names)
+
+
+def test_names_that_are_no_text_are_written_as_they_are(folder: StudyFolder, here: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.png")
+    (here / name).write_bytes(encoded(np.zeros((4, 4, 3), np.uint8), "PNG"))
+    done = predict(folder, ".", "-o", "classes.csv")
+    assert done.exit_code == 0
+    assert b"\ncaf\xe9.png," in (here / "classes.csv").read_bytes()
+    assert "caf\\xe9.png," in predict(folder, ".").stdout
+    truncate(here / name)
+    assert "caf\\xe9.png (" in predict(folder, ".").stderr
+
+
+def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("=cmd()", "-1", "-0.5", "@x", "'=y", "f", "g", "h", "i", "j")
+    monkeypatch.setattr("study.trained.classifier.Classifier.classes", names)
+    for number in range(20):
+        picture(here / f"{number}.png", 200 * number)
+    assert predict(folder, ".", "-o", "classes.csv").exit_code == 0
+    (header, *lines) = csv.reader((here / "classes.csv").read_text().splitlines())
+    assert header[2:] == [f"p({name})" for name in names]
+    exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
+    assert [plain(line[1]) for line in lines] == exact
+    assert not [line[1] for line in lines if line[1][0] in "=@"]
+    table = label_files.read(here / "classes.csv", ("file", "class"))
+    assert label_files.classes_of(table["class"]) == sorted(set(exact)), "it is a table of labels, too"
