@@ -6,6 +6,7 @@ by Ctrl-C or SIGTERM.
 """
 
 import errno
+import os
 import signal
 import sys
 import traceback
@@ -80,11 +81,10 @@ def main() -> None:
         app(standalone_mode=True)
     except SystemExit as ended:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
-            print("stopped", file=sys.stderr)
+            _stopped("stopped")
         raise
     except Interrupted as interrupted:
-        print(interrupted, file=sys.stderr)
-        raise SystemExit(130) from None
+        _stopped(str(interrupted))
     except Exception as error:
         expected = _expected(error)
         if expected is None or is_verbose():
@@ -92,6 +92,15 @@ def main() -> None:
         message, status = expected or (f"{_name(error)}. {REPORT}", 1)
         print(f"error: {message}", file=sys.stderr)
         raise SystemExit(status) from None
+
+
+def _stopped(message: str) -> None:
+    """End with status 130. Python itself would end by SIGINT where the interrupt came in the midst of an `exec`, as of
+    a library that is being imported."""
+    print(message, file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(130)
 
 
 REPORT = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"

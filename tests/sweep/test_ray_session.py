@@ -75,7 +75,7 @@ def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
     done = run(LISTENS)
     assert (done.returncode, done.stderr) == (0, "")
     found = done.stdout.split()
-    assert len(found) > 5  # of this process, gcs_server, the raylet, its agent for environments and the trial's process
+    assert len(found) >= 5  # of this process, gcs_server, the raylet and the trial's process
     assert set(found) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
