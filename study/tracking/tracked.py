@@ -48,14 +48,14 @@ class Tracked:
             noted = cls(**json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return cls(uri)
-        return noted if noted.uri == uri and noted._is_sound else cls(uri)
-
-    @property
-    def _is_sound(self) -> bool:
-        """Whether everything is of the kind that it should be: the file may have been edited."""
-        mine, kinds = vars(self), {name: type(value) for name, value in vars(type(self)()).items()}
-        return all(type(value) is kinds[name] for name, value in mine.items())
+        return noted if noted.uri == uri and _is_sound(noted) else cls(uri)
 
     def save(self, path: Path) -> None:
         """Write it in one step."""
         write_whole(path, json.dumps(vars(self)))
+
+
+def _is_sound(noted: Tracked) -> bool:
+    """Whether everything is of the kind that it should be: the file may have been edited."""
+    kinds = {name: type(value) for name, value in vars(Tracked()).items()}
+    return all(type(value) is kinds[name] for name, value in vars(noted).items())

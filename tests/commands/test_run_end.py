@@ -27,7 +27,7 @@ def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> R
     ledger.close()
     record = StudyRecord.load(folder.ledger_file)
     export(folder, SPEC, record, folder.best_file)
-    return RunEnd(folder, SPEC, record, untracked, ran)
+    return RunEnd(folder, SPEC, record, untracked, ran=ran)
 
 
 @pytest.mark.parametrize("name", ["plain", "with space", "what?", "a&b;c", "it's", "$HOME", "*"])

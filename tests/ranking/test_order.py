@@ -114,10 +114,11 @@ def test_what_is_to_confirm() -> None:
 
 def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
     trials = record(
+        Told("search", [0.3, 0.9]),
         Told("confirm", [0.1, 0.5], seed=1, repeats=0, tested={"test/accuracy": 0.4}),
         Told("confirm", [0.2, 0.7], seed=2, repeats=0),
     ).trials
-    found = ranking.spreads(list(trials.values()))
+    found = ranking.spreads(list(trials.values())[1:])
     assert set(found) == {"val/accuracy", "test/accuracy"}
     assert found["val/accuracy"] == Spread(pytest.approx(0.6), pytest.approx(0.02**0.5), 2)
     assert found["test/accuracy"] == Spread(0.4, None, 1)

@@ -1,20 +1,14 @@
 """image_folder: the user's images, by CSV, in folders or flat; what is wrong is told with file, column and remedy."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
-from escapes import ESCAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import numbers, picture, truncate
 from PIL import Image
 
 from study import data
-from study.data import label_files
-from study.data.sets import image_folder
 from study.errors import UserError
 
 HEADER = "file,target,gender,young,weight,part"
@@ -209,59 +203,6 @@ def test_a_header_with_a_name_twice(home):
     assert load().facts.classes == 2
     with pytest.raises(UserError, match=r"labels\.csv: column 'young' is there 2 times"):
         load(bias="young")
-
-
-@given(ESCAPES)
-def test_no_name_in_a_list_and_no_labels_lead_out_of_the_folder(name):
-    """As `..` is resolved by text and where a link precedes it; nothing more than needed is refused."""
-    folder = Path("/some/folder")
-    stays = os.path.normpath(folder / name).startswith(f"{folder}/") and ".." not in name.split("/")
-    if stays and "\0" not in name:
-        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
-        assert image_folder.table_in(folder, name) == folder / name
-        return
-    with pytest.raises(UserError, match=r"labels\.csv: column 'file', row 2: .* given, allowed is") as listed:
-        label_files.check_files(["fine.png", name], folder / "labels.csv", "file")
-    with pytest.raises(UserError, match=r"data\.labels: .* given, allowed is") as labels:
-        image_folder.table_in(folder, name)
-    for told in (listed, labels):
-        assert repr(name) in str(told.value)
-        assert len(str(told.value).splitlines()) == 1
-
-
-def test_links_in_the_folder_are_followed(home):
-    write(home, rows())
-    expected = drawn(load(bias="gender"))
-    (elsewhere := home.with_name("elsewhere")).mkdir()
-    for file in list(home.iterdir()):
-        file.rename(elsewhere / file.name)
-        file.symlink_to(elsewhere / file.name)
-    assert drawn(load(bias="gender")) == expected
-    (home / "more").symlink_to(elsewhere)
-    listed = [f"more/{line}" for line in rows()]
-    (home / "labels.csv").write_text("\n".join([HEADER, *listed]) + "\n")
-    assert drawn(load(bias="gender")) == expected
-
-
-def test_links_that_lead_back_or_nowhere_do_no_harm(home):
-    write(home, rows())
-    expected = drawn(load())
-    (home / "back").symlink_to(home)
-    (home / "above").symlink_to("..")
-    (home / "itself.png").symlink_to("itself.png")
-    (home / "nowhere.png").symlink_to("no file")
-    assert drawn(load()) == expected
-    (home / "labels.csv").write_text("\n".join([HEADER, *rows()]).replace("\n7.png", "\nitself.png"))
-    with pytest.raises(UserError, match=r"1 file is listed but missing: .*itself\.png"):
-        load()
-
-
-@pytest.mark.parametrize("name", ["../train/7.png", "train/../7.png", "x" * 300])
-def test_names_that_lead_out_where_folders_say_the_split(home, name):
-    write(home, rows(), lambda number: "train")
-    (home / "labels.csv").write_text("\n".join([HEADER, *rows()]).replace("\n7.png", f"\n{name}"))
-    with pytest.raises(UserError, match=r"row 8: '.*7\.png' given|'x+' is in none of its folders train"):
-        load()
 
 
 def test_images_of_16_bits_are_prepared_as_those_of_8(home):

@@ -1,0 +1,162 @@
+"""One driver holds a ledger at a time, whichever machine it is on."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from helpers import ROOT
+
+from study.errors import UserError
+from study.home import lease, ledger
+from study.home.lease import Holder
+from study.home.ledger import Ledger, TakenOver, read
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The ledger of a new study called `mine`, two events after its beginning."""
+    (tmp_path / "mine").mkdir()
+    path = tmp_path / "mine" / "ledger.jsonl"
+    Ledger.create(path)
+    held = Ledger(path)
+    held.append("started", trial=0, node="here")
+    held.append("report", trial=0, epoch=1, metrics={"val/accuracy": 0.5, "val/x": None})
+    held.close()
+    return path
+
+
+def test_a_second_driver_is_refused_and_the_first_goes_on(path: Path) -> None:
+    held = Ledger(path)
+    with pytest.raises(UserError, match="mine: another process is running this study"):
+        Ledger(path)
+    held.append("closed", state="complete")
+    held.close()
+    Ledger(path).close()
+
+
+def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from study.errors import UserError; from study.home import ledger\n"
+        "print(ledger.is_open(Path(sys.argv[1])))\n"
+        "try: ledger.Ledger(Path(sys.argv[1])).close(); print('taken')\n"
+        "except UserError as error: print(error)"
+    )
+
+    def other() -> list[str]:
+        command = [sys.executable, "-c", code, str(path)]
+        done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    held = Ledger(path)
+    is_open, refusal = other()
+    assert is_open == "True"
+    assert refusal.startswith(
+        f"mine: another process is running this study, process {os.getpid()} on {platform.node()}"
+    )
+    assert refusal.endswith("UTC; its state: study status mine")
+    held.close()
+    assert other() == ["False", "taken"]
+
+
+def test_the_lock_of_a_killed_driver_is_gone(path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from study.home.ledger import Ledger\n"
+        "held = Ledger(Path(sys.argv[1])); held.append('opened', owner='ada'); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], env={"PYTHONPATH": str(ROOT)}, check=False)
+    assert done.returncode == -9
+    assert not ledger.is_open(path)
+    Ledger(path).close()
+    assert read(path)[-1]["event"] == "opened"
+
+
+def another_machine(path: Path, silent: float = 0.0) -> Path:
+    """The lease of a driver on another machine, whose last sign of life was so many seconds ago."""
+    found = path.with_name("lease.json")
+    found.write_text(json.dumps(asdict(Holder("other", "another kernel", "far", 7, 0.0))))
+    now = time.time()
+    os.utime(found, (now - silent, now - silent))
+    return found
+
+
+def test_a_driver_on_another_machine_keeps_others_out_as_long_as_it_lives(path: Path) -> None:
+    """Where the folder is shared and the lock on the ledger reaches only one machine."""
+    theirs = another_machine(path, silent=lease.EXPIRY - 10)
+    assert ledger.is_open(path)
+    with pytest.raises(UserError, match=r"process 7 on far, since 1970-01-01 00:00:00 UTC.*60 s after its last sign"):
+        Ledger(path)
+    assert "another kernel" in theirs.read_text()
+
+
+def test_a_dead_machines_lease_expires(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "SETTLING", 0.0)
+    another_machine(path, silent=lease.EXPIRY + 1)
+    assert not ledger.is_open(path)
+    held = Ledger(path)
+    held.append("closed", state="interrupted")
+    held.close()
+    assert not path.with_name("lease.json").exists()
+
+
+def test_of_two_that_take_a_dead_machines_lease_one_has_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    another_machine(path, silent=lease.EXPIRY + 1)
+    monkeypatch.setattr(lease.time, "sleep", lambda seconds: another_machine(path))
+    before = path.read_bytes()
+    with pytest.raises(UserError, match="process 7 on far"):
+        Ledger(path)
+    assert path.read_bytes() == before
+
+
+def test_a_driver_that_was_taken_over_writes_no_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hears of it within seconds, and at once when it was stopped for a while itself."""
+    monkeypatch.setattr(lease, "RENEWAL", 0.01)
+    of_others = threading.enumerate()
+    held = Ledger(path)
+    theirs, before = another_machine(path), path.read_bytes()
+    for thread in threading.enumerate():
+        if thread.name == "lease" and thread not in of_others:
+            thread.join(20)
+    with pytest.raises(TakenOver, match="process 7 on far"):
+        held.append("closed", state="complete")
+    held.close()
+    assert path.read_bytes() == before
+    assert "another kernel" in theirs.read_text()
+
+
+def test_a_driver_that_slept_looks_before_it_writes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Ledger(path)
+    another_machine(path)
+    slept = time.monotonic() + lease.EXPIRY
+    monkeypatch.setattr(lease.time, "monotonic", lambda: slept)
+    with pytest.raises(TakenOver):
+        held.append("closed", state="complete")
+    held.close()
+
+
+def test_a_holder_renews_its_lease_and_one_that_vanished(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "RENEWAL", 0.01)
+    mine, held = path.with_name("lease.json"), Ledger(path)
+    os.utime(mine, (0, 0))
+    deadline = time.monotonic() + 20
+    while mine.stat().st_mtime == 0:
+        assert time.monotonic() < deadline
+    mine.unlink()
+    while not mine.exists():
+        assert time.monotonic() < deadline
+    held.append("closed", state="complete")
+    held.close()
+
+
+def test_whether_a_driver_holds_it(path: Path) -> None:
+    assert not ledger.is_open(path)
+    held = Ledger(path)
+    assert ledger.is_open(path)
+    held.close()
+    assert not ledger.is_open(path)

@@ -1,0 +1,157 @@
+"""Each line of a ledger is held to the one before: what was lost, doubled, moved or edited is told with its byte."""
+
+from pathlib import Path
+
+import pytest
+
+from study.errors import UserError
+from study.home.ledger import Ledger, Tail, TakenOver, read
+from study.home.line import Chain
+from study.home.record import StudyRecord
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The ledger of a new study called `mine`, two events after its beginning."""
+    (tmp_path / "mine").mkdir()
+    path = tmp_path / "mine" / "ledger.jsonl"
+    Ledger.create(path)
+    held = Ledger(path)
+    held.append("started", trial=0, node="here")
+    held.append("report", trial=0, epoch=1, metrics={"val/accuracy": 0.5, "val/x": None})
+    held.close()
+    return path
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def damaged(path: Path, *lines: bytes) -> str:
+    """What is told of a ledger that has become these lines; who reads it on and who appends to it hears it too."""
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(UserError) as refused:
+        read(path)
+    held = Ledger(path)
+    with pytest.raises(UserError) as not_written:
+        held.append("closed", state="complete")
+    held.close()
+    assert str(not_written.value) == str(refused.value)
+    assert path.read_bytes() == b"".join(lines)
+    return str(refused.value)
+
+
+@pytest.fixture
+def five(path: Path) -> list[bytes]:
+    """The lines of a ledger of five events."""
+    held = Ledger(path)
+    held.append("report", trial=0, epoch=2, metrics={"val/accuracy": 0.75})
+    held.append("ended", trial=0, state="complete")
+    held.close()
+    return lines_of(path)
+
+
+def at(lines: list[bytes], number: int) -> int:
+    """The byte at which a line begins."""
+    return sum(map(len, lines[:number]))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "told"), [(1, 1, "event 1 of it is lost"), (0, 2, "events 0 to 2 of it are lost")]
+)
+def test_lost_lines_are_told(path: Path, five: list[bytes], first: int, last: int, told: str) -> None:
+    left = [line for number, line in enumerate(five) if not first <= number <= last]
+    assert damaged(path, *left) == f"{path}: damaged at byte {at(five, first)}: {told}"
+
+
+def test_a_line_that_is_there_twice_is_told(path: Path, five: list[bytes]) -> None:
+    told = f"{path}: damaged at byte {at(five, 4)}: event 3 is there twice, first at byte {at(five, 3)}"
+    assert damaged(path, *five[:4], *five[3:]) == told
+
+
+def test_a_ledger_that_is_there_twice_is_told(path: Path, five: list[bytes]) -> None:
+    assert (
+        damaged(path, *five, *five) == f"{path}: damaged at byte {at(five, 5)}: event 0 is there twice, first at byte 0"
+    )
+
+
+def test_lines_in_another_order_are_told(path: Path, five: list[bytes]) -> None:
+    told = f"{path}: damaged at byte {at(five, 2)}: event 3 stands where event 2 belongs, which comes later"
+    assert damaged(path, *five[:2], five[3], five[2], five[4]) == told
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize(
+    ("before", "after"), [(b'"time":1', b'"time":2'), (b" ", b"  "), (b"\n", b"\r\n"), (b'"event":"', b'"event":"x')]
+)
+def test_an_edited_line_is_told_be_it_the_last(
+    path: Path, five: list[bytes], number: int, before: bytes, after: bytes
+) -> None:
+    edited = five[number].replace(before, after, 1)
+    assert edited != five[number]
+    told = f"{path}: damaged at byte {at(five, number)}: the line of event {number} was changed after it was written"
+    assert damaged(path, *five[:number], edited, *five[number + 1 :]) == told
+
+
+def test_an_edited_check_value_is_told(path: Path, five: list[bytes]) -> None:
+    edited = five[3][:-11] + b'00000000"}\n'
+    assert "the line of event 3 was changed" in damaged(path, *five[:3], edited, five[4])
+
+
+OTHER_COPY = "it comes from another driver or another copy of this study, which went on by itself"
+
+
+def test_two_drivers_that_raced_are_told(path: Path, five: list[bytes]) -> None:
+    """Where neither locks nor the lease reached: both wrote what follows event 2."""
+    theirs = Chain(3, five[2][-11:-3]).close(b'{"event":"closed","time":2,"state":"interrupted"}')
+    told = f"damaged at byte {at(five, 4)}: event 3 does not follow the events before it: {OTHER_COPY}"
+    assert told in damaged(path, *five[:4], theirs)
+
+
+def test_a_copy_that_went_on_elsewhere_is_told(path: Path, five: list[bytes], tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    copy = tmp_path / "copy" / "ledger.jsonl"
+    copy.write_bytes(b"".join(five[:3]))
+    held = Ledger(copy)
+    held.append("report", trial=0, epoch=2, metrics={"val/accuracy": 0.7})
+    held.append("ended", trial=0, state="complete")
+    held.close()
+    theirs = lines_of(copy)
+    told = f"damaged at byte {at(five, 4)}: event 4 does not follow the events before it: {OTHER_COPY}"
+    assert told in damaged(path, *five[:4], theirs[4])
+
+
+def test_a_driver_sees_that_another_has_written(path: Path) -> None:
+    """On a file system on which locks do not reach it: it writes no more itself."""
+    held = Ledger(path)
+    held.append("closed", state="interrupted")
+    with open(path, "ab") as file:
+        file.write(Chain(4, path.read_bytes()[-11:-3]).close(b'{"event":"extended","time":1,"trials":9}'))
+    before = path.read_bytes()
+    with pytest.raises(TakenOver, match="another driver has written to its ledger"):
+        held.append("closed", state="complete")
+    held.close()
+    assert path.read_bytes() == before
+
+
+def test_an_empty_ledger_has_lost_its_events(path: Path) -> None:
+    for content in (b"", b'{"event":"crea'):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"ledger\.jsonl: damaged at byte 0: it is empty, its events are lost"):
+            read(path)
+        with pytest.raises(UserError, match=r"ledger\.jsonl: damaged at byte 0: it is empty, its events are lost"):
+            StudyRecord.load(path)
+
+
+def test_a_ledger_without_numbers_is_of_a_version_before(path: Path) -> None:
+    path.write_text('{"event":"created","time":1.0,"id":"0"}\n')
+    told = "damaged at byte 0: an event without number and check values, which was added by hand, or by a version from "
+    with pytest.raises(UserError, match=told):
+        read(path)
+
+
+def test_a_tail_from_an_offset_on_tells_of_damage_behind_it(path: Path, five: list[bytes]) -> None:
+    path.write_bytes(b"".join([*five[:3], five[4]]))
+    tail = Tail(path, at(five, 2))
+    with pytest.raises(UserError, match=rf"damaged at byte {at(five, 3)}: event 3 of it is lost"):
+        list(tail.new())
