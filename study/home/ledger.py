@@ -39,9 +39,9 @@ from study.errors import UserError
 from study.home import lease
 from study.home.events import problem
 from study.home.lease import Lease, TakenOver
-from study.home.line import Chain, Event, decode, encode
+from study.home.line import CHAIN_BYTES, Chain, Event, decode, encode, own_check
 
-__all__ = ["Event", "Ledger", "Tail", "TakenOver", "is_open", "read"]
+__all__ = ["Event", "Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
 
 
 class Ledger:
@@ -201,6 +201,13 @@ class Tail:
         data = self.path.read_bytes()
         earlier, later = data[: self.offset], data[self.offset + len(line) :]
         return chain.problem(line, earlier.splitlines(keepends=True), later.splitlines(keepends=True))
+
+
+def check_value(path: Path, offset: int) -> str:
+    """The check value of the line that ends at an offset; empty at 0 and where none ends."""
+    with open(path, "rb") as file:
+        file.seek(max(0, offset - CHAIN_BYTES))
+        return own_check(file.read(min(offset, CHAIN_BYTES)))
 
 
 def lease_file(path: Path) -> Path:

@@ -22,6 +22,9 @@ Event = dict[str, Any]
 _CHAIN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})"\s*}\s*\Z')
 """Also as an editor may have spaced it, so that what was edited is told as such."""
 
+CHAIN_BYTES = 64
+"""More than the key `chain` takes at the end of a line."""
+
 _EXACT = b'{"exact":true,'
 _COUNTED = -len('01234567"}\n')
 """Where a line's check value begins, which counts what stands before it."""
@@ -70,6 +73,12 @@ def _survives(text: str) -> bool:
 
 def _json(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def own_check(line: bytes) -> str:
+    """The check value of a line, or of its end; empty where no line ends so."""
+    told = _CHAIN.search(line)
+    return told[3].decode() if told and line.endswith(b"\n") else ""
 
 
 class Chain:

@@ -20,6 +20,7 @@ class Tracked:
         uri: which MLflow, without a password; of the home's own database the file's name, so that a home that is moved
             or copied goes on with the runs that are in it.
         offset: bytes of the ledger.
+        last: check value of the line that ends there.
         experiment: id of the experiment that the runs are in.
         runs: run id by key.
         former: run id by key, of runs that MLflow lost.
@@ -31,6 +32,7 @@ class Tracked:
 
     uri: str = ""
     offset: int = 0
+    last: str = ""
     experiment: str = ""
     runs: dict[str, str] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from study.home.events import EVENTS
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Event, Tail
+from study.home.ledger import Event, Tail, check_value
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import public
@@ -45,6 +45,8 @@ class Writer:
         close_connections(home.tracking_uri)
         self._store = _store(home)
         self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+        if check_value(folder.ledger_file, self._progress.offset) != self._progress.last:
+            self._progress = Tracked(self._progress.uri)  # the ledger has lost its end since, and may have another now
         is_lost = self._store.lacks(self._progress.runs)
         self.notes = _notes(home, folder, self._store, damaged, is_lost)
         if is_lost:
@@ -75,6 +77,7 @@ class Writer:
         if "closed" in names and self._since is not None:
             self._take_up_runs(self._since)  # a request that was given up may have been carried out late
         self._sure, progress.offset = True, self._tail.offset
+        progress.last = check_value(self._folder.ledger_file, progress.offset)
         progress.save(self._folder.tracking_file)
         return len(events)
 

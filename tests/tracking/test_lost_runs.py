@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from runs import Runs
 from servers import MlflowServer
-from tracked_study import SPEC, STATUS, make_home, make_study
+from tracked_study import SESSION, SPEC, STATUS, make_home, make_study
 
 from study.commands import run as running
 from study.commands.run_end import RunEnd, closing_lines
@@ -155,6 +155,28 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     assert artifacts.items() <= files(home.artifacts).items()
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
+
+
+def test_a_ledger_that_has_lost_its_end_is_in_mlflow_as_it_goes_on(home: Home, folder: StudyFolder) -> None:
+    """Its lines are whole, and what was noted of it does not fit any more."""
+    lines, before = folder.ledger_file.read_bytes().splitlines(keepends=True), runs_of(home)
+    folder.ledger_file.write_bytes(b"".join(lines[:-4]))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state="interrupted")
+    ledger.append("opened", **SESSION | {"owner": "somebody of a longer name"})
+    ledger.append("started", trial=4, node="there:4")
+    for epoch in (1, 2):
+        ledger.append("report", trial=4, epoch=epoch, metrics={"val/accuracy": 0.1 * epoch, "train/loss": 1.0})
+    ledger.append("ended", trial=4, state="complete")
+    ledger.append("tested", trial=4, metrics={"test/accuracy": 0.3})
+    ledger.append("closed", state="complete")
+    ledger.close()
+    assert again(home, folder) == []
+    after = runs_of(home)
+    assert after.keys() == before.keys()
+    assert {name: run["data"]["metrics"] for name, run in after.items()} == {
+        name: run["data"]["metrics"] for name, run in before.items()
+    }
 
 
 SLOWER = [(how, is_noted) for how in ("deleted", "emptied", "text") for is_noted in (True, False)]
