@@ -86,12 +86,21 @@ def main() -> None:
     except Interrupted as interrupted:
         _stopped(str(interrupted))
     except Exception as error:
+        if _was_interrupted(error):
+            _stopped("stopped")
         expected = _expected(error)
         if expected is None or is_verbose():
             traceback.print_exc()
         message, status = expected or (f"{_name(error)}. {REPORT}", 1)
         print(f"error: {message}", file=sys.stderr)
         raise SystemExit(status) from None
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether an error came of an interrupt, as that of a library that was being loaded does."""
+    while error and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _stopped(message: str) -> None:

@@ -14,6 +14,7 @@ from study.address import LOOPBACK, make_token
 from study.logging import is_verbose
 from study.sweep.processes import PRELOAD, Processes
 from study.sweep.session_folder import session_folder
+from study.sweep.signals import set_again
 from study.upstream.own_ray_internals import forget, lean_node, preloading, within
 from study.upstream.ray_internals import listening_at, stay_on_loopback
 
@@ -162,6 +163,7 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
             **within(folder),
             **listening_at(LOOPBACK),
         )
+    set_again()
 
 
 def _end(ray: OwnRay, leave: Callable[[], None]) -> None:

@@ -102,3 +102,23 @@ def test_every_command_that_shows_progress_can_be_quiet() -> None:
 
 def raising(error: Exception) -> None:
     raise error
+
+
+INTERRUPTED_IMPORT = """
+from study import cli
+
+def app(**_):
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as interrupt:
+        raise ImportError("initialization failed") from interrupt
+
+cli.app = app
+cli.main()
+"""
+
+
+def test_a_library_whose_import_was_interrupted_is_no_bug() -> None:
+    """Compiled ones turn the interrupt into an error of their own. In a process of its own, which it ends."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")

@@ -44,6 +44,7 @@ def happens(fault: str, trial: Any) -> None:
 
     if fault in ("SIGKILL", "SIGSTOP"):
         os.kill(os.getpid(), getattr(signal, fault))
+        time.sleep(1)  # SIGSTOP may reach another thread first: this one goes on for a moment
     elif fault == "exception":
         raise ValueError("on purpose")
     elif fault == "NaN":
