@@ -14,9 +14,8 @@ from study.address import LOOPBACK, make_token
 from study.logging import is_verbose
 from study.sweep.processes import PRELOAD, Processes
 from study.sweep.session_folder import session_folder
-from study.sweep.signals import set_again
 from study.upstream.own_ray_internals import forget, lean_node, preloading, within
-from study.upstream.ray_internals import listening_at, stay_on_loopback
+from study.upstream.ray_internals import listening_at, stay_on_loopback, take_signals_back
 
 TRIES = 3
 
@@ -25,6 +24,9 @@ STEP = 120.0
 
 SLOW = 20.0
 """Seconds after which a start is slow enough to be told."""
+
+STOPPED = 130
+"""Exit status of a driver that a signal ended."""
 
 TAIL = 3
 """Lines of what a process said last."""
@@ -163,13 +165,16 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
             **within(folder),
             **listening_at(LOOPBACK),
         )
-    set_again()
+    take_signals_back()
 
 
 def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
     tree = ray.all()
     try:
         leave()
+    except KeyboardInterrupt:  # a second signal; what is left of Ray here would wait for a dead one when Python ends
+        forget(STOPPED)
+        raise
     finally:
         ray.kill(tree)
 

@@ -16,9 +16,8 @@ from study.logging import hush, is_verbose
 from study.spec.schema import Resources
 from study.sweep.own_ray import OwnRay, own_ray
 from study.sweep.processes import Processes
-from study.sweep.signals import set_again
 from study.upstream.environment import Part, set_here
-from study.upstream.ray_internals import leave_signals_alone, stay_on_loopback
+from study.upstream.ray_internals import leave_signals_alone, stay_on_loopback, take_signals_back
 
 NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
@@ -134,7 +133,7 @@ def _join(address: str) -> None:
     except Exception as error:  # Ray raises what it likes, bare Exception too
         lines = str(error).strip().splitlines()
         raise UserError(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
-    set_again()
+    take_signals_back()
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
 
 

@@ -14,17 +14,6 @@ STOPPING = "stopping; trials that run go on from their checkpoints later. Ctrl-C
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
-def set_again() -> None:
-    """Set this process's handlers again, after it was connected to Ray.
-
-    The part of Ray that is not Python puts handlers of its own in front of Python's. On SIGTERM they print, and end the
-    process three seconds later.
-    """
-    if threading.current_thread() is threading.main_thread():
-        for number in NUMBERS:
-            signal.signal(number, signal.getsignal(number))
-
-
 @contextmanager
 def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
     """SIGINT and SIGTERM ask the agenda to stop; a second one is the usual KeyboardInterrupt.

@@ -131,22 +131,22 @@ def _without_agents(command: list[str]) -> list[str]:
     return [next((f"{agent}{idle}" for agent in AGENTS if word.startswith(agent)), word) for word in command]
 
 
-def end_at_once() -> None:
-    """End this process, with status 1 and before any of Ray in it can wait for a Ray that is dead."""
+def end_at_once(status: int = 1) -> None:
+    """End this process before any of Ray in it can wait for a Ray that is dead."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(1)
+    os._exit(status)
 
 
-def forget() -> None:
-    """Have this process end, with status 1, without a word to a Ray that is dead. What of Ray is in this process would
-    wait for answers, some of it for ever: its libraries at the end, and its objects where they are freed, of which most
-    are in rings that only garbage collection finds."""
+def forget(status: int = 1) -> None:
+    """Have this process end, with this status and without a word to a Ray that is dead. What of Ray is in this process
+    would wait for answers, some of it for ever: its libraries at the end, and its objects where they are freed, of
+    which most are in rings that only garbage collection finds."""
     from ray._private import worker
 
     gc.disable()
     atexit.unregister(worker.shutdown)
-    atexit.register(end_at_once)
+    atexit.register(end_at_once, status)
 
 
 def preloading(module: str) -> dict[str, str]:

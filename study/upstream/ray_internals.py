@@ -6,6 +6,8 @@ imported inside the functions only: some are called before its settings are made
 """
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,13 @@ def leave_signals_alone() -> None:
     from ray._private import utils
 
     utils.set_sigterm_handler = lambda handler: None
+
+
+def take_signals_back() -> None:
+    """To be called after `ray.init`, in whose C++ a handler of SIGTERM comes before this process's: it prints, and ends
+    the process by SIGABRT three seconds later."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
 AGENTS_PORTS = (

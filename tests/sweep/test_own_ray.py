@@ -146,3 +146,24 @@ def test_a_driver_that_is_killed_leaves_no_process() -> None:
             driver.kill()
     _, alive = psutil.wait_procs(started, timeout=20)
     assert alive == []
+
+
+SIGTERM = """
+import os, signal, sys, time
+from study.sweep.ray_session import ray_session
+came = []
+signal.signal(signal.SIGTERM, lambda *_: came.append(1))
+with ray_session(None, None):
+    os.kill(os.getpid(), signal.SIGTERM)
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        time.sleep(0.1)
+    print(came)
+"""
+
+
+def test_sigterm_is_the_drivers_alone() -> None:
+    """Ray's C++ printed, and ended the process by SIGABRT three seconds later: `study stop` was a crash."""
+    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
+    done = subprocess.run([sys.executable, "-c", SIGTERM], env=settings, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1]\n", "")
