@@ -63,9 +63,9 @@ class Tracker:
 
     @property
     def is_behind(self) -> bool:
-        """Whether MLflow lacks events of the ledger, or the study's files."""
+        """Whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
         progress = self._progress()
-        return progress.offset < self._folder.ledger_file.stat().st_size or not progress.attached
+        return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
     def is_lost(self) -> bool:
         """Whether MLflow lacks runs that it had; without `start`. One that does not answer lacks none."""

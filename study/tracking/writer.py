@@ -47,8 +47,11 @@ class Writer:
         self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
         if check_value(folder.ledger_file, self._progress.offset) != self._progress.last:
             self._progress = Tracked(self._progress.uri)  # the ledger has lost its end since, and may have another now
+            cut = [f"MLflow had more of {folder.name} than its ledger tells; it is brought there anew"]
+        else:
+            cut = []
         is_lost = self._store.lacks(self._progress.runs)
-        self.notes = _notes(home, folder, self._store, damaged, is_lost)
+        self.notes = cut + _notes(home, folder, self._store, damaged, is_lost)
         if is_lost:
             self._progress = Tracked(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
