@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from study.errors import Stopped
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail
 from study.spec import StudySpec
@@ -68,9 +69,20 @@ class Tracker:
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
     def is_lost(self) -> bool:
-        """Whether MLflow lacks runs that it had; without `start`. One that does not answer lacks none."""
-        with suppress(Exception):  # as in _follow
+        """Whether MLflow lacks runs that it had; without `start`.
+
+        Raises:
+            Stopped: MLflow cannot be asked.
+        """
+        try:
             self._connected()
+        except Exception as error:  # as in _follow
+            name, database = self._folder.name, self._home.database
+            remedy = f". Move {database} away, then study resume {name} makes its runs again"
+            raise Stopped(
+                f"{name} is complete, but whether MLflow has all of it cannot be told: "
+                f"{error_line(error, self._home.tracking_uri)}{remedy if self._home.owns_tracking else ''}"
+            ) from error
         return self.is_behind
 
     def start(self, head_start: float = 0.0) -> None:

@@ -59,6 +59,20 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_a_study_at_once(command: Command, signum: signal.Signals) -> None:
+    """Also while Ray is being ended, which then would be waited for in vain."""
+    process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 1}')
+    command.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].epochs > 0)
+    process.send_signal(signum)
+    time.sleep(0.5)
+    process.send_signal(signum)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert StudyRecord.load(command.folder("tiny").ledger_file).state == "interrupted"
+
+
+@pytest.mark.slow
 def test_study_does_not_need_mlflow_to_answer(command: Command, finished: Command) -> None:
     """Nothing listens at the address: the study completes, says so, and MLflow catches up when it is there."""
     done = command("run", "tiny.yaml", MLFLOW_TRACKING_URI="http://127.0.0.1:9")

@@ -17,7 +17,7 @@ from tracked_study import SESSION, SPEC, STATUS, make_home, make_study
 
 from study.commands import run as running
 from study.commands.run_end import RunEnd, closing_lines
-from study.errors import UserError
+from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.tracking import Tracker
@@ -216,6 +216,19 @@ def test_a_damaged_note_of_what_is_there_is_none(home: Home, folder: StudyFolder
     folder.tracking_file.write_text(wrong)
     assert again(home, folder) == []
     assert runs_of(home) == before
+
+
+def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> None:
+    """SQLite finds it sound, MLflow cannot read it."""
+    with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE experiments")
+    with pytest.raises(
+        Stopped, match="cannot be told: .*experiments.* Move .*mlflow.db away, then"
+    ):
+        resumed(home, folder)
+    home.database.rename(home.path / "away.db")
+    assert resumed(home, folder).untracked is None
+    assert {name: run.info.status for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()} == STATUS
 
 
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
