@@ -222,9 +222,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
     """SQLite finds it sound, MLflow cannot read it."""
     with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
         connection.execute("DROP TABLE experiments")
-    with pytest.raises(
-        Stopped, match="cannot be told: .*experiments.* Move .*mlflow.db away, then"
-    ):
+    with pytest.raises(Stopped, match=r"cannot be told: .*experiments.* Move .*mlflow.db away, then"):
         resumed(home, folder)
     home.database.rename(home.path / "away.db")
     assert resumed(home, folder).untracked is None
