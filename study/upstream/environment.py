@@ -41,8 +41,11 @@ _OWN = _for(Part.OWN_RAY)
 _CLIENT, _SERVER = _for(Part.MLFLOW_CLIENT), _for(Part.MLFLOW_SERVER)
 _MLFLOW = _CLIENT | _SERVER
 
+UV_HOOK = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
+"""Ray reads it where it is imported, and has a constant of that name."""
+
 SETTINGS = (
-    Setting("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0", _TRIALS, "else workers of `uv run` first build an environment"),
+    Setting(UV_HOOK, "0", _TRIALS, "else workers of `uv run` first build an environment"),
     Setting("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIALS, "a trial without GPU must see none"),
     Setting("RAY_USAGE_STATS_ENABLED", "0", _TRIALS, "nothing is sent to anybody"),
     Setting("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0", _LOOPBACK, "whatever its name says: all keep to 127.0.0.1"),

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from study.upstream.environment import UV_HOOK
 from study.upstream.ray_internals import BELOW
 
 RAYLET = "raylet"
@@ -35,6 +36,10 @@ AGENTS_PORTS = ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RU
 
 NO_PORT = -1
 """What Ray's own agents write for what they do not serve."""
+
+JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Variable in which a Ray job finds the environment that its processes are to have. Without agents nobody makes one,
+and Ray's node ends itself 30 s after it is asked for."""
 
 Wait = Callable[[Callable[[], bool]], None]
 """Waits until something is so, or raises why it never will be."""
@@ -60,7 +65,7 @@ def lean_node(
         wait: is asked to wait for each step of the start; not by an error of Ray's kind, RuntimeError.
         logs: whether what they print is to reach this process.
     """
-    from ray._private import node, services
+    from ray._private import node, ray_constants, services
 
     class Node(node.Node):
         def start_monitor(self) -> None:
@@ -107,7 +112,9 @@ def lean_node(
         (node, "wait_for_persisted_port", wait_for_persisted_port),
         (services, "start_ray_process", start_process),
         (services, "get_node", get_node),
+        (ray_constants, UV_HOOK, False),  # whoever imported Ray before that was set
     )
+    job = os.environ.pop(JOB, None)
     before = [getattr(module, name) for module, name, _ in places]
     for module, name, ours in places:
         setattr(module, name, ours)
@@ -116,6 +123,8 @@ def lean_node(
     finally:
         for (module, name, _), theirs in zip(places, before, strict=True):
             setattr(module, name, theirs)
+        if job is not None:
+            os.environ[JOB] = job
 
 
 def _without_agents(command: list[str]) -> list[str]:

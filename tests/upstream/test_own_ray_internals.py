@@ -5,6 +5,7 @@ by `tests/sweep/test_processes.py`, `tests/sweep/test_own_ray.py` and `tests/e2e
 """
 
 import inspect
+import os
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -116,6 +117,28 @@ def test_signals_are_handled_by_one_function_that_is_looked_up_at_each_call(monk
         assert "ray._private.utils.set_sigterm_handler(" in inspect.getsource(inspect.unwrap(worker.init))
         ray_internals.leave_signals_alone()
         utils.set_sigterm_handler(lambda: pytest.fail("was set"))
+
+
+def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under `uv run`, where Ray was imported before it was told to make none, and in a Ray job."""
+
+    def started(name: str, process: object) -> None: ...
+
+    def wait(there: Callable[[], bool]) -> None: ...
+
+    with contract("ray", "ray_constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV, RAY_JOB_CONFIG_JSON_ENV_VAR", OWN_RAY):
+        from ray._private import ray_constants, worker
+        from ray._private.runtime_env import uv_runtime_env_hook
+
+        monkeypatch.setattr(ray_constants, "RAY_ENABLE_UV_RUN_RUNTIME_ENV", True)
+        monkeypatch.setattr(uv_runtime_env_hook, "_get_uv_run_cmdline", lambda: ["uv", "run", "study"])
+        monkeypatch.setattr(uv_runtime_env_hook, "hook", lambda environment: {"py_executable": "uv run"})
+        monkeypatch.setenv(worker.RAY_JOB_CONFIG_JSON_ENV_VAR, "{}")
+        assert worker._maybe_modify_runtime_env(None, True) == {"py_executable": "uv run"}
+        with own_ray_internals.lean_node(2, {}, started, wait, logs=False):
+            assert worker._maybe_modify_runtime_env(None, True) is None
+            assert worker.RAY_JOB_CONFIG_JSON_ENV_VAR not in os.environ
+        assert os.environ[worker.RAY_JOB_CONFIG_JSON_ENV_VAR] == "{}"
 
 
 def test_everything_is_as_ray_has_it_afterwards() -> None:
