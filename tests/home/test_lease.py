@@ -19,19 +19,6 @@ from study.home.lease import Holder
 from study.home.ledger import Ledger, TakenOver, read
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """The ledger of a new study called `mine`, two events after its beginning."""
-    (tmp_path / "mine").mkdir()
-    path = tmp_path / "mine" / "ledger.jsonl"
-    Ledger.create(path)
-    held = Ledger(path)
-    held.append("started", trial=0, node="here")
-    held.append("report", trial=0, epoch=1, metrics={"val/accuracy": 0.5, "val/x": None})
-    held.close()
-    return path
-
-
 def test_a_second_driver_is_refused_and_the_first_goes_on(path: Path) -> None:
     held = Ledger(path)
     with pytest.raises(UserError, match="mine: another process is running this study"):

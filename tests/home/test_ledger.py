@@ -15,19 +15,6 @@ from study.home.ledger import Ledger, Tail, read
 from study.home.line import Chain
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """The ledger of a new study called `mine`, two events after its beginning."""
-    (tmp_path / "mine").mkdir()
-    path = tmp_path / "mine" / "ledger.jsonl"
-    Ledger.create(path)
-    held = Ledger(path)
-    held.append("started", trial=0, node="here")
-    held.append("report", trial=0, epoch=1, metrics={"val/accuracy": 0.5, "val/x": None})
-    held.close()
-    return path
-
-
 def test_what_was_appended_is_read_in_order(path: Path) -> None:
     created, started, report = read(path)
     assert created["event"] == "created"

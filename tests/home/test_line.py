@@ -10,19 +10,6 @@ from study.home.line import Chain
 from study.home.record import StudyRecord
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """The ledger of a new study called `mine`, two events after its beginning."""
-    (tmp_path / "mine").mkdir()
-    path = tmp_path / "mine" / "ledger.jsonl"
-    Ledger.create(path)
-    held = Ledger(path)
-    held.append("started", trial=0, node="here")
-    held.append("report", trial=0, epoch=1, metrics={"val/accuracy": 0.5, "val/x": None})
-    held.close()
-    return path
-
-
 def lines_of(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
