@@ -1,4 +1,4 @@
-"""The table of selection rules is whole: every metric is there, larger is better, and each rule has a name of its own."""
+"""The table of selection rules is whole: its metrics are there, larger is better, each rule has its own name."""
 
 import pytest
 
