@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -18,7 +17,8 @@ from rich.progress import (
 )
 
 from study import data
-from study.data.dataset import Dataset, Facts, Split, fingerprint
+from study.data import cells
+from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.knobs import knobs
@@ -69,7 +69,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
             f"{name}: its prepared files in {data.root()} are damaged: they have changed since they were written. "
             "Remove them (prepared/ there) and prepare it again"
         )
-    splits = {split: _contents(dataset, part) for split, part in dataset.splits.items()}
+    splits = {split: cells.contents(part, dataset.facts) for split, part in dataset.splits.items()}
     return {
         "name": name,
         "title": dataset.facts.title or name,
@@ -166,18 +166,3 @@ def _section(name: str, assignments: Iterable[str]) -> dict[str, Any]:
 def _plain(facts: Facts) -> dict[str, Any]:
     """Facts as JSON has them."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(facts).items()}
-
-
-def _contents(dataset: Dataset, split: Split) -> dict[str, Any]:
-    facts, labelled = dataset.facts, split.target >= 0
-    contents: dict[str, Any] = {"samples": len(split), "unlabelled": int((~labelled).sum())}
-    contents["classes"] = np.bincount(split.target[labelled], minlength=facts.classes).tolist()
-    contents |= {"cells": None, "aligned": None, "conflicting": None}
-    if split.bias is not None and facts.bias_classes:
-        cells = split.target[labelled] * facts.bias_classes + split.bias[labelled]
-        counts = np.bincount(cells, minlength=facts.classes * facts.bias_classes)
-        contents["cells"] = counts.reshape(facts.classes, facts.bias_classes).tolist()
-        if facts.classes == facts.bias_classes and not facts.is_table:  # else no bias class is a class's own
-            contents["aligned"] = int((split.target == split.bias).sum())
-            contents["conflicting"] = len(split) - contents["aligned"]
-    return contents
