@@ -52,6 +52,6 @@ def contents(labels: Labelled, facts: Facts) -> dict[str, Any]:
         filled = cells[cells > 0]
         document |= {"smallest": int(filled.min()), "largest": int(filled.max()), "empty": len(cells) - len(filled)}
         if facts.classes == facts.bias_classes and not facts.is_table:  # else no bias class is a class's own
-            document["aligned"] = int((labels.target == labels.bias).sum())
-            document["conflicting"] = len(labels.target) - document["aligned"]
+            document["aligned"] = int(np.trace(np.array(document["cells"])))
+            document["conflicting"] = int(cells.sum()) - document["aligned"]
     return document
