@@ -11,11 +11,8 @@ from study.errors import UserError
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def home(workplace):
+    return workplace
 
 
 def people(count: int = 80) -> pd.DataFrame:
