@@ -4,7 +4,6 @@ from functools import reduce
 from typing import Any
 
 import torch
-from numpy.polynomial import Polynomial
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -121,12 +120,13 @@ def bend(row: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -
     """The derivative of one row's gradient along each of these directions in turn, over all n x n pairs.
 
     With p = 1 / (1 + e^-x), the k-th derivative of p by x is p (1 - p) Q_k(p), where Q_1 = 1 and
-    Q_(k+1) = (1 - 2p) Q_k + p (1 - p) Q_k'.
+    Q_(k+1) = (1 - 2p) Q_k + p (1 - p) Q_k': its coefficient of p^m is m + 1 times that of Q_k less the one before.
     """
-    pull, factor = _gaps(row, positive, negative).sigmoid(), Polynomial([1.0])
+    pull, coefficients = _gaps(row, positive, negative).sigmoid(), [1.0]
     for _ in directions[1:]:
-        factor = Polynomial([1.0, -2.0]) * factor + Polynomial([0.0, 1.0, -1.0]) * factor.deriv()
-    bent = pull * (1 - pull) * reduce(lambda value, number: value * pull + number, factor.coef[::-1].tolist())
+        pairs = zip([*coefficients, 0.0], [0.0, *coefficients], strict=True)
+        coefficients = [power * (here - before) for power, (here, before) in enumerate(pairs, 1)]
+    bent = pull * (1 - pull) * reduce(lambda value, coefficient: value * pull + coefficient, reversed(coefficients))
     for direction in directions:
         bent = bent * (direction - direction[:, None])
     return bent.sum(0) - bent.sum(1)
