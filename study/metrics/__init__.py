@@ -58,6 +58,10 @@ def searchable() -> list[str]:
     return [name for name, metric in METRICS.items() if metric.source == "predictions"]
 
 
-def available(facts: "Facts") -> list[str]:
-    """Those of them that a split with these facts can have."""
-    return [name for name in searchable() if METRICS[name].possible(facts)]
+def available(facts: "Facts", inferred: bool = False) -> list[str]:
+    """Those of them that a split with these facts can have.
+
+    Args:
+        inferred: whether groups are inferred, as `train.inferred_groups` says.
+    """
+    return [name for name in searchable() if METRICS[name].possible(facts) and METRICS[name].of_inferred <= inferred]

@@ -55,6 +55,9 @@ def test_each_metric_by_hand() -> None:
         "aligned_accuracy": 1.0,
         "conflicting_accuracy": 0.5,
         "worst_group_accuracy": 0.5,
+        # (1 + 10 * 1/2) / 12 in both conflicting cells, (2 + 10) / 12 in both aligned ones
+        "shrunk_unbiased_accuracy": 0.75,
+        "shrunk_worst_group_accuracy": 0.5,
         # class 0: groups (1, 0) and (1/2, 1/2); class 1: (1/2, 1/2) and (0, 1): every difference is 1/2
         "equalized_odds": 0.5,
         "equal_opportunity": 0.5,
