@@ -21,6 +21,7 @@ __all__ = [
     "better",
     "find",
     "is_share",
+    "is_standard_error",
     "lower_is_better",
     "searchable",
 ]
@@ -51,6 +52,11 @@ def is_share(reported: str) -> bool:
     """Whether its numbers are fractions of one, which papers print in percent."""
     metric = find(reported)
     return metric is not None and metric.unit == "share"
+
+
+def is_standard_error(reported: str) -> bool:
+    """Whether it is the standard error of another metric of the same trial."""
+    return find(reported) is METRICS["standard_error"]
 
 
 def searchable() -> list[str]:
