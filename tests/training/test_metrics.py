@@ -136,12 +136,12 @@ def test_no_metric_waits_for_the_device(of: Facts) -> None:
     scores = torch.rand(50, of.classes, generator=generator)
     target, bias = (torch.randint(0, of.classes, (50,), generator=generator) for _ in range(2))
     with NoWaiting():
-        found = metrics.compute(scores, scores.argmax(1), target, bias, of)
+        found = metrics.compute(scores, scores.argmax(1), target, bias, of, inferred=bias, errors=True)
         with pytest.raises(AssertionError, match="__float__"):
             float(found["accuracy"])
         with pytest.raises(AssertionError, match="a mask"):
             scores[target > 0]
-    assert list(found) == metrics.available(of)
+    assert [name for name in found if not name.endswith("_standard_error")] == metrics.available(of, inferred=True)
 
 
 def test_classes_and_groups_that_the_split_lacks_do_not_count() -> None:
