@@ -92,4 +92,4 @@ class Cells:
 
     def _spread(self, of_kinds: Tensor) -> Tensor:
         """Each cell's value of its kind's, (kinds,) to (Y, S)."""
-        return torch.einsum("k,kys->ys", of_kinds, self._alike)
+        return (of_kinds[:, None, None] * self._alike).sum(0)
