@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from study.ranking import epochs
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
 
@@ -29,6 +30,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
+        "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
@@ -67,6 +69,7 @@ def text(document: dict[str, Any]) -> str:
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
+        f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
         "to confirm",
