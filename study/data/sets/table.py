@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import headers, holdout, inputs, label_files, user_data
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
@@ -52,11 +52,12 @@ class Options:
     ] = "error"
     split: Annotated[
         str | None,
-        Doc("column that says train, val or test; where none is val, it is cut from train. Without it the shares"),
+        Doc("column that says train, val or test. Without it the shares"),
     ] = None
+    val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
-        Doc("share of the rows outside the test split that is held out for validation, by class and bias class"),
+        Doc("share of the rows outside the test split that is held out for validation, where it is not given"),
     ] = 0.15
     test_share: Annotated[
         user_data.TestShare, Doc("share of all rows that is the test split, by class and bias class")
@@ -90,6 +91,16 @@ def load(options: Options) -> Dataset:
     table = _read(options)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
     return prepared("table", options, _facts(table), [table.path, *more], lambda: _splits(table))
+
+
+def labels(options: Options) -> dict[str, Labels]:
+    """The labels of each split's rows."""
+    table = _read(options)
+    bias = table.labels.bias
+    return {
+        name: Labels(table.labels.target[members], None if bias is None else bias[members])
+        for name, members in table.splits.items()
+    }
 
 
 def _facts(table: _Read) -> Facts:
@@ -129,17 +140,20 @@ def _read(options: Options) -> _Read:
 
 def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path) -> "pd.DataFrame":
     """The rows after the rule for missing values; infinite numbers are missing, too."""
-    rows = rows.replace([np.inf, -np.inf], np.nan)
+    must = list(dict.fromkeys(labels if missing == "fill" else rows))
+    infinite = rows.isin([np.inf, -np.inf])
+    kinds = {"missing": rows.isna(), "infinite": infinite}
+    what = " or ".join(word for word, where in kinds.items() if where[must].any(axis=None))
+    rows = rows.mask(infinite)
     if missing == "drop":
         rows = rows.dropna().reset_index(drop=True)
         if rows.empty:
-            raise UserError(f"{path}: every row has a missing value; data.missing: drop leaves none")
-    must = labels if missing == "fill" else list(rows)
-    counts = {str(name): int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
+            raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none")
+    counts = {str(name): int(rows[name].isna().sum()) for name in must}
     gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
-        raise UserError(f"{path}: values are missing in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
+        raise UserError(f"{path}: values are {what} in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
     texts = [name for name in rows if not inputs.is_number(rows[name])]
     filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, "(missing)"))
     return filled.astype(dict.fromkeys(texts, str))
