@@ -22,13 +22,14 @@ method: {name: eps_sup_info_nce, temperature: 0.1, regulariser: fair_kl}
 train:  {epochs: 6, batch_size: 128, learning_rate: 0.03, final: [knn]}
 search:
   space: {method.alpha: {low: 0.001, high: 1.0, log: true}}
-  baseline: {method.alpha: 1.0}
-  trials: 2
+  trials: 1
   concurrency: 1
+  metric: val/equalized_odds
   epoch: best
   epoch_window: 1
   confirm: {top: 1, seeds: 2}
 """
+"""The gap is least in the first epochs, in which all samples are given one class."""
 
 
 def assert_kept_weights_give_the_chosen_epoch(command: Command, spec: StudySpec, told: TrialRecord) -> int:
@@ -48,22 +49,23 @@ def assert_kept_weights_give_the_chosen_epoch(command: Command, spec: StudySpec,
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_and_resumed_a_study_keeps_the_weights_of_the_chosen_epochs(make_command: Callable[[], Command]) -> None:
-    """Killed in the midst of confirm trials, the final training too; each ends as one that was not disturbed."""
+    """Killed in the midst of a confirm trial it ends as one that was not disturbed; a final training keeps its own."""
     command, calm = make_command(), make_command()
     for each in (command, calm):
         (each.work / "peaked.yaml").write_text(PEAKED)
     assert calm("run", "peaked.yaml").returncode == 0
-    kill = json.dumps({"driver": ["study.home.ledger.Ledger", "append", 40, "after"], "slow": 0.2})
+    kill = json.dumps({"driver": ["study.home.ledger.Ledger", "append", 17, "after"], "slow": 0.2})
     assert command("run", "peaked.yaml", SABOTAGE=kill).returncode == -9
     _, cut = command.load("peaked")
-    assert [trial.state for trial in cut.by_stage("confirm")][-1] in ("interrupted", "waiting")
+    assert [(trial.state, trial.epochs) for trial in cut.by_stage("confirm")] == [("interrupted", 4)]
+    assert command.folder("peaked").checkpoint_file(1).exists()
     assert command("resume", "peaked").returncode == 0
     spec, record = command.load("peaked")
     assert_nothing_was_lost(command.folder("peaked"))
     assert computed(record) == computed(calm.load("peaked")[1])
     chosen = [assert_kept_weights_give_the_chosen_epoch(command, spec, told) for told in record.by_stage("confirm")]
-    assert len(chosen) == 4
-    assert min(chosen) < 6, "else this shows nothing"
+    assert len(chosen) == 2
+    assert min(chosen) < 4, "before it was killed, else this shows nothing"
 
     assert command("export", "peaked", "-o", "best.yaml").returncode == 0
     assert command("train", "best.yaml", "--seeds", "0").returncode == 0
