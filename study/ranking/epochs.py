@@ -44,10 +44,13 @@ class EpochChoice:
     def hear(self, report: Report) -> bool:
         """Take in the next epoch's metrics. Says whether it is the chosen one now."""
         self.heard += 1
+        if self._goal.window is None:  # a million reports are heard again when a large study is resumed
+            self.epoch, self.score = self.heard, self._goal.score(report)
+            return True
         self._recent.append({name: _finite(report.get(name)) for name in self._goal.needed})
         score = self._goal.score({name: _mean(self._recent, name) for name in self._goal.needed})
-        chooses = self._goal.window is not None and self.heard > self._goal.window
-        if chooses and self.score is not None and (score is None or not _better(score, self.score)):
+        before = self.score if self.heard > self._goal.window else None
+        if before is not None and (score is None or not _better(score, before)):
             return False
         self.epoch, self.score = self.heard, score
         return True
