@@ -49,7 +49,8 @@ def cost(table: RulePicks) -> Iterator[str]:
     ends = " and ".join(
         f"{formatting.value(judge, tests[number].mean)} (trial {number})" for number in (between.best, between.worst)
     )
-    sentence = f"The rules' picks differ by {amount} on {judge} over {seeds}, between {ends}"
+    which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
+    sentence = f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}"
     if between.reach is None:
         yield f"{sentence}, which one seed cannot tell from luck."
     else:
@@ -79,8 +80,8 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
     plan = ranking.confirm(record, spec)
     if not plan.rules:
         yield (
-            "What the other picks reach on test is not known where a cell is empty or missing. study confirm "
-            f"{spec.name} --rules runs each of them on fresh seeds and reads test for it."
+            "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
+            f"study confirm {spec.name} --rules runs each of them on fresh seeds and reads test for it."
         )
         return
     readings = readings_for_rules(spec, record, table)
