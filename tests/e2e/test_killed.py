@@ -99,16 +99,18 @@ def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_
     command, undisturbed = make_command(), make_command()
     for each in (command, undisturbed):
         (each.work / "small.yaml").write_text(SMALL)
-        assert each("run", "small.yaml", "--set", "search.confirm={top: 1, seeds: 2}").returncode == 0
+        assert each("run", "small.yaml", "--set", "search.confirm={top: 0, seeds: 2}").returncode == 0
     spec, before = command.load("small")
-    assert kill(command, [LEDGER, "append", 4, "after"], "confirm", "small", "--rules")
+    assert kill(command, [LEDGER, "append", 6, "after"], "confirm", "small", "--rules")
     _, cut = command.load("small")
     assert cut.state == "interrupted"
     assert any(trial.stage == "rule" and 0 < trial.epochs < 3 for trial in cut.trials.values())
     done = undisturbed("confirm", "small", "--rules")
     assert (done.returncode, done.stderr) == (0, "")
     assert "what each selection rule would have picked" in done.stdout
-    assert kill(command, [LEDGER, "append", 12, "before"], "resume", "small")
+    assert kill(command, [LEDGER, "append", 24, "before"], "resume", "small")
+    _, cut = command.load("small")
+    assert [bool(trial.tested) for trial in cut.by_stage("rule")] == [True, False, False, False]
     done = command("resume", "small")
     assert done.returncode == 0, done.stderr
     record = assert_nothing_was_lost(command.folder("small"))
@@ -119,6 +121,7 @@ def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_
         each.trial.number for each in ranking.ranked(before, spec)
     ]
     assert all("test/accuracy" in trial.tested for trial in record.by_stage("rule"))
+    assert record.test_readings == 4
     again = command("confirm", "small", "--rules")
     assert again.returncode == 2
     assert "have run on 2 fresh seeds or more" in again.stderr
