@@ -54,7 +54,7 @@ class JobSearcher(Searcher):
         if job == "done":
             return str(Searcher.FINISHED)
         trial, folder = job.trial, self._folder
-        kept = self._agenda.spec.base["train"]["keep_epochs"] if job.needs_model_file else []
+        kept = self._agenda.spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
         params = {**trial.params, "train.seed": trial.seed}
         work = {
             "kind": job.kind,
