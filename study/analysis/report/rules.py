@@ -110,7 +110,9 @@ def _agreement(table: RulePicks) -> Iterator[str]:
         else f"all {n} configurations, whose test was read in each epoch"
     )
     if n < LEAST:
-        yield f"How well a rule's order agrees with test is not given: test is known for {n} of {LEAST} configurations."
+        known = formatting.count(n, "configuration")
+        yield f"How well a rule agrees with test (Kendall's tau) is not given: test is known for {known} only."
+        yield f"Below {LEAST} even the same order, or its reverse, comes by chance in more than one of twenty cases."
     else:
         yield f"tau is Kendall's tau-b of a rule's values in the search and {table.judge}, with its 95% interval."
         yield f"It is over {over}."
