@@ -92,11 +92,13 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
 
 
 def readings_for_rules(spec: StudySpec, record: StudyRecord, table: RulePicks) -> int:
-    """How often the test split was read for picks that are neither the study's best nor its baseline."""
+    """How often the test split was read for picks where the study itself would not have: in rule trials, and in confirm
+    trials of neither its best nor its baseline."""
     known = (ranking.baseline(record, spec), ranking.best(record, spec))
     without = {candidate.trial.number for candidate in known if candidate}
     trials = {trial.number: trial for result in table.results for trial in result.trials}
-    return sum(bool(trial.tested) and trial.repeats not in without for trial in trials.values())
+    tested = (trial for trial in trials.values() if trial.tested)
+    return sum(trial.stage == "rule" or trial.repeats not in without for trial in tested)
 
 
 def _agreement(table: RulePicks) -> Iterator[str]:

@@ -69,6 +69,16 @@ def test_a_difference_beyond_the_spread(writer):
     assert "is not known" not in text
 
 
+def test_without_confirmation_every_reading_is_for_the_rules(writer):
+    study = writer()
+    for accuracy, other in ((0.3, 0.5), (0.9, 0.4)):
+        study.trial("search", [accuracy], also={"val/balanced_accuracy": other})
+    for number in (0, 1):
+        study.trial("rule", [0.8], seed=1, repeats=number, test=0.5)
+    alone = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 0, seeds: 3, rules: true}"])
+    assert "For this alone the test split was read 2 times" in said(alone, study.record())
+
+
 def test_a_difference_within_the_spread(writer):
     text = said(ASKED, write(writer(), CLOSE))
     assert "The rules' picks differ by 10.0 points on test/accuracy over 3 fresh seeds" in text
