@@ -23,7 +23,12 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     samples = [_samples(spec, section) for section in spec.data_sections]
-    rule = rule_trials(spec, search.confirm, spec.trials, [f"val/{name}" for name in available(facts.on("val"))])
+    reported = [f"val/{name}" for name in available(facts.on("val"))]
+    complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
+    rule = {
+        "most": rule_trials(spec, search.confirm, spec.trials, reported),
+        "expected": rule_trials(spec, search.confirm, complete, reported),
+    }
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
@@ -49,13 +54,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             "search": searched,
             "replicate": spec.trials * (len(spec.seeds) - 1),
             "confirm": confirm,
-            "rule": rule,
+            "rule": rule["most"],
         },
+        "rule_trials": rule,
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials * len(spec.seeds) + confirm + rule) * spec.epochs,
+            "most": (spec.trials * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
             "expected": round(
-                (baseline * len(spec.seeds) + confirm + rule) * spec.epochs
+                (baseline * len(spec.seeds) + confirm + rule["expected"]) * spec.epochs
                 + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
@@ -82,7 +88,8 @@ def text(document: dict[str, Any]) -> str:
     """The same for people."""
     trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
-    rules = f" and at most {trials['rule']} for what other rules pick" if trials["rule"] else ""
+    rule = document["rule_trials"]
+    rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",

@@ -56,7 +56,7 @@ class JobSearcher(Searcher):
             return str(Searcher.FINISHED)
         trial, folder = job.trial, self._folder
         goal = self._agenda.spec.objective
-        kept = self._agenda.spec.base["train"]["keep_epochs"] if job.needs_model_file else []
+        kept = self._agenda.spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
         params = {**trial.params, "train.seed": trial.seed}
         work = {
             "kind": job.kind,

@@ -15,7 +15,7 @@ from study.analysis.statistics.frame import metric, param, param_keys
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import lower_is_better
-from study.ranking import Candidate, Spread, epochs, spread
+from study.ranking import Spread, epochs, spread
 from study.ranking.picks import Pick, fresh_trials, picks, scores
 from study.spec import StudySpec, objective
 from study.spec.objective import Score
@@ -72,11 +72,9 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
     judge = _judge(spec, [trial for trials in fresh.values() for trial in trials])
     tests = {number: spread(metric(spec, trial, judge) for trial in trials) for number, trials in fresh.items()}
     all_picks = picks(record, spec)
-    in_search = {
-        candidate.trial.number: value for candidate in ranked if (value := _told(spec, candidate, judge)) is not None
-    }
-    by_seed = len(in_search) < len(ranked)
-    known = {number: test.mean for number, test in tests.items() if test} if by_seed else in_search
+    in_search = {c.trial.number: spread(metric(spec, trial, judge) for trial in c.replicates) for c in ranked}
+    by_seed = not all(in_search.values())
+    known = {number: test.mean for number, test in (tests if by_seed else in_search).items() if test}
     table = RulePicks(judge, [], by_seed)
     gains = {number: table.turned(value) for number, value in known.items()}
     best = max((table.turned(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan)
@@ -96,12 +94,6 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
             )
         )
     return RulePicks(judge, results, by_seed)
-
-
-def _told(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
-    """A metric of a configuration in the search at the study's own epochs, the mean over its seeds, if all have it."""
-    found = spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)
-    return found.mean if found and found.count == len(candidate.replicates) else None
 
 
 @dataclass(frozen=True)
