@@ -42,7 +42,7 @@ search:
 {space}
   # What the result is compared with: the ordinary loss, at the file's own learning rate.
   baseline: {baseline}
-  sampler: tpe
+{enqueue}  sampler: tpe
   trials: {trials}
   # {metric_words}
   # With a name that there is not, study plan lists all there are.
@@ -57,6 +57,11 @@ resources: {resources}
 profiles:
   # With --profile {profile}:
   {profile}: {overrides}
+"""
+
+PAPERS = """\
+  # What the papers found good is tried first.
+  enqueue: papers
 """
 
 OVERRIDES = {
@@ -126,6 +131,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         train=_flow(train),
         space="\n".join(f"    {key}: {_value(domain)}" for key, domain in space.items()),
         baseline=_flow(parts.baseline(sections, space)),
+        enqueue=PAPERS if parts.in_papers(sections, space) else "",
         trials=wishes.trials,
         metric_words=METRICS[metric].about,
         metric=f"val/{metric}",

@@ -136,6 +136,12 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
     return params
 
 
+def in_papers(sections: Sequence[Section], space: Mapping[str, Any]) -> bool:
+    """Whether a paper found values of searched keys good."""
+    knobs = [(f"method.{key}", knob) for values in sections for key, knob in methods.method_knobs(values).items()]
+    return any(knob.searched is not None and knob.searched.paper and key in space for key, knob in knobs)
+
+
 def plain_name(names: Sequence[str]) -> str:
     """The ordinary loss of these methods: the cross entropy if one is made from it, else that of the first."""
     counterparts = [COUNTERPARTS.get(name, "cross_entropy") for name in names]

@@ -63,6 +63,13 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
     assert (spec.metric, spec.trials) == ("val/unbiased_accuracy", 24)
     assert spec.resources.gpu == 0
+    assert spec.search.enqueue[0] == {
+        "method.alpha": 0.03,
+        "method.lambda": 0.75,
+        "method.epsilon": 0.5,
+        "method.temperature": 0.1,
+        "train.learning_rate": 0.001,
+    }
     assert load_study("mine.yaml", profile="gpu").resources.gpu == 0.25
 
 
