@@ -22,6 +22,7 @@ from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.knobs import knobs
+from study.text.quoted import quoted, some
 
 WIDEST = 20
 """Classes and bias classes at most for which the cells are printed; the JSON document always has them."""
@@ -77,6 +78,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
         "fingerprint": dataset.fingerprint,
         **_plain(dataset.facts),
         "splits": splits,
+        "absent": [*_absent(dataset.facts, splits, "class"), *_absent(dataset.facts, splits, "bias class")],
     }
 
 
@@ -101,6 +103,12 @@ def text(document: Mapping[str, Any]) -> str:
             names = document["class_names"] or range(document["classes"])
             counts = ", ".join(f"{name} {count}" for name, count in zip(names, split["classes"], strict=True))
             lines.append(f"       samples per class: {counts}")
+    if absent := [
+        f"{row['label']} {quoted(row['name'])} ({row['samples']} samples, none in {', '.join(row['splits'])})"
+        for row in document["absent"]
+    ]:
+        remedy = "Nothing is learned or measured of it there; mend it if it is a slip"
+        lines.append(f"not in every split: {some(absent)}. {remedy}")
     return "\n".join(lines)
 
 
@@ -166,6 +174,23 @@ def _section(name: str, assignments: Iterable[str]) -> dict[str, Any]:
 def _plain(facts: Facts) -> dict[str, Any]:
     """Facts as JSON has them."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(facts).items()}
+
+
+def _absent(facts: Facts, splits: Mapping[str, Mapping[str, Any]], label: str) -> Iterator[dict[str, Any]]:
+    """The classes or bias classes that a split has none of, of those splits whose samples have the label.
+
+    Two equal slips in a user's labels are such a class; so is a rare one, which nothing is wrong with.
+    """
+    names = facts.class_names if label == "class" else facts.bias_names
+    counts = {
+        split: contents["classes"] if label == "class" else np.sum(contents["cells"], 0).tolist()
+        for split, contents in splits.items()
+        if label == "class" or contents["cells"]
+    }
+    for number, samples in enumerate(zip(*counts.values(), strict=True)):
+        if without := [split for split, count in zip(counts, samples, strict=True) if not count]:
+            name = names[number] if names else str(number)
+            yield {"label": label, "name": name, "samples": sum(samples), "splits": without}
 
 
 def _contents(dataset: Dataset, split: Split) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from zlib import crc32
 
 import orjson
 
+from study.text.quoted import quoted
+
 Event = dict[str, Any]
 
 _CHAIN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})"\s*}\s*\Z')
@@ -127,6 +129,11 @@ class Chain:
         told = _CHAIN.search(line)
         if told is None:
             return _without_chain(line)
+        if line.endswith(b"\r\n") and Chain(self.number, self.before).passes(line[:-2] + b"\n"):
+            return (
+                f"the line of event {self.number} ends with CR LF, as an editor or a synchronised folder may have made "
+                "it; it is whole once each line ends with LF alone"
+            )
         number = int(told[1])
         if int(told[3], 16) != crc32(line[:_COUNTED]):
             return f"the line of event {self.number} was changed after it was written"
@@ -151,10 +158,12 @@ def _number(line: bytes) -> int | None:
 
 def _without_chain(line: bytes) -> str:
     """Why a line without number and check values is none."""
+    if not line.strip():
+        return "a blank line, which was added by hand; the ledger is whole once it is taken out"
     try:
         decode(line)
-    except (ValueError, RecursionError) as error:
-        return str(error)
+    except (ValueError, RecursionError):
+        return f"no event stands there, but {quoted(line.decode(errors='replace').strip())}"
     return (
         "an event without number and check values, which was added by hand, or by a version from before the first "
         "release, which this one does not read"

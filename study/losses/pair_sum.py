@@ -1,5 +1,6 @@
 """A sum over all (positive, negative) pairs of each row, one row at a time: memory stays at a few n x n matrices."""
 
+from functools import reduce
 from typing import Any
 
 import torch
@@ -11,8 +12,6 @@ from study.losses.batched import BatchedFunction
 
 def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     """sum over i in positive, j in negative of log(1 + e^(s_j - s_i)), for each row of `scaled`.
-
-    It can be differentiated twice; NotImplementedError the third time.
 
     Args:
         scaled: similarities over temperature, shape (n, n).
@@ -43,26 +42,38 @@ class _PairSoftplus(BatchedFunction):
         scaled, positive, negative, gradient = ctx.saved_tensors
         of_scaled = None if of_total is None else gradient * of_total[..., None]
         if of_gradient is not None:
-            bend = _Curvature.apply(scaled, positive, negative, of_gradient)
+            bend = _Bend.apply(scaled, positive, negative, of_gradient)
             of_scaled = bend if of_scaled is None else of_scaled + bend
         return of_scaled, None, None
 
 
-class _Curvature(BatchedFunction):
-    """The second derivative of each row's sum times a direction."""
+class _Bend(BatchedFunction):
+    """The second and each further derivative of each row's sum: the gradient's own along one direction or several."""
 
     @staticmethod
-    def forward(scaled: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
-        flat = [matrix.flatten(0, -2) for matrix in (scaled, positive, negative, direction)]
-        return _curvatures(*flat).view(scaled.shape)
+    def forward(scaled: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -> Tensor:
+        flat = [matrix.flatten(0, -2) for matrix in (scaled, positive, negative)]
+        return _bends(*flat, [direction.flatten(0, -2) for direction in directions]).view(scaled.shape)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        pass
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, ...]:
-        raise NotImplementedError("form d of eps_sup_info_nce can be differentiated twice, not three times")
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """A derivative is the same in whichever order its directions are taken."""
+        scaled, positive, negative, *directions = ctx.saved_tensors
+        needs_scaled, _, _, *needed = ctx.needs_input_grad
+
+        def along(*others: Tensor) -> Tensor:
+            bend: Tensor = _Bend.apply(scaled, positive, negative, *others, gradient)
+            return bend
+
+        of_directions = [
+            along(*directions[:place], *directions[place + 1 :]) if is_needed else None
+            for place, is_needed in enumerate(needed)
+        ]
+        return along(*directions) if needs_scaled else None, None, None, *of_directions
 
 
 # Operators of their own, so that torch.compile sees one node and not n iterations.
@@ -75,9 +86,9 @@ def _sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, T
     return torch.stack(totals), torch.stack(gradients)
 
 
-@torch.library.custom_op("study::pair_curvature", mutates_args=())
-def _curvatures(scaled: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
-    return torch.stack([curvature(*row) for row in zip(scaled, positive, negative, direction, strict=True)])
+@torch.library.custom_op("study::pair_bend", mutates_args=())
+def _bends(scaled: Tensor, positive: Tensor, negative: Tensor, directions: list[Tensor]) -> Tensor:
+    return torch.stack([bend(*row) for row in zip(scaled, positive, negative, *directions, strict=True)])
 
 
 @_sums.register_fake
@@ -85,8 +96,8 @@ def _(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tenso
     return scaled.new_empty(len(scaled)), torch.empty_like(scaled)
 
 
-@_curvatures.register_fake
-def _(scaled: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
+@_bends.register_fake
+def _(scaled: Tensor, positive: Tensor, negative: Tensor, directions: list[Tensor]) -> Tensor:
     return torch.empty_like(scaled)
 
 
@@ -105,11 +116,20 @@ def masked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tenso
     return -logsigmoid(-gap).sum(), pull.sum(0) - pull.sum(1)
 
 
-def curvature(row: Tensor, positive: Tensor, negative: Tensor, direction: Tensor) -> Tensor:
-    """The second derivative of one row's sum times a direction, over all n x n pairs."""
-    pull = _gaps(row, positive, negative).sigmoid()
-    bend = pull * (1 - pull) * (direction - direction[:, None])
-    return bend.sum(0) - bend.sum(1)
+def bend(row: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -> Tensor:
+    """The derivative of one row's gradient along each of these directions in turn, over all n x n pairs.
+
+    With p = 1 / (1 + e^-x), the k-th derivative of p by x is p (1 - p) Q_k(p), where Q_1 = 1 and
+    Q_(k+1) = (1 - 2p) Q_k + p (1 - p) Q_k': its coefficient of p^m is m + 1 times that of Q_k less the one before.
+    """
+    pull, coefficients = _gaps(row, positive, negative).sigmoid(), [1.0]
+    for _ in directions[1:]:
+        pairs = zip([*coefficients, 0.0], [0.0, *coefficients], strict=True)
+        coefficients = [power * (here - before) for power, (here, before) in enumerate(pairs, 1)]
+    bent = pull * (1 - pull) * reduce(lambda value, coefficient: value * pull + coefficient, reversed(coefficients))
+    for direction in directions:
+        bent = bent * (direction - direction[:, None])
+    return bent.sum(0) - bent.sum(1)
 
 
 def _gaps(row: Tensor, positive: Tensor, negative: Tensor) -> Tensor:

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+STATISTICS = ("running_mean", "running_var")
+"""Buffers of PyTorch's normalisations that are computed from samples."""
+
 
 class Diverged(Exception):
     """The loss, the networks or what they give became NaN or infinite; what, and in which epoch, is in the message."""
@@ -24,7 +27,12 @@ def check_networks(parameters: Iterable[Tensor], encoders: Iterable[nn.Module], 
     finite one, while the running variance overflows: the network that is evaluated then gives every sample the same
     features, and its accuracy would pass for a result.
     """
-    statistics = (tensor for encoder in encoders for tensor in encoder.buffers())
+    statistics = (
+        tensor
+        for encoder in encoders
+        for name, tensor in encoder.named_buffers()
+        if name.rpartition(".")[2] in STATISTICS  # others may be infinite, as an attention mask is
+    )
     floats = [tensor.detach() for tensor in (*parameters, *statistics) if tensor.is_floating_point()]
     if not torch.stack([tensor.isfinite().all() for tensor in floats]).all():
         raise Diverged(f"a weight or a running statistic of the networks is not finite in epoch {epoch}")

@@ -17,12 +17,7 @@ from PIL import Image
 from study.data import image_files, pixels
 from study.errors import UserError
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_each_file_is_where_it_was_listed_however_many_threads_read(home):

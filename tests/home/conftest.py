@@ -1,10 +1,17 @@
-"""A ledger for the tests of what is in a home."""
+"""A home and a ledger for the tests of what is in a home."""
 
 from pathlib import Path
 
 import pytest
 
+from study.home.folder import Home
 from study.home.ledger import Ledger
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home that is not there yet."""
+    return Home(tmp_path / "home")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 from escapes import ESCAPES
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, named, quickstart, write_ledger
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,17 +22,7 @@ from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.ranking import ranked
 from study.ranking.selection import Choice
-from study.spec import StudySpec
 from study.spec.load import NAME_RULE
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
-def named(name: str) -> StudySpec:
-    return replace(quickstart(), name=name)
 
 
 def everything(path: Path) -> list[str]:

@@ -2,29 +2,13 @@
 
 import json
 import re
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from helpers import quickstart
+from helpers import named
 
 from study import __version__
 from study.errors import UserError
 from study.home.folder import Home
-from study.spec import StudySpec
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
-def named(name: str) -> StudySpec:
-    return replace(quickstart(), name=name)
-
-
-def everything(path: Path) -> list[str]:
-    return sorted(str(one.relative_to(path)) for one in path.rglob("*"))
 
 
 def test_a_home_tells_its_form_when_it_is_made(home: Home) -> None:

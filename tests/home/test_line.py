@@ -69,7 +69,7 @@ def test_lines_in_another_order_are_told(path: Path, five: list[bytes]) -> None:
 
 @pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize(
-    ("before", "after"), [(b'"time":1', b'"time":2'), (b" ", b"  "), (b"\n", b"\r\n"), (b'"event":"', b'"event":"x')]
+    ("before", "after"), [(b'"time":1', b'"time":2'), (b" ", b"  "), (b'"event":"', b'"event":"x')]
 )
 def test_an_edited_line_is_told_be_it_the_last(
     path: Path, five: list[bytes], number: int, before: bytes, after: bytes
@@ -78,6 +78,41 @@ def test_an_edited_line_is_told_be_it_the_last(
     assert edited != five[number]
     told = f"{path}: damaged at byte {at(five, number)}: the line of event {number} was changed after it was written"
     assert damaged(path, *five[:number], edited, *five[number + 1 :]) == told
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_ends_of_lines_as_on_windows_are_told(path: Path, five: list[bytes], number: int) -> None:
+    told = damaged(path, *five[:number], *(line.replace(b"\n", b"\r\n") for line in five[number:]))
+    assert told == (
+        f"{path}: damaged at byte {at(five, number)}: the line of event {number} ends with CR LF, as an editor or a "
+        "synchronised folder may have made it; it is whole once each line ends with LF alone"
+    )
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n", b" \t\n"])
+@pytest.mark.parametrize("number", [0, 3, 5])
+def test_a_blank_line_is_told(path: Path, five: list[bytes], number: int, blank: bytes) -> None:
+    told = damaged(path, *five[:number], blank, *five[number:])
+    assert told == (
+        f"{path}: damaged at byte {at(five, number)}: a blank line, which was added by hand; the ledger is whole "
+        "once it is taken out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stray", "told"),
+    [
+        (b"{nonsense}\n", "'{nonsense}'"),
+        (b"\0\0\n", r"'\x00\x00'"),
+        (b"\xff\n", "'\N{REPLACEMENT CHARACTER}'"),
+        (b"<<<<<<< mine\r\n", "'<<<<<<< mine'"),
+        (b"[1]\n", "'[1]'"),
+        (b'{"no": 1}\n', """'{"no": 1}'"""),
+    ],
+)
+def test_a_line_that_is_no_event_is_told(path: Path, five: list[bytes], stray: bytes, told: str) -> None:
+    place = f"{path}: damaged at byte {at(five, 2)}"
+    assert damaged(path, *five[:2], stray, *five[2:]) == f"{place}: no event stands there, but {told}"
 
 
 def test_an_edited_check_value_is_told(path: Path, five: list[bytes]) -> None:

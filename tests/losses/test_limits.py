@@ -17,7 +17,7 @@ from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
 from study.losses.margin import eps_sup_info_nce
-from study.losses.pair_sum import masked_pairs, picked_pairs
+from study.losses.pair_sum import masked_pairs, pair_softplus, picked_pairs
 from study.losses.similarity import gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
@@ -82,6 +82,31 @@ def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
         picked_pairs(SCORES[0], positive, negative), masked_pairs(SCORES[0], positive, negative), strict=True
     ):
         close(ours, theirs)
+
+
+def test_every_derivative_of_form_d_is_right() -> None:
+    """Beyond the two that are asked of every loss, and the way that is taken where rows come in batches."""
+    generator = torch.Generator().manual_seed(0)
+    scaled = torch.randn(4, 4, generator=generator, dtype=torch.float64, requires_grad=True)
+    label = torch.tensor([0, 0, 1, 1])
+    positive, negative = (label[:, None] == label) & ~torch.eye(4, dtype=torch.bool), label[:, None] != label
+
+    def second(scaled: Tensor) -> Tensor:
+        (first,) = torch.autograd.grad(pair_softplus(scaled, positive, negative).sum(), scaled, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), scaled, create_graph=True)[0]
+
+    assert torch.autograd.gradcheck(second, scaled)
+    assert torch.autograd.gradgradcheck(second, scaled)
+    third = [torch.autograd.grad(second(leaf).square().sum(), leaf)[0] for leaf in (scaled, 2 * scaled)]
+    mapped = torch.func.vmap(torch.func.grad(lambda leaf: second_by_transforms(leaf, positive, negative)))
+    close(mapped(torch.stack([scaled, 2 * scaled]).detach()), torch.stack(third))
+
+
+def second_by_transforms(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+    def first(leaf: Tensor) -> Tensor:
+        return torch.func.grad(lambda leaf: pair_softplus(leaf, positive, negative).sum())(leaf).square().sum()
+
+    return torch.func.grad(first)(scaled).square().sum()
 
 
 def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,11 @@ QUICKSTART = (ROOT / "search_spaces" / "quickstart.yaml").read_text(encoding="ut
 def quickstart(*assignments: str) -> StudySpec:
     """The shipped quickstart with overrides."""
     return load_study("quickstart", assignments)
+
+
+def named(name: str) -> StudySpec:
+    """The shipped quickstart by another name, whatever that is."""
+    return replace(quickstart(), name=name)
 
 
 def reread(spec: StudySpec) -> StudySpec:

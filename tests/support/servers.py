@@ -157,7 +157,7 @@ def answering(status: int, delay: float = 0.0) -> Iterator[str]:
     """The address of a server that answers everything with one status, after a while."""
     over = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(_Silent):
         def do_GET(self) -> None:
             over.wait(delay)
             self.send_response(status)
@@ -165,19 +165,8 @@ def answering(status: int, delay: float = 0.0) -> Iterator[str]:
 
         do_POST = do_GET  # noqa: N815 (likewise)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://user:secret@127.0.0.1:{server.server_port}"
-    finally:
-        over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with _serving(Handler, over) as address:
+        yield f"http://user:secret@{address}"
 
 
 @contextmanager
@@ -185,7 +174,7 @@ def endless(piece: bytes, pause: float = 0.0, *, chunked: bool = False) -> Itera
     """The address of a server whose every answer repeats a piece until nobody listens, with a pause in between."""
     over = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(_Silent):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -200,14 +189,23 @@ def endless(piece: bytes, pause: float = 0.0, *, chunked: bool = False) -> Itera
 
         do_POST = do_GET  # noqa: N815 (likewise)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
+    with _serving(Handler, over) as address:
+        yield f"http://{address}"
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+class _Silent(BaseHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def _serving(handler: type[BaseHTTPRequestHandler], over: threading.Event) -> Iterator[str]:
+    """Host and port of a server that runs meanwhile; `over` is set for handlers that wait, before it is shut down."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"127.0.0.1:{server.server_port}"
     finally:
         over.set()
         server.shutdown()

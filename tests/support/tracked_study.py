@@ -58,12 +58,17 @@ def make_study(home: Home, foreign: bool = True) -> StudyFolder:
     ledger.append("extended", trials=30)
     if foreign:
         ledger.append("weather", sky="blue")
-    ledger.append("opened", **SESSION)
+    append_second_session(ledger)
+    ledger.close()
+    return folder
+
+
+def append_second_session(ledger: Ledger, owner: str = "ada") -> None:
+    """The session in which the trial that was cut off runs to its end, and the study with it."""
+    ledger.append("opened", **SESSION | {"owner": owner})
     ledger.append("started", trial=4, node="there:4")
     for epoch in (1, 2):
         ledger.append("report", trial=4, epoch=epoch, metrics={"val/accuracy": 0.1 * epoch, "train/loss": 1.0})
     ledger.append("ended", trial=4, state="complete")
     ledger.append("tested", trial=4, metrics={"test/accuracy": 0.3})
     ledger.append("closed", state="complete")
-    ledger.close()
-    return folder

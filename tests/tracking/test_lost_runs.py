@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from runs import Runs
 from servers import MlflowServer
-from tracked_study import SESSION, SPEC, STATUS, make_home, make_study
+from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
 from study.commands import run as running
 from study.commands.run_end import RunEnd, closing_lines
@@ -163,13 +163,7 @@ def test_a_ledger_that_has_lost_its_end_is_in_mlflow_as_it_goes_on(home: Home, f
     folder.ledger_file.write_bytes(b"".join(lines[:-4]))
     ledger = Ledger(folder.ledger_file)
     ledger.append("closed", state="interrupted")
-    ledger.append("opened", **SESSION | {"owner": "somebody of a longer name"})
-    ledger.append("started", trial=4, node="there:4")
-    for epoch in (1, 2):
-        ledger.append("report", trial=4, epoch=epoch, metrics={"val/accuracy": 0.1 * epoch, "train/loss": 1.0})
-    ledger.append("ended", trial=4, state="complete")
-    ledger.append("tested", trial=4, metrics={"test/accuracy": 0.3})
-    ledger.append("closed", state="complete")
+    append_second_session(ledger, owner="somebody of a longer name")
     ledger.close()
     assert again(home, folder) == ["MLflow had more of quickstart than its ledger tells; it is brought there anew"]
     assert again(home, folder) == []

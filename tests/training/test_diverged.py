@@ -67,6 +67,13 @@ def test_one_value_among_all_is_enough(value: float) -> None:
             check_networks(encoder.parameters(), [encoder], 2)
 
 
+def test_a_mask_of_an_encoder_is_no_statistic() -> None:
+    """Attention masks are made of minus infinity."""
+    encoder = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    encoder.register_buffer("mask", torch.full((4, 4), -math.inf).triu(1))
+    check_networks(encoder.parameters(), [encoder], 2)
+
+
 def test_samples_without_features_are_counted() -> None:
     features = torch.ones(5, 3)
     check_features(features, "val")

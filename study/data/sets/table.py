@@ -129,17 +129,20 @@ def _read(options: Options) -> _Read:
 
 def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path) -> "pd.DataFrame":
     """The rows after the rule for missing values; infinite numbers are missing, too."""
-    rows = rows.replace([np.inf, -np.inf], np.nan)
+    must = list(dict.fromkeys(labels if missing == "fill" else rows))
+    infinite = rows.isin([np.inf, -np.inf])
+    kinds = {"missing": rows.isna(), "infinite": infinite}
+    what = " or ".join(word for word, where in kinds.items() if where[must].any(axis=None))
+    rows = rows.mask(infinite)
     if missing == "drop":
         rows = rows.dropna().reset_index(drop=True)
         if rows.empty:
-            raise UserError(f"{path}: every row has a missing value; data.missing: drop leaves none")
-    must = labels if missing == "fill" else list(rows)
-    counts = {str(name): int(rows[name].isna().sum()) for name in dict.fromkeys(must)}
+            raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none")
+    counts = {str(name): int(rows[name].isna().sum()) for name in must}
     gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
-        raise UserError(f"{path}: values are missing in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
+        raise UserError(f"{path}: values are {what} in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
     texts = [name for name in rows if not inputs.is_number(rows[name])]
     filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, "(missing)"))
     return filled.astype(dict.fromkeys(texts, str))

@@ -8,12 +8,7 @@ from study import data
 from study.data.sets.ut_zappos import CLASSES
 from study.errors import UserError
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def seen(image: int, attribute: int) -> int:

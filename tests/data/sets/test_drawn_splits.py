@@ -17,12 +17,7 @@ FAIRFACE = SHARED / "fairface" / "fairface_label_val.csv"
 
 EVEN = [[2, 2], [2, 2]]
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture

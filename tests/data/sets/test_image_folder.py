@@ -5,43 +5,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pictures import numbers, picture, truncate
+from image_folders import HEADER, drawn, load, rows, write
+from pictures import numbers, truncate
 from PIL import Image
 
 from study import data
 from study.errors import UserError
 
-HEADER = "file,target,gender,young,weight,part"
-
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "mine"
-
-
-def rows(count: int = 40) -> list[str]:
-    kinds, genders = ("cat", "dog"), ("f", "m")
-    parts = ("train", "train", "Validation", "test")
-    return [
-        f"{n}.png,{kinds[n % 2]},{genders[n // 2 % 2]},{n // 4 % 2},{n / 8},{parts[n // 4 % 4]}" for n in range(count)
-    ]
-
-
-def write(folder, lines: list[str], place=lambda number: ""):
-    for number in range(len(lines)):
-        picture(folder / place(number) / f"{number}.png", number, (6, 5))
-    (folder / "labels.csv").write_text("\n".join([HEADER, *lines]) + "\n")
-
-
-def load(**options):
-    return data.load({"name": "image_folder", "path": "mine", "size": 4, **options})
-
-
-def drawn(dataset) -> dict[str, list[int]]:
-    return {name: numbers(split.inputs) for name, split in dataset.splits.items()}
+def home(workplace):
+    return workplace / "mine"
 
 
 def test_a_flat_folder_is_split_by_shares_of_each_cell(home):

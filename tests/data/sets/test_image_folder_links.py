@@ -6,44 +6,16 @@ from pathlib import Path
 import pytest
 from escapes import ESCAPES
 from hypothesis import given
-from pictures import numbers, picture
+from image_folders import HEADER, drawn, load, rows, write
 
-from study import data
 from study.data import label_files
 from study.data.sets import image_folder
 from study.errors import UserError
 
-HEADER = "file,target,gender,young,weight,part"
-
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "mine"
-
-
-def rows(count: int = 40) -> list[str]:
-    kinds, genders = ("cat", "dog"), ("f", "m")
-    parts = ("train", "train", "Validation", "test")
-    return [
-        f"{n}.png,{kinds[n % 2]},{genders[n // 2 % 2]},{n // 4 % 2},{n / 8},{parts[n // 4 % 4]}" for n in range(count)
-    ]
-
-
-def write(folder, lines: list[str], place=lambda number: ""):
-    for number in range(len(lines)):
-        picture(folder / place(number) / f"{number}.png", number, (6, 5))
-    (folder / "labels.csv").write_text("\n".join([HEADER, *lines]) + "\n")
-
-
-def load(**options):
-    return data.load({"name": "image_folder", "path": "mine", "size": 4, **options})
-
-
-def drawn(dataset) -> dict[str, list[int]]:
-    return {name: numbers(split.inputs) for name, split in dataset.splits.items()}
+def home(workplace):
+    return workplace / "mine"
 
 
 @given(ESCAPES)

@@ -10,12 +10,7 @@ from study.errors import UserError
 
 HUNDRED = [f"n{10_000_000 + 37 * index}" for index in range(100)]
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture

@@ -11,11 +11,8 @@ from study.errors import UserError
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def home(workplace):
+    return workplace
 
 
 def people(count: int = 80) -> pd.DataFrame:
@@ -121,9 +118,27 @@ def test_labels_are_never_filled():
         load(frame, missing="fill")
 
 
-def test_infinite_numbers_count_as_missing():
-    with pytest.raises(UserError, match=r"missing in 'age' \(1\)"):
-        load(people().replace({"age": {25.0: np.inf}}))
+def endless() -> pd.DataFrame:
+    return people().replace({"age": {25.0: np.inf}})
+
+
+def test_infinite_numbers_are_told_as_such():
+    with pytest.raises(
+        UserError, match=r"people\.csv: values are infinite in 'age' \(1\) of 80 rows\. Set data\.missing"
+    ):
+        load(endless())
+    frame = gaps()
+    frame.loc[6, "age"] = -np.inf
+    with pytest.raises(UserError, match=r"values are missing or infinite in 'age' \(2\), 'job' \(2\) of 80 rows"):
+        load(frame)
+    with pytest.raises(UserError, match=r"every row has a value that is infinite; data\.missing: drop leaves none"):
+        load(people().assign(age=np.inf), missing="drop")
+
+
+def test_infinite_numbers_are_left_out_and_filled_as_missing_ones():
+    assert sum(len(split) for split in load(endless(), missing="drop").splits.values()) == 79
+    filled = load(endless(), missing="fill")
+    assert all(np.isfinite(split.inputs).all() for split in filled.splits.values())
 
 
 def test_a_constant_column_is_zero():
