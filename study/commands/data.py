@@ -199,10 +199,11 @@ def _contents(dataset: Dataset, split: Split) -> dict[str, Any]:
     contents["classes"] = np.bincount(split.target[labelled], minlength=facts.classes).tolist()
     contents |= {"cells": None, "aligned": None, "conflicting": None}
     if split.bias is not None and facts.bias_classes:
-        cells = split.target[labelled] * facts.bias_classes + split.bias[labelled]
+        known = labelled & (split.bias >= 0)
+        cells = split.target[known] * facts.bias_classes + split.bias[known]
         counts = np.bincount(cells, minlength=facts.classes * facts.bias_classes)
         contents["cells"] = counts.reshape(facts.classes, facts.bias_classes).tolist()
         if facts.classes == facts.bias_classes and not facts.is_table:  # else no bias class is a class's own
             contents["aligned"] = int((split.target == split.bias).sum())
-            contents["conflicting"] = len(split) - contents["aligned"]
+            contents["conflicting"] = int((split.bias >= 0).sum()) - contents["aligned"]
     return contents

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 from study import data
 from study.commands import init_answers, missing_values
 from study.commands.draft import Wishes, draft
-from study.commands.draft_parts import Bias, Guess, default_methods
+from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker
 from study.commands.init_settings import Assignments
 from study.data import label_files, user_data
@@ -133,7 +133,8 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
         )
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
-    columns = [str(name) for name in label_files.read(table).columns]
+    rows = label_files.read(table)
+    columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
         user_data.columns_of(column, columns, table)
@@ -151,20 +152,24 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
 
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
-    return section | ({} if bias in ("", "none") else {"bias": bias})
+    if bias in ("", "none"):
+        return section
+    has_gaps = (rows[user_data.columns_of(bias, columns, table)] == "").any(axis=None)
+    return section | {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
 
 
 def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
     """What is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).on("train")
+    known: Known = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
     guesses = init_answers.one_of(*get_args(Guess))
     if facts.is_table:
         if flags.guess is not None:
             raise UserError(f"--guess {flags.guess}: is for images, the data are a table")
-        return Bias("labels" if facts.bias_classes else "none")
+        return Bias(known)
     if facts.bias_classes:
         guess = "unknown" if flags.guess is None else asker("--guess", flags.guess, "", None, guesses)
-        return Bias("labels", cast(Guess, guess))
+        return Bias(known, cast(Guess, guess))
     question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
     return Bias("none", cast(Guess, asker("--guess", flags.guess, question, "unknown", guesses)))
 

@@ -41,7 +41,7 @@ class Listing:
         """A label per (class, bias class), (N,)."""
         if self.bias is None or not len(self):
             return self.target
-        return self.target * (int(self.bias.max()) + 1) + self.bias
+        return self.target * (int(self.bias.max()) + 2) + self.bias + 1
 
 
 def cut(listing: Listing, share: float, seed: int) -> tuple[Listing, Listing]:

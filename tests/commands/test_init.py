@@ -309,7 +309,7 @@ def test_a_key_that_cannot_be_set_is_told_and_nothing_is_written(wish: str, word
     [
         ("3,,1,a\n4,,0,b", None, "fill", 2),
         ("3,,1,a\n4,,0,b", "drop", "drop", 2),
-        ("3,2,1,\n4,,0,b", None, "drop", 2),
+        ("3,2,,a\n4,,0,b", None, "drop", 2),
         ("3,2,1,a", None, "error", 0),
     ],
 )
@@ -331,3 +331,29 @@ def test_missing_values_of_a_table_do_not_end_it(gaps: str, flag: str | None, mi
 )
 def test_an_answer_that_does_not_suit_a_table_is_told(flags: dict[str, str], words: str) -> None:
     assert words in refused(of("cross_entropy", data="people.csv", target="paid", bias="group", **flags))
+
+
+def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
+    table = folder / "birds" / "list.csv"
+    rows = table.read_text().splitlines()
+    table.write_text("\n".join([rows[0], *(f"{row.rpartition(',')[0]}," for row in rows[1:21]), *rows[21:]]))
+    wishes = ("data.size=8", "train.epochs=1", "search.early_stopping.grace=1")
+    flags = of(data="birds", file="image", target="kind", bias="place", assignments=wishes)
+    path = write(flags, None, False, nobody())
+    assert "# 20 of 60 rows have no bias label." in path.read_text()
+    spec = load_study(str(path))
+    assert spec.base["method"]["bias_source"] == "some_labels"
+    (epoch,) = one_trial.run(spec)
+    assert 0.0 <= epoch["val/unbiased_accuracy"] <= 1.0
+    ((key, why),) = methods.lacking({**spec.base["method"], "bias_source": "labels"}, spec.facts)
+    assert (key, why.partition(" (")[0]) == ("regulariser", "needs the bias of every sample")
+
+
+def test_bias_labels_of_some_rows_of_a_table_are_enough() -> None:
+    with Path("people.csv").open("a") as file:
+        file.write("\n3,2,1,\n4,3,0,\n")
+    flags = of(data="people.csv", target="paid", bias="group")
+    spec = load_study(str(write(flags, None, False, nobody())), ["train.epochs=1", "search.early_stopping.grace=1"])
+    assert spec.facts.some_bias
+    (epoch,) = one_trial.run(spec)
+    assert 0.0 <= epoch["val/unbiased_accuracy"] <= 1.0
