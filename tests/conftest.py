@@ -17,6 +17,16 @@ LONGEST = ["e2e", "sweep/test_starting.py", "sweep/test_ray_session.py", "test_e
 """Files and folders whose tests take seconds."""
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database as MLflow makes it, which takes seconds."""
+    from study.tracking.connection import connect  # brings MLflow
+
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    connect(f"sqlite:///{path}")
+    return path
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest come first: what is last has only one worker busy while it runs."""
     items.sort(key=_place)

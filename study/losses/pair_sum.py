@@ -1,6 +1,5 @@
 """A sum over all (positive, negative) pairs of each row, one row at a time: memory stays at a few n x n matrices."""
 
-from functools import reduce
 from typing import Any
 
 import torch
@@ -126,7 +125,10 @@ def bend(row: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -
     for _ in directions[1:]:
         pairs = zip([*coefficients, 0.0], [0.0, *coefficients], strict=True)
         coefficients = [power * (here - before) for power, (here, before) in enumerate(pairs, 1)]
-    bent = pull * (1 - pull) * reduce(lambda value, coefficient: value * pull + coefficient, reversed(coefficients))
+    bent = torch.zeros_like(pull)
+    for coefficient in reversed(coefficients):
+        bent = bent * pull + coefficient
+    bent = bent * pull * (1 - pull)
     for direction in directions:
         bent = bent * (direction - direction[:, None])
     return bent.sum(0) - bent.sum(1)

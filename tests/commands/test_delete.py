@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from helpers import Told, quickstart, write_ledger
 from mlflow import MlflowClient
+from tracked_study import make_home
 
 from study import cli
 from study.commands.delete import delete
@@ -16,11 +17,11 @@ from study.tracking import Tracker
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """Two studies, `one` and `other`."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path) -> Home:
+    """Two studies, `one` and `other`; MLflow's database is there."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
-    found = Home(tmp_path / "home")
+    found = make_home(tmp_path / "home", empty_database)
     for name in ("one", "other"):
         spec = quickstart(f"name={name}")
         folder = found.create(spec)

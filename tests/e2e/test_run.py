@@ -9,8 +9,10 @@ from command import Command
 from helpers import timeless
 from mlflow import MlflowClient
 from mlflow.entities import Run
+from typer.testing import CliRunner
 
 from study import data, ranking
+from study.cli import app
 from study.home.folder import Home
 from study.home.ledger import read
 from study.sweep.early_stopping import early_stopping
@@ -116,12 +118,20 @@ def test_sweep_and_single_process_give_the_same_bits(finished: Command) -> None:
             assert _timeless(metrics) == _timeless(report)
 
 
-def test_exported_configuration_gives_the_metrics_again(finished: Command) -> None:
+@pytest.fixture
+def here(finished: Command, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """Runs commands in this process, which has imported what they need: that takes a new one seconds."""
+    monkeypatch.setenv("STUDY_HOME", str(finished.home))
+    monkeypatch.chdir(finished.work)
+    return CliRunner()
+
+
+def test_exported_configuration_gives_the_metrics_again(finished: Command, here: CliRunner) -> None:
     spec, record = finished.load("tiny")
     best = ranking.best(record, spec)
     assert best is not None
-    done = finished("trial", str(finished.folder("tiny").best_file), "--json")
-    assert done.returncode == 0, done.stderr
+    done = here.invoke(app, ["trial", str(finished.folder("tiny").best_file), "--json"])
+    assert done.exit_code == 0, done.output
     last = json.loads(done.stdout)["epochs"][-1]
     assert _timeless(last) == _timeless(best.trial.reports[-1])
 
@@ -143,15 +153,15 @@ def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> 
     assert done.stderr == ""
 
 
-def test_report_shows_what_the_models_learned(finished: Command) -> None:
+def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner) -> None:
     """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms. With --json
     nothing but one document is printed.
     """
     _, record = finished.load("tiny")
     for trial in record.by_stage("confirm"):
         assert finished.folder("tiny").model_file(trial.number, 1).is_file()
-    done = finished("report", "tiny", "--models", "-o", "learned", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = here.invoke(app, ["report", "tiny", "--models", "-o", "learned", "--json"])
+    assert (done.exit_code, done.stderr) == (0, "")
     assert json.loads(done.stdout)
     assert "What the models learned" in (finished.work / "learned" / "report.html").read_text(encoding="utf-8")
     assert (finished.work / "learned" / "figures" / "similarities.pdf").is_file()

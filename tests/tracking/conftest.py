@@ -6,15 +6,6 @@ import pytest
 from tracked_study import make_home, make_study
 
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import connect
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database as MLflow makes it, which takes seconds."""
-    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    connect(f"sqlite:///{path}")
-    return path
 
 
 @pytest.fixture
