@@ -28,7 +28,7 @@ TEXT = """\
 name: {name}
 
 # The data set and its keys: study data list prints what there is.
-{notes}data:   {data}
+{validation}{notes}data:   {data}
 # The network; head: mlp puts a projection head between its features and the loss.
 model:  {model}
 # The loss; study spaces prints what each is.
@@ -58,6 +58,13 @@ profiles:
   # With --profile {profile}:
   {profile}: {overrides}
 """
+
+VALIDATION = {
+    "biased": "# val: biased: validation is cut from training, and as biased; unbiased takes each pair of class and bias\n"
+    "# as often, as far as there are samples.\n",
+    "given": "# val: given: the validation split is your own.\n",
+}
+"""What is said of the validation split of the user's own files."""
 
 PAPERS = """\
   # What the papers found good is tried first.
@@ -124,6 +131,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         notes="".join(f"# {note}\n" for note in wishes.notes),
+        validation=VALIDATION.get(str(wishes.data.get("val")), ""),
         data=_flow(wishes.data),
         model=_flow(_model(facts, wishes.gpu, views)),
         methods="\n".join(f"# {parts.words(section)}" for section in sections),

@@ -73,7 +73,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output(path)
     assignments = Assignments(flags.assignments)
-    section = assignments.data(data_section(flags, asker))
+    section = _validated(assignments.data(data_section(flags, asker)))
     gaps = missing_values.ask(section, flags.missing, asker)
     bias = _bias(gaps.section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
@@ -156,6 +156,17 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
         return section
     has_gaps = (rows[user_data.columns_of(bias, columns, table)] == "").any(axis=None)
     return section | {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
+
+
+def _validated(section: dict[str, Any]) -> dict[str, Any]:
+    """The section of the user's own files with the validation split that they have: the given one, or a biased one."""
+    if section["name"] not in init_answers.OWN or "val" in section:
+        return section
+    try:
+        data.describe({**section, "val": "given"})
+    except UserError:
+        return {**section, "val": "biased"}
+    return {**section, "val": "given"}
 
 
 def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:

@@ -1,8 +1,9 @@
 """Data sets by name: each is one module with a dataclass `Options`, `describe(options)` and `load(options)`.
 
 `describe` gives the facts of the data set without reading it; `load` gives its arrays, from `cache.cached` if reading
-takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs. `study data list` prints the first
-line of its docstring, `NAME: what it is`. Other distributions can bring more: see `study.catalogue`.
+takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs. `labels(options)`, where there is
+one, gives the labels of each split without its samples. `study data list` prints the first line of its docstring,
+`NAME: what it is`. Other distributions can bring more: see `study.catalogue`.
 """
 
 import json
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study.catalogue import Catalogue, modules
-from study.data.dataset import Dataset, Facts, Split, joint_fingerprint
+from study.data.dataset import Dataset, Facts, Labelled, Split, joint_fingerprint
 from study.data.source import Source, root
 from study.knobs import Knob, knobs
 
@@ -18,12 +19,14 @@ __all__ = [
     "CATALOGUE",
     "Dataset",
     "Facts",
+    "Labelled",
     "Source",
     "Split",
     "data_knobs",
     "describe",
     "joint_fingerprint",
     "key",
+    "labels",
     "load",
     "load_all",
     "module",
@@ -80,6 +83,16 @@ def load(data: Mapping[str, Any]) -> Dataset:
     data_module, options = _find(data)
     dataset: Dataset = data_module.load(options)
     return dataset
+
+
+def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
+    """Those of each split, without reading more of the files than that takes; None: its module has no `labels`.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    data_module, options = _find(data)
+    return data_module.labels(options) if hasattr(data_module, "labels") else None
 
 
 def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:

@@ -1,6 +1,7 @@
 """Random splits with given counts per class and bias class, for biased training and balanced evaluation."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,26 @@ def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, 
         for split, part in zip(counts, np.split(indices, np.cumsum(list(needed.values()))), strict=False):
             members[split].append(part)
     return {split: listing.take(np.sort(np.concatenate(parts))) for split, parts in members.items()}
+
+
+def splits(listing: Listing, options: Any, ratio: float, common: frozenset[Cell], name: str) -> dict[str, Listing]:
+    """Biased training, balanced test, and validation like test or, with `val: biased`, like training.
+
+    A biased validation split is drawn from the samples that training and test leave, which are the same either way.
+
+    Args:
+        options: with the keys `train_samples`, `eval_samples`, `val` and `split_seed`.
+        ratio, common: of training, see `biased`.
+        name: of the data set, for messages.
+    """
+    even = biased(options.eval_samples, 1, frozenset())
+    train = biased(options.train_samples, ratio, common)
+    drawn = draw(listing, {"train": train, "val": even, "test": even}, options.split_seed, name)
+    if options.val == "unbiased":
+        return drawn
+    taken = {file for split in ("train", "test") for file in drawn[split].files}
+    left = listing.take(np.array([file not in taken for file in listing.files]))
+    return {**drawn, **draw(left, {"val": biased(options.eval_samples, ratio, common)}, options.split_seed, name)}
 
 
 def biased(samples: int, ratio: float, common: frozenset[Cell]) -> dict[Cell, int]:

@@ -1,6 +1,6 @@
 """CIFAR-10 and CIFAR-100 as they are distributed, and the JPEG copy of CIFAR-10."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,12 +71,25 @@ def read_jpeg(archive: Path) -> Arrays:
         UserError: the archive or an image is damaged, or a folder is not a class.
     """
     images, target = [], []
+    for name, label, data in _members(archive):
+        images.append(decode(data, f"{archive}: {name}", SHAPE))
+        target.append(label)
+    return np.stack(images), np.asarray(target, np.int64)
+
+
+def jpeg_classes(archive: Path) -> NDArray[np.int64]:
+    """The classes of the same images, (N,), none of which is decoded; raises as `read_jpeg`."""
+    return np.array([label for _, label, _ in _members(archive)], np.int64)
+
+
+def _members(archive: Path) -> Iterator[tuple[str, int, bytes]]:
+    """Name, class and content of each image in an archive."""
+    empty = True
     for name, data in files(archive):
         folder = Path(name).parent.name
         if folder not in CLASSES:
             raise UserError(f"{archive}: {name} is in folder {folder!r}, allowed are {', '.join(CLASSES)}")
-        images.append(decode(data, f"{archive}: {name}", SHAPE))
-        target.append(CLASSES.index(folder))
-    if not images:
+        yield name, CLASSES.index(folder), data
+        empty = False
+    if empty:
         raise UserError(f"{archive}: holds no images. Get it again")
-    return np.stack(images), np.asarray(target, np.int64)

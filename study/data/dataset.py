@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,26 @@ class Facts:
     def is_table(self) -> bool:
         """Whether a sample is a row of numbers, not an image."""
         return len(self.shape) == 1
+
+
+class Labelled(Protocol):
+    """Anything with a class, and a bias class or not, for each of N samples: a split, or a list of files."""
+
+    @property
+    def target(self) -> NDArray[np.int64]:
+        """Classes (N,), -1 where a sample has none."""
+
+    @property
+    def bias(self) -> NDArray[np.int64] | None:
+        """Bias classes (N,), or None."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a split alone: `target` and `bias` as in `Split`."""
+
+    target: NDArray[np.int64]
+    bias: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)

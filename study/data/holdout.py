@@ -1,4 +1,4 @@
-"""A validation split for data sets without one: cut from the training samples by a seed."""
+"""The validation split: a data set's own, or cut from the training samples by a seed, as biased as they are or not."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data.dataset import Split
+from study.data.dataset import Labelled, Labels, Split
+from study.errors import UserError
 from study.knobs import Range
 
 Share = Annotated[
@@ -15,8 +16,27 @@ Share = Annotated[
 ]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
-Kind = Literal["stratified", "unbiased"]
-"""Type of the key `val`: `stratified`: as biased as training; `unbiased`: every (class, bias) cell as often."""
+GivenShare = Annotated[
+    float,
+    Range(above=0.0, high=0.5),
+    Doc("share of the training samples that is held out for validation, where `val` is not given"),
+]
+"""The same of a data set that has a validation split of its own."""
+
+GivenSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples, where `val` is not given")]
+"""Type of the key `split_seed` of the same."""
+
+Kind = Literal["biased", "unbiased", "given"]
+"""Which samples validation has, see `ABOUT`."""
+
+ABOUT = (
+    "validation split. biased: held out of training, and as biased; unbiased: held out, every pair of class and bias "
+    "class as often, as far as there are samples; given: the data set's own"
+)
+"""What the key `val` means, for every data set that has it."""
+
+Val = Annotated[Kind, Doc(ABOUT)]
+"""Type of the key `val`."""
 
 Indices = NDArray[np.int64]
 
@@ -50,18 +70,43 @@ def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int])
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def cut(split: Split, share: float, kind: Kind, seed: int) -> tuple[Split, Split]:
+def cells(labels: Labelled) -> NDArray[np.int64]:
+    """A label per (class, bias class), or the class where there are no bias labels, (N,)."""
+    if labels.bias is None or not len(labels.bias):
+        return labels.target
+    return labels.target * (int(labels.bias.max()) + 1) + labels.bias
+
+
+def choose(groups: NDArray[np.int64], share: float, kind: Kind, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
+    """Indices to keep and to hold out, both sorted: `balanced` for an unbiased split, `stratified` for a biased one."""
+    return (balanced if kind == "unbiased" else stratified)(groups, share, seed)
+
+
+def cut(split: Split, share: float, seed: int, kind: Kind = "biased") -> tuple[Split, Split]:
     """Cut a training split into training and validation, by its class and bias labels.
 
     Args:
         split: the whole training split; without bias labels the two kinds differ in balancing classes only.
-        share, kind: see `Share` and `Kind`.
+        share, kind: see `Share` and `ABOUT`.
         seed: of the choice.
     """
-    groups = split.target if split.bias is None else split.target * (int(split.bias.max()) + 1) + split.bias
-    chosen = balanced if kind == "unbiased" else stratified
-    kept, held = chosen(groups, share, seed)
+    kept, held = choose(cells(split), share, kind, seed)
     return take(split, kept), take(split, held)
+
+
+def cut_labels(labels: Labelled, share: float, seed: int, kind: Kind = "biased") -> dict[str, Labels]:
+    """The labels of `train` and `val`, as `cut` would leave them."""
+    parts = zip(("train", "val"), choose(cells(labels), share, kind, seed), strict=True)
+    return {
+        name: Labels(labels.target[part], None if labels.bias is None else labels.bias[part]) for name, part in parts
+    }
+
+
+def refuse_given(kind: Kind | None, name: str) -> None:
+    """Raise a UserError if the own validation split is asked for of a data set that has none."""
+    if kind == "given":
+        problem = f"{name} has no validation split of its own"
+        raise UserError(f"data.val: 'given' given, but {problem}. Allowed: biased, unbiased")
 
 
 def take(split: Split, members: Indices) -> Split:

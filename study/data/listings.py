@@ -36,18 +36,19 @@ class Listing:
         condition = None if self.condition is None else self.condition[chosen]
         return Listing([self.files[index] for index in chosen], self.target[chosen], bias, condition)
 
-    @property
-    def cells(self) -> NDArray[np.int64]:
-        """A label per (class, bias class), (N,)."""
-        if self.bias is None or not len(self):
-            return self.target
-        return self.target * (int(self.bias.max()) + 2) + self.bias + 1
 
-
-def cut(listing: Listing, share: float, seed: int) -> tuple[Listing, Listing]:
-    """The samples to keep and to hold out: the same share of each (class, bias class)."""
-    kept, held = holdout.stratified(listing.cells, share, seed)
+def cut(listing: Listing, share: float, seed: int, kind: holdout.Kind = "biased") -> tuple[Listing, Listing]:
+    """The samples to keep and to hold out, by class and bias class, see `holdout.choose`."""
+    kept, held = holdout.choose(holdout.cells(listing), share, kind, seed)
     return listing.take(kept), listing.take(held)
+
+
+def with_validation(published: Mapping[str, Listing], options: Any) -> dict[str, Listing]:
+    """The published splits, or, where the key `val` is not given, those with validation cut from training instead."""
+    if options.val == "given":
+        return dict(published)
+    train, val = cut(published["train"], options.val_share, options.split_seed, options.val)
+    return {**published, "train": train, "val": val}
 
 
 def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) -> dict[str, Listing]:

@@ -1,5 +1,7 @@
 """The files of MNIST, which several data sets are made from, and reading them."""
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,13 +38,29 @@ def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     Raises:
         UserError: a file is not there, damaged, or does not fit the other.
     """
-    paths = [source.find() for source in sources() if f"/{PREFIX[split]}-" in source.path]
-    images, labels = read_idx(paths[0], 3), read_idx(paths[1], 1)
-    if len(images) != len(labels):
-        raise UserError(f"{paths[1]}: has {len(labels)} labels for the {len(images)} images of {paths[0].name}")
+    path, labels_path = _paths(split)
+    images, target = read_idx(path, 3), digits(split)
+    if len(images) != len(target):
+        raise UserError(f"{labels_path}: has {len(target)} labels for the {len(images)} images of {path.name}")
     if images.shape[1:] != (28, 28):
-        raise UserError(f"{paths[0]}: images of {images.shape[1]} x {images.shape[2]} pixels, 28 x 28 are needed")
+        raise UserError(f"{path}: images of {images.shape[1]} x {images.shape[2]} pixels, 28 x 28 are needed")
+    return images, target
+
+
+def digits(split: str) -> NDArray[np.int64]:
+    """The digits alone, (N,).
+
+    Raises:
+        UserError: their file is not there, or damaged.
+    """
+    _, path = _paths(split)
+    labels = read_idx(path, 1)
     if len(labels) and labels.max() > 9:
         position = int(labels.argmax())
-        raise UserError(f"{paths[1]}: label {position} is {labels[position]}, allowed is 0 to 9")
-    return images, labels.astype(np.int64)
+        raise UserError(f"{path}: label {position} is {labels[position]}, allowed is 0 to 9")
+    return labels.astype(np.int64)
+
+
+def _paths(split: str) -> tuple[Path, Path]:
+    images, labels = (source.find() for source in sources() if f"/{PREFIX[split]}-" in source.path)
+    return images, labels

@@ -3,20 +3,26 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
-from study.data.dataset import Split
+from study.data import holdout
+from study.data.dataset import Labels, Split
 from study.data.label_files import LARGEST
 from study.errors import UserError
+from study.knobs import Range
 
 if TYPE_CHECKING:  # imported where it is used: every process that knows the data sets' names would wait for it
     import pandas as pd
 
-SHARES = (0.70, 0.15, 0.15)
-"""Shares of train, val and test, as in the WCL paper (section 6.2)."""
+TEST_SHARE = 0.15
+"""Share of test, as in the WCL paper (section 6.2)."""
+
+ValShare = Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")]
+"""Type of the key `val_share`: 0.15 in the same paper."""
 
 Categories = Mapping[str, Sequence[str]]
 """Column names and the values that each may have, in the order of the one-hot columns."""
@@ -97,15 +103,27 @@ def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArra
     return np.concatenate(parts, axis=1)
 
 
-def split(rows: Rows, seed: int) -> dict[str, Split]:
+def split(rows: Rows, options: Any) -> dict[str, Split]:
     """Random splits; the numbers get mean 0 and deviation 1 over the training rows.
+
+    Validation is drawn at random, too, or, with `val: unbiased`, in equal counts of each (class, bias class) from the
+    same rows. Test has the same rows either way.
+
+    Args:
+        options: with the keys `split_seed`, `val` and `val_share`.
 
     Raises:
         UserError: too few rows.
     """
-    order = np.random.default_rng(seed).permutation(len(rows.target))
-    first, second = (round(len(order) * share) for share in np.cumsum(SHARES)[:2])
-    members = {"train": order[:first], "val": order[first:second], "test": order[second:]}
+    order = np.random.default_rng(options.split_seed).permutation(len(rows.target))
+    first, second = (round(len(order) * share) for share in (1 - TEST_SHARE - options.val_share, 1 - TEST_SHARE))
+    rest, test = order[:second], order[second:]
+    train, val = rest[:first], rest[first:]
+    if options.val == "unbiased":
+        cells = holdout.cells(Labels(rows.target[rest], rows.bias[rest]))
+        kept, held = holdout.balanced(cells, options.val_share / (1 - TEST_SHARE), options.split_seed)
+        train, val = rest[kept], rest[held]
+    members = {"train": train, "val": val, "test": test}
     if not all(len(chosen) for chosen in members.values()):
         raise UserError(f"{len(order)} rows are too few for splits of 70, 15 and 15%. Is the file complete?")
     train_numbers = rows.numbers[members["train"]]

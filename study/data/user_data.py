@@ -23,6 +23,9 @@ TestShare = Annotated[
 ]
 """Type of the key `test_share`: share of all samples that the test split gets, 0: there is none."""
 
+OwnVal = Annotated[holdout.Kind | None, Doc(f"{holdout.ABOUT}. null: given where there is one, biased otherwise")]
+"""Type of the key `val`."""
+
 ALIASES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"} | {
     name: name for name in ("train", "val", "test")
 }
@@ -107,8 +110,11 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
         samples: name of each row in the condition file.
 
     Raises:
-        UserError: a column is not there, a value missing or not a number, there is one class, or a class of one row.
+        UserError: a column is not there, a value missing or not a number, there is one class, a class of one row, or no
+            bias for an unbiased validation split.
     """
+    if options.val == "unbiased" and options.bias is None:
+        raise UserError("data.val: 'unbiased' given, which needs bias labels. Name their column in data.bias")
     columns = columns_of(options.target, table.columns, path)
     target = _coded(table, columns, path)
     if not 2 <= target.classes < max(3, len(table)):
@@ -129,13 +135,16 @@ def divide(
 ) -> dict[str, NDArray[np.int64]]:
     """Indices of each split: as given, or by seeded shares of each cell (`test_share` first, then `val_share`).
 
+    Validation is what the key `val` says. One that is given and not wanted is in no split.
+
     Args:
         cells: a label per (class, bias class).
-        split_names: name of each sample's split, None: none is given. A missing `val` is cut from `train`.
+        split_names: name of each sample's split, None: none is given.
         place: file and column of the names, for the message.
 
     Raises:
-        UserError: a split's name is not known, or nothing is left for a split.
+        UserError: a split's name is not known, the validation split that is asked for is not given, or nothing is left
+            for a split.
     """
     if split_names is None:
         rest, test = holdout.stratified(cells, options.test_share, options.split_seed)
@@ -148,9 +157,12 @@ def divide(
                 f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: {', '.join(ALIASES)}"
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
-    if "train" in splits and "val" not in splits:
+    kind = options.val or ("given" if "val" in splits else "biased")
+    if kind == "given" and "val" not in splits:
+        raise UserError(f"data.val: 'given' given, but {place} puts no sample into `val`. Allowed: biased, unbiased")
+    if kind != "given" and "train" in splits:
         rest = splits["train"]
-        kept, held = holdout.stratified(cells[rest], options.val_share, options.split_seed)
+        kept, held = holdout.choose(cells[rest], options.val_share, kind, options.split_seed)
         splits |= {"train": rest[kept], "val": rest[held]}
     for name in ("train", *splits):
         if name not in splits or not len(splits[name]):

@@ -116,7 +116,7 @@ def test_a_class_that_is_not_in_every_split_is_told(root: Path) -> None:
         ("biased_mnist", ["rho=2"], "--set rho=2: rho: 2 given, allowed is less than or equal to 1"),
         ("biased_mnist", ["rh=0.5"], "unknown key. Did you mean 'rho'"),
         ("biased_mnist", ["rho"], "--set rho: not of the form key=value"),
-        ("biased_mnist", ["val=fair"], "'fair' given. .*Allowed: 'unbiased' or 'biased'"),
+        ("biased_mnist", ["val=fair"], "'fair' given. .*Allowed: 'biased', 'unbiased' or 'given'"),
     ],
 )
 def test_what_is_wrong_is_said(root: Path, name: str, assignments: list[str], message: str) -> None:
@@ -147,7 +147,7 @@ def test_the_commands(root: Path) -> None:
     listed = CliRunner().invoke(app, ["data", "list", "--json"])
     assert [row["name"] for row in json.loads(listed.stdout)] == data.names()
     prepared = CliRunner().invoke(app, ["data", "prepare", "biased_digits", "--set", "rho=0.9", "--json"])
-    assert json.loads(prepared.stdout)["options"] == {"rho": 0.9, "seed": 0}
+    assert json.loads(prepared.stdout)["options"] == {"rho": 0.9, "seed": 0, "val": "unbiased", "val_share": 0.2}
     assert "10 classes, 10 bias classes" in CliRunner().invoke(app, ["data", "prepare", "biased_digits"]).stdout
 
 

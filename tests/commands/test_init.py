@@ -296,7 +296,7 @@ def test_keys_are_set_in_the_file_and_checked() -> None:
         ("train.epoch=3", "train.epoch: unknown key. Did you mean 'epochs'?"),
         ("train.epochs", "not of the form key=value"),
         ("data.val_share=2", "--set data.val_share: 2 given"),
-        ("data.vals=2", "--set data.vals: unknown key. Did you mean 'val_share'?"),
+        ("data.vals=2", "--set data.vals: unknown key. Did you mean 'val'?"),
         ("search.space.method.alpha.low=1", "search.space.method.alpha: is 'paper', it has no key 'low'"),
     ],
 )
@@ -357,3 +357,17 @@ def test_bias_labels_of_some_rows_of_a_table_are_enough() -> None:
     assert spec.facts.some_bias
     (epoch,) = one_trial.run(spec)
     assert 0.0 <= epoch["val/unbiased_accuracy"] <= 1.0
+
+
+@pytest.mark.parametrize("val", ["biased", "given"])
+def test_the_validation_split_is_the_users_own_where_there_is_one(val: str) -> None:
+    columns = [("train", "val", "test")[n % 3] for n in range(60)]
+    rows = Path("birds/list.csv").read_text().splitlines()
+    header, *samples = rows
+    text = [f"{header},part", *(f"{row},{part}" for row, part in zip(samples, columns, strict=True))]
+    Path("birds/list.csv").write_text("\n".join(text))
+    wishes = ("data.split=part",) if val == "given" else ()
+    flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
+    path = write(flags, None, False, nobody())
+    assert load_study(str(path)).base["data"]["val"] == val
+    assert f"# val: {val}: " in path.read_text()

@@ -71,7 +71,7 @@ def test_where_a_key_is_searched_is_said() -> None:
 def test_several_data_sets_are_told() -> None:
     document = plan(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
     assert [one["rho"] for one in document["data"]] == [0.5, 0.9]
-    assert "data: biased_digits: name biased_digits, rho 0.5, seed 0; name biased_digits, rho 0.9" in text(document)
+    assert "data: biased_digits: name biased_digits, rho 0.5, seed 0, val unbiased, val_share 0.2; n" in text(document)
 
 
 def test_without_early_stopping_all_epochs_are_expected() -> None:

@@ -50,8 +50,8 @@ def test_a_split_is_cut_by_its_cells() -> None:
     inputs = np.arange(200, dtype=np.uint8).reshape(200, 1, 1, 1)
     condition = np.arange(200, dtype=np.float32)[:, None]
     whole = Split(inputs, target, bias, condition)
-    for kind, cells in {"stratified": [9, 1, 9, 1], "unbiased": [5, 5, 5, 5]}.items():
-        train, val = holdout.cut(whole, 0.1, kind, 0)
+    for kind, cells in {"biased": [9, 1, 9, 1], "unbiased": [5, 5, 5, 5]}.items():
+        train, val = holdout.cut(whole, 0.1, 0, kind)
         assert np.bincount(2 * val.target + val.bias, minlength=4).tolist() == cells
         assert len(train) + len(val) == 200
         for part in (train, val):
@@ -63,5 +63,5 @@ def test_a_split_is_cut_by_its_cells() -> None:
 
 def test_without_bias_labels_the_classes_are_balanced() -> None:
     whole = Split(np.zeros((100, 1, 1, 1), np.uint8), np.repeat([0, 1], [80, 20]))
-    _, val = holdout.cut(whole, 0.2, "unbiased", 0)
+    _, val = holdout.cut(whole, 0.2, 0, "unbiased")
     assert np.bincount(val.target).tolist() == [10, 10]

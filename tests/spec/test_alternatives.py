@@ -12,6 +12,8 @@ from study.spec.forms import forms
 from study.spec.schema import Domain
 from study.spec.sections import Sections
 
+VAL = {"val": "unbiased", "val_share": 0.2}
+
 BARE = ("search.baseline=null", "search.trials=4")
 
 
@@ -143,9 +145,9 @@ RHOS = "search.alternatives={data: {strong: {name: biased_digits, rho: 0.99}, we
 def test_every_data_section_of_a_trial_is_known_beforehand() -> None:
     spec = searching(SETS, RHOS)
     assert spec.data_sections == [
-        {"name": "biased_digits", "rho": 0.99, "seed": 0},
-        {"name": "biased_digits", "rho": 0.8, "seed": 0},
-        {"name": "biased_digits", "rho": 0.8, "seed": 1},
+        {"name": "biased_digits", "rho": 0.99, "seed": 0, **VAL},
+        {"name": "biased_digits", "rho": 0.8, "seed": 0, **VAL},
+        {"name": "biased_digits", "rho": 0.8, "seed": 1, **VAL},
     ]
     assert quickstart().data_sections == [quickstart().base["data"]]
     with_baseline = quickstart("search.space.data.rho={choices: [0.5, 0.9]}")

@@ -40,7 +40,7 @@ def test_every_shipped_file_is_a_study_of_its_own_name(name: str) -> None:
 
 def test_every_default_is_filled_in() -> None:
     base = quickstart().base
-    assert base["data"] == {"name": "biased_digits", "rho": 0.95, "seed": 0}
+    assert base["data"] == {"name": "biased_digits", "rho": 0.95, "seed": 0, "val": "unbiased", "val_share": 0.2}
     assert {"name": "small_conv_net", "width": 16, "head": "none"}.items() <= base["model"].items()
     assert base["train"]["threads"] == 1
     assert base["train"]["lr_milestones"] == []

@@ -1,5 +1,6 @@
 """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +8,9 @@ from typing import Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import tables
+from study.data import holdout, tables
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts
+from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
 from study.knobs import Range
 
@@ -80,8 +81,10 @@ class Options:
     """Keys of the `data` section."""
 
     split_seed: Annotated[
-        int, Range(low=0), Doc("seed of the 70/15/15 splits of both files together (WCL paper section 6.2)")
+        int, Range(low=0), Doc("seed of the splits, 70/15/15, of both files together (WCL paper section 6.2)")
     ] = 0
+    val: holdout.Val = "biased"
+    val_share: tables.ValShare = 0.15
     sensitive_input: Annotated[
         bool, Doc("whether gender is among the inputs, as it is among the 14 features that the paper counts")
     ] = True
@@ -92,6 +95,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Two classes, two genders, a row of one-hot and standardised numbers."""
+    holdout.refuse_given(options.val, "adult")
     width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
     return Facts(classes=2, bias_classes=2, shape=(width,), title="Adult")
 
@@ -104,7 +108,16 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Put both files together, encode, split."""
     key = asdict(options) | {"version": VERSION}
-    return cached("adult", key, describe(options), lambda: tables.split(_rows(options), options.split_seed), SOURCES)
+    return cached("adult", key, describe(options), lambda: _splits(options), SOURCES)
+
+
+def labels(options: Options) -> Mapping[str, Labelled]:
+    """Those of the whole table, which is read in less than a second."""
+    return _splits(options)
+
+
+def _splits(options: Options) -> dict[str, Split]:
+    return tables.split(_rows(options), options)
 
 
 def _categories(options: Options) -> dict[str, list[str]]:

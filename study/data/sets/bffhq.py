@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from study.data import listings
+from study.data import holdout, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
 from study.data.imagenet import DEVIATION, MEAN
@@ -35,6 +35,9 @@ class Options:
     """Keys of the `data` section."""
 
     size: Size = 224
+    val: holdout.Val = "given"
+    val_share: holdout.GivenShare = 0.1
+    split_seed: holdout.GivenSeed = 0
 
 
 def describe(options: Options) -> Facts:
@@ -50,24 +53,27 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """The published splits."""
     facts = describe(options)
+    return prepared(
+        "bffhq", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "squash")
+    )
 
-    def build() -> dict[str, Listing]:
-        return {name: _listing(FOLDER.find(), name) for name in facts.splits}
 
-    return prepared("bffhq", options, facts, [FOLDER.find()], lambda: listings.read(build(), options.size, "squash"))
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    return listings.with_validation({name: _listing(FOLDER.find(), name) for name in PLACES}, options)
 
 
 def _listing(parent: Path, split: str) -> Listing:
     for folders in PLACES[split]:
         if all((parent / folder).is_dir() for folder in folders):
             files = [file for folder in folders for file in listings.images_in(parent / folder)]
-            labels = np.array([_labels(file) for file in files], np.int64)
-            return Listing(files, labels[:, 0].copy(), labels[:, 1].copy())
+            pairs = np.array([_pair(file) for file in files], np.int64)
+            return Listing(files, pairs[:, 0].copy(), pairs[:, 1].copy())
     places = " or ".join(", ".join(folders) for folders in PLACES[split])
     raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")
 
 
-def _labels(file: Path) -> tuple[int, int]:
+def _pair(file: Path) -> tuple[int, int]:
     parts = file.stem.split("_")
     if len(parts) < 3 or not {parts[-2], parts[-1]} <= {"0", "1"}:
         raise UserError(f"{file}: its name is not ID_TARGET_BIAS.png with labels 0 or 1. Remove it")

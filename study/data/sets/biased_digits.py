@@ -3,18 +3,20 @@
 Small enough to be embedded, real enough to show the effect: the construction is that of Biased-MNIST.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import colour_bias
-from study.data.dataset import Dataset, Facts, Split
+from study.data import colour_bias, holdout
+from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
 from study.knobs import Range
 
-SHARES = {"train": 0.6, "val": 0.2, "test": 0.2}
+TEST_SHARE = 0.2
+"""Share of each class's digits that the test split has."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,15 @@ class Options:
         float, Range(low=0.0, high=1.0), Doc("share of training samples whose colour is their class's own")
     ] = 0.95
     seed: Annotated[int, Range(low=0), Doc("seed of the split and the colours")] = 0
+    val: holdout.Val = "unbiased"
+    val_share: Annotated[
+        float, Range(above=0.0, high=0.5), Doc("share of all digits that is held out for validation")
+    ] = 0.2
 
 
 def describe(options: Options) -> Facts:
     """Ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is the condition, too."""
+    holdout.refuse_given(options.val, "biased_digits")
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3)
 
 
@@ -37,8 +44,16 @@ def sources(options: Options) -> tuple[Source, ...]:
     return ()
 
 
+def labels(options: Options) -> Mapping[str, Labelled]:
+    """Those of all that is loaded: it takes milliseconds."""
+    return load(options).splits
+
+
 def load(options: Options) -> Dataset:
-    """Split by class, then colour each split: training with `rho`, validation and test unbiased."""
+    """Split by class, then colour each split: training with `rho`, test unbiased, validation as `val` says.
+
+    Whatever `val` is, the three splits have the same digits, and training and test the same colours.
+    """
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -46,21 +61,23 @@ def load(options: Options) -> Dataset:
     target = digits.target.astype(np.int64)
     generator = np.random.default_rng(options.seed)
     splits = {}
-    for name, members in _split(target, generator).items():
+    for name, members in _split(target, options.val_share, generator).items():
         rho = options.rho if name == "train" else colour_bias.UNBIASED
         colours = colour_bias.assign(target[members], rho, generator)
+        if name == "val" and options.val == "biased":  # from a generator of its own: test is drawn after it
+            colours = colour_bias.assign(target[members], options.rho, np.random.default_rng((options.seed, 1)))
         condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
         splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours, condition)
     return Dataset(describe(options), splits)
 
 
-def _split(target: np.ndarray, generator: np.random.Generator) -> dict[str, np.ndarray]:
+def _split(target: np.ndarray, val_share: float, generator: np.random.Generator) -> dict[str, np.ndarray]:
     """Disjoint sample indices per split, each class in the same shares."""
-    bounds = np.cumsum(list(SHARES.values()))[:-1]
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in SHARES}
+    bounds = np.array([1 - TEST_SHARE - val_share, 1 - TEST_SHARE])
+    parts: dict[str, list[np.ndarray]] = {"train": [], "val": [], "test": []}
     for label in np.unique(target):
         members = generator.permutation(np.flatnonzero(target == label))
         cuts = np.rint(bounds * len(members)).astype(int)
-        for name, part in zip(SHARES, np.split(members, cuts), strict=True):
+        for name, part in zip(parts, np.split(members, cuts), strict=True):
             parts[name].append(part)
     return {name: np.sort(np.concatenate(pieces)) for name, pieces in parts.items()}

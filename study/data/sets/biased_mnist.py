@@ -4,14 +4,15 @@ The construction of the FairKL paper (section 4.2) and its released data set: ex
 """
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import colour_bias, holdout, mnist
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.knobs import Range
 
@@ -34,14 +35,12 @@ class Options:
     val_share: Annotated[
         holdout.Share, Doc("share of the 60,000 training digits that is held out for validation, before colouring")
     ] = 0.1
-    val: Annotated[
-        Literal["unbiased", "biased"],
-        Doc("unbiased: held-out digits are coloured like the test split's, rho 0.1; biased: like the training split's"),
-    ] = "unbiased"
+    val: holdout.Val = "unbiased"
 
 
 def describe(options: Options) -> Facts:
     """Ten digits, ten colours."""
+    holdout.refuse_given(options.val, "biased_mnist")
     return Facts(classes=10, bias_classes=10, shape=(3, 28, 28), title="Biased-MNIST")
 
 
@@ -56,20 +55,44 @@ def load(options: Options) -> Dataset:
     return cached("biased_mnist", key, describe(options), lambda: _build(options), sources(options))
 
 
-def _build(options: Options) -> dict[str, Split]:
-    images, target = mnist.read("train")
-    kept, held = holdout.stratified(target, options.val_share, (options.seed, 0))
-    test_images, test_target = mnist.read("test")
+def labels(options: Options) -> dict[str, Labels]:
+    """The digits and colours of each split: no images are read."""
+    return {name: Labels(part.target, part.colours) for name, part in _parts(options).items()}
+
+
+class _Part(NamedTuple):
+    """A split before it is painted: one of MNIST's files, which of its images, their digits and colours (N,)."""
+
+    file: str
+    members: NDArray[np.int64]
+    target: NDArray[np.int64]
+    colours: NDArray[np.int64]
+
+
+def _parts(options: Options) -> dict[str, _Part]:
+    """Whatever `val` is, the splits have the same digits, and training and test the same colours."""
+    digits = {file: mnist.digits(file) for file in ("train", "test")}
+    kept, held = holdout.stratified(digits["train"], options.val_share, (options.seed, 0))
     parts = {
-        "train": (images[kept], target[kept], options.rho),
-        "val": (images[held], target[held], options.rho if options.val == "biased" else colour_bias.UNBIASED),
-        "test": (test_images, test_target, colour_bias.UNBIASED),
+        "train": ("train", kept, options.rho),
+        "val": ("train", held, options.rho if options.val == "biased" else colour_bias.UNBIASED),
+        "test": ("test", np.arange(len(digits["test"])), colour_bias.UNBIASED),
     }
+    coloured = {}
+    for stream, (name, (file, members, rho)) in enumerate(parts.items(), start=1):
+        target = digits[file][members]
+        colours = colour_bias.assign(target, rho, np.random.default_rng((options.seed, stream)))
+        coloured[name] = _Part(file, members, target, colours)
+    return coloured
+
+
+def _build(options: Options) -> dict[str, Split]:
+    images = {file: mnist.read(file)[0] for file in ("train", "test")}
     palette = colour_bias.palette(options.class_nine)
     splits = {}
-    for stream, (name, (digits, labels, rho)) in enumerate(parts.items(), start=1):
-        colours = colour_bias.assign(labels, rho, np.random.default_rng((options.seed, stream)))
+    for name, part in _parts(options).items():
         # protocol: every pixel that is not 0 becomes stroke, however faint
-        painted = colour_bias.paint(digits != 0, colours, palette, options.foreground)
-        splits[name] = Split(painted, labels, colours)
+        strokes = images[part.file][part.members] != 0
+        painted = colour_bias.paint(strokes, part.colours, palette, options.foreground)
+        splits[name] = Split(painted, part.target, part.colours)
     return splits

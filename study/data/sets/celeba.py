@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import label_files, listings
+from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
 from study.data.listings import Listing
@@ -57,6 +57,9 @@ class Options:
         ),
     ] = "Male"
     size: Size = 128
+    val: holdout.Val = "given"
+    val_share: holdout.GivenShare = 0.1
+    split_seed: holdout.GivenSeed = 0
 
 
 def describe(options: Options) -> Facts:
@@ -71,10 +74,10 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 
 def load(options: Options) -> Dataset:
-    """The official splits."""
+    """The official splits, whose validation is as biased as training."""
     places = [source.find() for source in sources(options)]
     facts = describe(options)
-    return prepared("celeba", options, facts, places, lambda: listings.read(_listings(options), options.size, "crop"))
+    return prepared("celeba", options, facts, places, lambda: listings.read(labels(options), options.size, "crop"))
 
 
 def _attributes(options: Options, key: str) -> list[str]:
@@ -86,18 +89,21 @@ def _attributes(options: Options, key: str) -> list[str]:
     return names
 
 
-def _listings(options: Options) -> dict[str, Listing]:
-    labels, partition, images = (source.find() for source in sources(options))
-    table = label_files.read(labels, sep=r"\s+", skiprows=1, index_col=0)
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    attributes, partition, images = (source.find() for source in sources(options))
+    table = label_files.read(attributes, sep=r"\s+", skiprows=1, index_col=0)
     target, bias = (_label(table, _attributes(options, key)) for key in ("target", "sensitive"))
     splits = label_files.read(partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file")
     if not splits.index.equals(table.index):
         counts = f"{len(splits)} and {len(table)} images"
-        raise UserError(f"{partition}: does not list the images of {labels} in their order ({counts}). Get both again")
+        raise UserError(
+            f"{partition}: does not list the images of {attributes} in their order ({counts}). Get both again"
+        )
     codes = label_files.codes(splits["split"], partition, "split", ("0", "1", "2"))
-    label_files.check_files(table.index, labels, "file")
+    label_files.check_files(table.index, attributes, "file")
     everything = Listing([images / name for name in table.index], target, bias)
-    return listings.by_code(everything, codes, ("train", "val", "test"))
+    return listings.with_validation(listings.by_code(everything, codes, ("train", "val", "test")), options)
 
 
 def _label(table: "pd.DataFrame", names: Sequence[str]) -> NDArray[np.int64]:

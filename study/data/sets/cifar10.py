@@ -7,7 +7,7 @@ from typing_extensions import Doc
 
 from study.data import cifar, holdout
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.knobs import Range
 
@@ -60,6 +60,15 @@ def read(kind: Kind) -> dict[str, cifar.Arrays]:
     return {split: cifar.read_batches(folder, batches, b"labels", 10) for split, batches in names.items()}
 
 
+def labels(options: Options) -> dict[str, Labels]:
+    """The classes of each split: no image is decoded."""
+    if is_jpeg(options.source):
+        train, test = (Labels(cifar.jpeg_classes(archive.find())) for archive in cifar.JPEG)
+    else:
+        train, test = (Labels(target) for _, target in read(options.source).values())
+    return holdout.cut_labels(train, options.val_share, options.split_seed) | {"test": test}
+
+
 def load(options: Options) -> Dataset:
     """Read the files, then cut the validation split off."""
     key = asdict(options) | {"source": is_jpeg(options.source), "version": VERSION}
@@ -68,5 +77,5 @@ def load(options: Options) -> Dataset:
 
 def _build(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in read(options.source).items()}
-    train, val = holdout.cut(whole["train"], options.val_share, "stratified", options.split_seed)
+    train, val = holdout.cut(whole["train"], options.val_share, options.split_seed)
     return {"train": train, "val": val, "test": whole["test"]}

@@ -7,7 +7,7 @@ from typing_extensions import Doc
 
 from study.data import cifar, holdout
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.knobs import Range
 
@@ -34,6 +34,12 @@ def sources(options: Options) -> tuple[Source, ...]:
     return (cifar.CIFAR100,)
 
 
+def labels(options: Options) -> dict[str, Labels]:
+    """The classes of each split."""
+    train, test = (Labels(target) for _, target in _read().values())
+    return holdout.cut_labels(train, options.val_share, options.split_seed) | {"test": test}
+
+
 def load(options: Options) -> Dataset:
     """Read the two files, then cut the validation split off."""
     key = asdict(options) | {"version": VERSION}
@@ -41,7 +47,11 @@ def load(options: Options) -> Dataset:
 
 
 def _build(options: Options) -> dict[str, Split]:
-    folder = cifar.CIFAR100.find()
-    whole = {name: Split(*cifar.read_batches(folder, [name], b"fine_labels", 100)) for name in ("train", "test")}
-    train, val = holdout.cut(whole["train"], options.val_share, "stratified", options.split_seed)
+    whole = {name: Split(*arrays) for name, arrays in _read().items()}
+    train, val = holdout.cut(whole["train"], options.val_share, options.split_seed)
     return {"train": train, "val": val, "test": whole["test"]}
+
+
+def _read() -> dict[str, cifar.Arrays]:
+    folder = cifar.CIFAR100.find()
+    return {name: cifar.read_batches(folder, [name], b"fine_labels", 100) for name in ("train", "test")}

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import holdout, mnist
+from study.data import colour_bias, holdout, mnist
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
 from study.data.source import Source
 from study.knobs import Range
 
@@ -40,16 +40,22 @@ NOISE = 40.0
 """Standard deviation of the noise on each channel, of 0 to 255."""
 
 
+STREAMS = {"train": 1, "test": 2, "val": 3}
+"""Generators of the colours, beside the seed."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Keys of the `data` section."""
 
     seed: Annotated[int, Range(low=0), Doc("seed of the colours and the validation split")] = 0
     val_share: Annotated[holdout.Share, Doc("share of the training digits that is held out for validation")] = 0.1
+    val: holdout.Val = "biased"
 
 
 def describe(options: Options) -> Facts:
     """Ten digits; the colour scaled to [0, 1] as the condition. Pixels are not normalised, as in the protocol."""
+    holdout.refuse_given(options.val, "color_mnist")
     return Facts(
         classes=10, bias_classes=10, shape=(3, 28, 28), condition=3, mean=0.0, deviation=1.0, title="ColorMNIST"
     )
@@ -61,22 +67,59 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 
 def load(options: Options) -> Dataset:
-    """Colour both files' digits, then cut the validation split off by digit and palette colour."""
+    """Colour both files' digits, then cut the validation split off by digit and palette colour.
+
+    Training has its colours at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
+    same digits are coloured anew, each palette colour for the same share of each digit.
+    """
     key = asdict(options) | {"version": VERSION}
     return cached("color_mnist", key, describe(options), lambda: _build(options), sources(options))
 
 
-def _build(options: Options) -> dict[str, Split]:
-    whole = {
-        name: _coloured(*mnist.read(name), np.random.default_rng((options.seed, stream)))
-        for stream, name in enumerate(("train", "test"), start=1)
+def labels(options: Options) -> dict[str, Labels]:
+    """The digits and palette colours of each split: no images are read."""
+    digits = {file: mnist.digits(file) for file in ("train", "test")}
+    colours = {file: _colours(target, _generator(options, file)) for file, target in digits.items()}
+    kept, held = _cut(Labels(digits["train"], colours["train"]), options)
+    splits = {
+        name: Labels(digits["train"][part], colours["train"][part]) for name, part in (("train", kept), ("val", held))
     }
-    train, val = holdout.cut(whole["train"], options.val_share, "stratified", options.seed)
-    return {"train": train, "val": val, "test": whole["test"]}
+    if options.val == "unbiased":
+        target = splits["val"].target
+        splits["val"] = Labels(target, _colours(target, _generator(options, "val"), even=True))
+    return splits | {"test": Labels(digits["test"], colours["test"])}
 
 
-def _coloured(images: NDArray[np.uint8], target: NDArray[np.int64], generator: np.random.Generator) -> Split:
-    bias = generator.integers(len(PALETTE), size=len(target))
+def _build(options: Options) -> dict[str, Split]:
+    plain = {file: mnist.read(file) for file in ("train", "test")}
+    whole = {file: _coloured(*arrays, _generator(options, file)) for file, arrays in plain.items()}
+    kept, held = _cut(whole["train"], options)
+    val = holdout.take(whole["train"], held)
+    if options.val == "unbiased":
+        images, target = plain["train"]
+        val = _coloured(images[held], target[held], _generator(options, "val"), even=True)
+    return {"train": holdout.take(whole["train"], kept), "val": val, "test": whole["test"]}
+
+
+def _cut(whole: Labelled, options: Options) -> tuple[holdout.Indices, holdout.Indices]:
+    return holdout.stratified(holdout.cells(whole), options.val_share, options.seed)
+
+
+def _generator(options: Options, name: str) -> np.random.Generator:
+    return np.random.default_rng((options.seed, STREAMS[name]))
+
+
+def _colours(target: NDArray[np.int64], generator: np.random.Generator, even: bool = False) -> NDArray[np.int64]:
+    """A palette colour per digit, (N,): at random, or each for the same share of each digit."""
+    if even:
+        return colour_bias.assign(target, colour_bias.UNBIASED, generator)
+    return generator.integers(len(PALETTE), size=len(target))
+
+
+def _coloured(
+    images: NDArray[np.uint8], target: NDArray[np.int64], generator: np.random.Generator, even: bool = False
+) -> Split:
+    bias = _colours(target, generator, even)
     noise = np.trunc(generator.normal(scale=NOISE, size=(len(target), 3))).astype(np.int64)
     colour = np.clip(PALETTE[bias] + noise, 0, 255).astype(np.float32)
     ground = 255 - images

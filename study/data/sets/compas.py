@@ -3,14 +3,15 @@
 ProPublica's table identifies people. Only the columns below are ever read from it: no name, date of birth or case.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.data import tables
+from study.data import holdout, tables
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts
+from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
 from study.knobs import Range
 
@@ -42,16 +43,19 @@ SOURCES = (
 class Options:
     """Keys of the `data` section."""
 
-    split_seed: Annotated[int, Range(low=0), Doc("seed of the 70/15/15 splits (WCL paper section 6.2)")] = 0
+    split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
     filtered: Annotated[bool, Doc("keep only the rows that ProPublica's analysis keeps (6,172 of 7,214)")] = True
     races: Annotated[
         Literal["two", "all"], Doc("two: African-American and Caucasian defendants; all: the six values of the table")
     ] = "two"
+    val: holdout.Val = "biased"
+    val_share: tables.ValShare = 0.15
     sensitive_input: Annotated[bool, Doc("whether race is among the inputs")] = True
 
 
 def describe(options: Options) -> Facts:
     """Two classes, a bias class per race, a row of one-hot and standardised numbers."""
+    holdout.refuse_given(options.val, "compas")
     width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
     return Facts(classes=2, bias_classes=len(RACES[options.races]), shape=(width,), title="COMPAS")
 
@@ -64,7 +68,16 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Choose the rows, encode, split."""
     key = asdict(options) | {"version": VERSION}
-    return cached("compas", key, describe(options), lambda: tables.split(_rows(options), options.split_seed), SOURCES)
+    return cached("compas", key, describe(options), lambda: _splits(options), SOURCES)
+
+
+def labels(options: Options) -> Mapping[str, Labelled]:
+    """Those of the whole table, which is read in less than a second."""
+    return _splits(options)
+
+
+def _splits(options: Options) -> dict[str, Split]:
+    return tables.split(_rows(options), options)
 
 
 def _categories(options: Options) -> dict[str, tuple[str, ...]]:

@@ -60,13 +60,16 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """The official splits, validation cut from training."""
     facts = describe(options)
+    return prepared(
+        "cub", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "crop")
+    )
 
-    def build() -> dict[str, Listing]:
-        whole, test = _listings(FOLDER.find(), options.condition)
-        train, val = listings.cut(whole, options.val_share, options.split_seed)
-        return {"train": train, "val": val, "test": test}
 
-    return prepared("cub", options, facts, [FOLDER.find()], lambda: listings.read(build(), options.size, "crop"))
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    whole, test = _listings(FOLDER.find(), options.condition)
+    train, val = listings.cut(whole, options.val_share, options.split_seed)
+    return {"train": train, "val": val, "test": test}
 
 
 def _listings(folder: Path, condition: str) -> tuple[Listing, Listing]:

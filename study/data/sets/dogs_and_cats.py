@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import balance, label_files, listings
+from study.data import balance, holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
 from study.data.listings import Listing
@@ -40,6 +40,7 @@ class Options:
     """Keys of the `data` section."""
 
     size: Size = 128
+    val: holdout.Val = "unbiased"
     split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
     train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
     eval_samples: Annotated[
@@ -49,6 +50,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Class: cat, dog; bias: bright, dark."""
+    holdout.refuse_given(options.val, "dogs_and_cats")
     return Facts(2, 2, (3, options.size, options.size))
 
 
@@ -60,14 +62,15 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Draw the splits by species and colour."""
     facts, places = describe(options), [source.find() for source in sources(options)]
+    return prepared(
+        "dogs_and_cats", options, facts, places, lambda: listings.read(labels(options), options.size, "crop")
+    )
 
-    def build() -> dict[str, Listing]:
-        even = balance.biased(options.eval_samples, 1, frozenset())
-        train = balance.biased(options.train_samples, RATIO, frozenset({(0, 1), (1, 0)}))
-        counts = {"train": train, "val": even, "test": even}
-        return balance.draw(_animals(*places), counts, options.split_seed, "dogs_and_cats")
 
-    return prepared("dogs_and_cats", options, facts, places, lambda: listings.read(build(), options.size, "crop"))
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    animals = _animals(*(source.find() for source in sources(options)))
+    return balance.splits(animals, options, RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats")
 
 
 def _animals(images: Path, *lists: Path) -> Listing:

@@ -39,12 +39,14 @@ class Options:
     target: Annotated[Attribute, Doc("attribute that is the class")] = "gender"
     sensitive: Annotated[Attribute, Doc("attribute that is the bias")] = "race"
     size: Size = 128
+    val: holdout.Val = "biased"
     val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
     split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
 
 
 def describe(options: Options) -> Facts:
     """As many classes as the attributes have values."""
+    holdout.refuse_given(options.val, "fairface")
     if options.target == options.sensitive:
         raise UserError(f"data.sensitive: {options.sensitive!r} given, allowed is another attribute than data.target")
     classes, bias_classes = (len(VALUES[name]) for name in (options.target, options.sensitive))
@@ -59,12 +61,13 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Read the lists, cut the validation split."""
     facts, places = describe(options), [source.find() for source in sources(options)]
+    return prepared("fairface", options, facts, places, lambda: listings.read(labels(options), options.size, "squash"))
 
-    def build() -> dict[str, Listing]:
-        train, val = listings.cut(_listing(options, "train"), options.val_share, options.split_seed)
-        return {"train": train, "val": val, "test": _listing(options, "val")}
 
-    return prepared("fairface", options, facts, places, lambda: listings.read(build(), options.size, "squash"))
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    train, val = listings.cut(_listing(options, "train"), options.val_share, options.split_seed, options.val)
+    return {"train": train, "val": val, "test": _listing(options, "val")}
 
 
 def _listing(options: Options, split: str) -> Listing:

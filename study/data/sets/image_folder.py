@@ -56,12 +56,13 @@ class Options:
         str | None,
         Doc(
             "column that says train, val or test. Without it the folders `train`, `val`, `test` say so, and "
-            "where there are none, the shares. Without `val` it is cut from train"
+            "where there are none, the shares"
         ),
     ] = None
+    val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
-        Doc("share of the samples outside the test split that is held out for validation, by class and bias class"),
+        Doc("share of the samples outside the test split that is held out for validation, where it is not given"),
     ] = 0.15
     test_share: Annotated[
         user_data.TestShare, Doc("share of all samples that is the test split, by class and bias class")
@@ -91,6 +92,11 @@ def load(options: Options) -> Dataset:
     images = [file for listing in splits.values() for file in listing.files]
     places: list[Path | Sequence[Path]] = [folder / options.labels, images, *more]
     return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
+
+
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    return _read(options)[1]
 
 
 def extent(options: Options) -> tuple[int, int | None]:

@@ -72,14 +72,18 @@ def load(options: Options) -> Dataset:
     vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
     facts, classes = describe(options), _classes(listed)
     used = [folder for tree in trees for folder in imagenet.folders(tree, classes)]
-
-    def build() -> dict[str, Listing]:
-        whole, test = (_conditioned(imagenet.tree(tree, classes), tree, vectors) for tree in trees)
-        train, val = listings.cut(whole, options.val_share, options.split_seed)
-        return {"train": train, "val": val, "test": test}
-
     places = [listed, *used, *([vectors] if vectors else [])]
-    return prepared("imagenet100", options, facts, places, lambda: listings.read(build(), options.size, "crop"))
+    return prepared("imagenet100", options, facts, places, lambda: listings.read(labels(options), options.size, "crop"))
+
+
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their classes, and their vectors if there are any."""
+    classes = _classes(label_files.locate(options.class_file, LIST))
+    vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
+    trees = [source.find() for source in sources(options)]
+    whole, test = (_conditioned(imagenet.tree(tree, classes), tree, vectors) for tree in trees)
+    train, val = listings.cut(whole, options.val_share, options.split_seed)
+    return {"train": train, "val": val, "test": test}
 
 
 def _classes(path: Path) -> dict[str, int]:

@@ -88,20 +88,20 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Read the class folders, cut the validation split."""
     facts, places = describe(options), [source.find() for source in sources(options)]
-    train_folder, test_folder = places[:2]
     used = [folder for tree in places[:2] for folder in imagenet.folders(tree, CLASSES)]
-
-    def build() -> dict[str, Listing]:
-        whole, test = (imagenet.tree(tree, CLASSES) for tree in (train_folder, test_folder))
-        train, val = listings.cut(whole, options.val_share, options.split_seed)
-        if options.clustering:
-            test = _textured(test, TEXTURE_FILE.find(), options.clustering)
-        splits = {"train": train, "val": val, "test": test}
-        return splits | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
-
     return prepared(
-        "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(build(), options.size, "crop")
+        "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(labels(options), options.size, "crop")
     )
+
+
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    whole, test = (imagenet.tree(source.find(), CLASSES) for source in (imagenet.TRAIN, imagenet.VAL))
+    train, val = listings.cut(whole, options.val_share, options.split_seed)
+    if options.clustering:
+        test = _textured(test, TEXTURE_FILE.find(), options.clustering)
+    splits = {"train": train, "val": val, "test": test}
+    return splits | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
 
 
 def _textured(test: Listing, path: Path, clustering: int) -> Listing:

@@ -10,7 +10,7 @@ from typing_extensions import Doc
 
 from study.data import cifar, holdout
 from study.data.cache import cached, scratch
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -52,6 +52,17 @@ def sources(options: Options) -> tuple[Source, ...]:
     return (FOLDER,)
 
 
+def labels(options: Options) -> dict[str, Labels]:
+    """The classes of each split, -1 for the unlabelled images of training; no images are read."""
+    folder = FOLDER.find()
+    train, test = (Labels(_labels(folder / f"{name}_y.bin", folder / f"{name}_X.bin")) for name in ("train", "test"))
+    splits = holdout.cut_labels(train, options.val_share, options.split_seed)
+    if options.unlabelled:
+        more = np.full(len(_images(folder / "unlabeled_X.bin")), -1, np.int64)
+        splits["train"] = Labels(np.concatenate([splits["train"].target, more]))
+    return splits | {"test": test}
+
+
 def load(options: Options) -> Dataset:
     """Read the files, cut the validation split off, then add the unlabelled images."""
     key = asdict(options) | {"version": VERSION}
@@ -61,7 +72,7 @@ def load(options: Options) -> Dataset:
 def _build(options: Options) -> dict[str, Split]:
     folder = FOLDER.find()
     whole = Split(np.array(_images(folder / "train_X.bin")), _labels(folder / "train_y.bin", folder / "train_X.bin"))
-    train, val = holdout.cut(whole, options.val_share, "stratified", options.split_seed)
+    train, val = holdout.cut(whole, options.val_share, options.split_seed)
     if options.unlabelled:
         train = _extended(train, _images(folder / "unlabeled_X.bin"))
     test = Split(np.array(_images(folder / "test_X.bin")), _labels(folder / "test_y.bin", folder / "test_X.bin"))

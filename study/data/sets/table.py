@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import headers, holdout, inputs, label_files, user_data
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
@@ -53,11 +53,12 @@ class Options:
     ] = "error"
     split: Annotated[
         str | None,
-        Doc("column that says train, val or test; where none is val, it is cut from train. Without it the shares"),
+        Doc("column that says train, val or test. Without it the shares"),
     ] = None
+    val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
-        Doc("share of the rows outside the test split that is held out for validation, by class and bias class"),
+        Doc("share of the rows outside the test split that is held out for validation, where it is not given"),
     ] = 0.15
     test_share: Annotated[
         user_data.TestShare, Doc("share of all rows that is the test split, by class and bias class")
@@ -91,6 +92,16 @@ def load(options: Options) -> Dataset:
     table = _read(options)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
     return prepared("table", options, _facts(table), [table.path, *more], lambda: _splits(table))
+
+
+def labels(options: Options) -> dict[str, Labels]:
+    """The labels of each split's rows."""
+    table = _read(options)
+    bias = table.labels.bias
+    return {
+        name: Labels(table.labels.target[members], None if bias is None else bias[members])
+        for name, members in table.splits.items()
+    }
 
 
 def _facts(table: _Read) -> Facts:

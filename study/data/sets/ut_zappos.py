@@ -59,30 +59,31 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Draw the test split, cut validation from the rest."""
     facts, places = describe(options), [source.find() for source in sources(options)]
+    return prepared("ut_zappos", options, facts, places, lambda: listings.read(labels(options), options.size, "squash"))
 
-    def build() -> dict[str, Listing]:
-        rest, test = listings.cut(_shoes(*places), TEST_SHARE, options.split_seed)
-        train, val = listings.cut(rest, options.val_share, options.split_seed)
-        return {"train": train, "val": val, "test": test}
 
-    return prepared("ut_zappos", options, facts, places, lambda: listings.read(build(), options.size, "squash"))
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    rest, test = listings.cut(_shoes(*(source.find() for source in sources(options))), TEST_SHARE, options.split_seed)
+    train, val = listings.cut(rest, options.val_share, options.split_seed)
+    return {"train": train, "val": val, "test": test}
 
 
 def _shoes(data: Path, images: Path) -> Listing:
     """Every shoe of both tables, with its image: `100627-72` is the file 100627.72.jpg."""
-    labels, attributes = data / "meta-data.csv", data / "meta-data-bin.csv"
-    table = label_files.read(labels, ("CID", "SubCategory"))
+    kinds, attributes = data / "meta-data.csv", data / "meta-data-bin.csv"
+    table = label_files.read(kinds, ("CID", "SubCategory"))
     binary = label_files.read(attributes, ("CID",))
     columns = [str(name) for name in binary if not str(name).startswith(("CID", "Category", "SubCategory"))]
     if len(columns) != ATTRIBUTES:
         raise UserError(f"{attributes}: has {len(columns)} attributes, {ATTRIBUTES} are needed. Get it again")
     if list(binary["CID"]) != list(table["CID"]):
-        raise UserError(f"{attributes}: its CIDs are not those of {labels.name} in their order. Get both again")
+        raise UserError(f"{attributes}: its CIDs are not those of {kinds.name} in their order. Get both again")
     files = {file.stem.replace(".", "-"): file for file in listings.images_in(images)}
     absent = [cid for cid in table["CID"] if cid not in files]
     if absent:
         raise UserError(f"{images}: no image of {len(absent)} shoes, as {absent[0]}. Unpack the archive again")
-    target = label_files.codes(table["SubCategory"], labels, "SubCategory", CLASSES)
+    target = label_files.codes(table["SubCategory"], kinds, "SubCategory", CLASSES)
     vectors = label_files.numbers(binary, columns, attributes)
     if not np.isin(vectors, (0.0, 1.0)).all():
         raise UserError(f"{attributes}: its attributes are not 0 or 1 everywhere. Get it again")

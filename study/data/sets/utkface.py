@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import balance, listings
+from study.data import balance, holdout, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
 from study.data.listings import Listing
@@ -57,6 +57,7 @@ class Options:
         Doc("the FSCL paper's alpha (2, 3, 4): how many times as many men as women one group has; 1: balanced"),
     ] = 2
     size: Size = 128
+    val: holdout.Val = "unbiased"
     split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
     train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
     eval_samples: Annotated[
@@ -68,6 +69,7 @@ def describe(options: Options) -> Facts:
     """Two classes, two sensitive values; normalised with 0.5, as the FSCL code does."""
     if options.target == options.sensitive:
         raise UserError(f"data.sensitive: {options.sensitive!r} given, allowed is another attribute than data.target")
+    holdout.refuse_given(options.val, "utkface")
     return Facts(2, 2, (3, options.size, options.size))
 
 
@@ -79,16 +81,17 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Draw the splits by class and sensitive value."""
     facts = describe(options)
-
-    def build() -> dict[str, Listing]:
-        even = balance.biased(options.eval_samples, 1, frozenset())
-        train = balance.biased(options.train_samples, options.severity, _common(options))
-        return balance.draw(_faces(options), {"train": train, "val": even, "test": even}, options.split_seed, "utkface")
-
-    return prepared("utkface", options, facts, [FOLDER.find()], lambda: listings.read(build(), options.size, "squash"))
+    return prepared(
+        "utkface", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "squash")
+    )
 
 
-def labels(name: str) -> dict[str, int] | None:
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
+    return balance.splits(_faces(options), options, options.severity, _common(options), "utkface")
+
+
+def attributes_of(name: str) -> dict[str, int] | None:
     """The three attributes that a file name says; None where a field is missing, so that none can be trusted."""
     match = NAME.fullmatch(name)
     if not match:
@@ -107,7 +110,7 @@ def _faces(options: Options) -> Listing:
     files = listings.images_in(FOLDER.find())
     named: list[tuple[Path, dict[str, int]]] = []
     for file in files:
-        if attributes := labels(file.name):
+        if attributes := attributes_of(file.name):
             named.append((file, attributes))
     nameless = len(files) - len(named)
     if nameless > max(3, UNNAMED * len(files)):

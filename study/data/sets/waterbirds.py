@@ -6,7 +6,7 @@ square, as in the authors' code: no bird and no background is cut off.
 
 from dataclasses import dataclass
 
-from study.data import label_files, listings
+from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Size
 from study.data.imagenet import DEVIATION, MEAN
@@ -27,6 +27,9 @@ class Options:
     """Keys of the `data` section."""
 
     size: Size = 224
+    val: holdout.Val = "given"
+    val_share: holdout.GivenShare = 0.1
+    split_seed: holdout.GivenSeed = 0
 
 
 def describe(options: Options) -> Facts:
@@ -40,14 +43,15 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 
 def load(options: Options) -> Dataset:
-    """The official splits; validation and test have every background as often for each class."""
+    """The official splits; their validation and test have every background as often for each class."""
     facts = describe(options)
     return prepared(
-        "waterbirds", options, facts, [FOLDER.find()], lambda: listings.read(_listings(), options.size, "squash")
+        "waterbirds", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "squash")
     )
 
 
-def _listings() -> dict[str, Listing]:
+def labels(options: Options) -> dict[str, Listing]:
+    """The files of each split with their labels."""
     folder = FOLDER.find()
     path = folder / "metadata.csv"
     table = label_files.read(path, COLUMNS)
@@ -55,4 +59,4 @@ def _listings() -> dict[str, Listing]:
     codes = label_files.codes(table["split"], path, "split", ("0", "1", "2"))
     label_files.check_files(table["img_filename"], path, "img_filename")
     everything = Listing([folder / name for name in table["img_filename"]], target, bias)
-    return listings.by_code(everything, codes, ("train", "val", "test"))
+    return listings.with_validation(listings.by_code(everything, codes, ("train", "val", "test")), options)

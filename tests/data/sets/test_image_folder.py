@@ -227,7 +227,7 @@ def test_splits_are_disjoint_complete_and_stratified(cells, val, test, seed):
     from study.data.user_data import divide
 
     labels = np.array([0, 1, 2, 3] * 10 + cells)
-    rule = SimpleNamespace(val_share=val, test_share=test, split_seed=seed)
+    rule = SimpleNamespace(val=None, val_share=val, test_share=test, split_seed=seed)
     splits = divide(labels, None, rule, "here")
     assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(labels)))
     for cell in range(4):
