@@ -60,8 +60,8 @@ profiles:
 """
 
 VALIDATION = {
-    "biased": "# val: biased: validation is cut from training, and as biased; unbiased takes each pair of class and bias\n"
-    "# as often, as far as there are samples.\n",
+    "biased": "# val: biased: validation is cut from training, and as biased; unbiased takes each pair of class\n"
+    "# and bias as often, as far as there are samples.\n",
     "given": "# val: given: the validation split is your own.\n",
 }
 """What is said of the validation split of the user's own files."""
