@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from study.analysis.report.report import write_report
     from study.analysis.statistics.cell_tables import ablation, sensitivity
     from study.analysis.statistics.frame import epochs_frame, load, trials_frame
+    from study.analysis.statistics.rule_picks import load_picks, picks_frame
     from study.analysis.tables.formats import to_csv, to_latex, to_markdown
 
 __all__ = [
     "ablation",
     "epochs_frame",
     "load",
+    "load_picks",
+    "picks_frame",
     "sensitivity",
     "to_csv",
     "to_latex",
@@ -29,5 +32,6 @@ __getattr__ = later(
     {"write_report": "study.analysis.report.report"}
     | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
     | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")
+    | dict.fromkeys(("load_picks", "picks_frame"), "study.analysis.statistics.rule_picks")
     | dict.fromkeys(("to_csv", "to_latex", "to_markdown"), "study.analysis.tables.formats")
 )

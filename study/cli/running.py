@@ -42,10 +42,15 @@ def resume(name: Name, trials: More = None, address: AnyAddress = None, quiet: Q
 
 def confirm(
     name: Name,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many of the best.")] = 5,
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many of the best; default: 5.")] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=2, help="On how many fresh seeds, counting those that already ran.")
-    ] = 5,
+        int | None,
+        typer.Option("--seeds", min=2, help="On how many fresh seeds, counting those that already ran; default: 5."),
+    ] = None,
+    rules: Annotated[
+        bool,
+        typer.Option("--rules", help="Also what each selection rule would have picked; --top, --seeds stay as before."),
+    ] = False,
     address: Address = None,
     quiet: Quiet = False,
 ) -> None:
@@ -53,7 +58,7 @@ def confirm(
     from study.commands import run as running
     from study.home.folder import Home
 
-    show(running.confirm(Home.locate(), name, top, seeds, view(quiet), address))
+    show(running.confirm(Home.locate(), name, view(quiet), top, seeds, rules, address))
 
 
 def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:

@@ -77,8 +77,9 @@ def report(
     from study.commands import report as reporting
     from study.home.folder import Home
 
-    page, untracked = reporting.report(Home.locate(), name, out, models)
-    print_json({"name": name, "page": str(page)}) if as_json else print(page)
+    home = Home.locate()
+    page, untracked = reporting.report(home, name, out, models)
+    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print(page)
     if untracked:
         print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)
 

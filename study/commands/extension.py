@@ -9,7 +9,11 @@ from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
+
+TOP, SEEDS = 5, 5
+"""What `study confirm` runs again where it is not told."""
 
 
 def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
@@ -39,8 +43,12 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
         return record
 
 
-def more_seeds(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> None:
+def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int | None, rules: bool = False) -> None:
     """Let the best configurations of a study run again on fresh seeds; earlier repeats count.
+
+    Args:
+        top, seeds: None: `TOP` and `SEEDS`, or with `rules` as many as before.
+        rules: let every selection rule's pick run on these seeds as well. A study that was asked once goes on with it.
 
     Raises:
         UserError: the search is not over or has too few complete configurations, all of these trials have run, or
@@ -51,15 +59,33 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> No
     with _opened(folder) as (ledger, record):
         if record.state != "complete":
             raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
+        before = ranking.confirm(record, spec)
+        default = (before.top, before.seeds) if rules else (TOP, SEEDS)
+        top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
+        asked = {"top": top, "seeds": seeds, "rules": rules or before.rules}
         extended = StudyRecord.told(folder.ledger_file)
-        extended.apply({"event": "confirming", "top": top, "seeds": seeds, "time": 0.0})
-        trials = ranking.to_confirm(extended, spec)
+        extended.apply({"event": "confirming", **asked, "time": 0.0})
         if top > (complete := len(ranking.searched(record, spec))):
             raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
-        if ranking.is_confirmed(extended, spec):
-            names = f"trial{'s' if len(trials) > 1 else ''} {', '.join(str(trial.number) for trial in trials)}"
-            raise UserError(f"{spec.name}: {names} have run on {seeds} fresh seeds or more. More: --top, --seeds")
-        ledger.append("confirming", top=top, seeds=seeds)
+        if _is_confirmed(extended, spec):
+            raise UserError(f"{spec.name}: {_confirmed(extended, spec)}. More: --top, --seeds")
+        ledger.append("confirming", **asked)
+
+
+def _is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
+    """Whether all has run that is to be confirmed."""
+    plan = ranking.confirm(record, spec)
+    best = not plan.top or ranking.is_confirmed(record, spec)
+    return best and (not plan.rules or are_confirmed(record, spec))
+
+
+def _confirmed(record: StudyRecord, spec: StudySpec) -> str:
+    """What has run, for a message."""
+    plan = ranking.confirm(record, spec)
+    trials = ranking.to_confirm(record, spec) + (picked(record, spec) if plan.rules else [])
+    numbers = list(dict.fromkeys(trial.number for trial in trials))
+    names = f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    return f"{names} {'have' if len(numbers) > 1 else 'has'} run on {plan.seeds} fresh seeds or more"
 
 
 @contextmanager

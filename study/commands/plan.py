@@ -1,7 +1,10 @@
 """What a study would run, before anything starts."""
 
+from collections.abc import Collection
 from typing import Any
 
+from study.metrics import available
+from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
 
@@ -16,6 +19,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
+    rule = rule_trials(spec, search.confirm, spec.trials, [f"val/{name}" for name in available(facts.on("val"))])
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
@@ -37,12 +41,13 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             "search": searched,
             "replicate": spec.trials * (len(spec.seeds) - 1),
             "confirm": confirm,
+            "rule": rule,
         },
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials * len(spec.seeds) + confirm) * spec.epochs,
+            "most": (spec.trials * len(spec.seeds) + confirm + rule) * spec.epochs,
             "expected": round(
-                (baseline * len(spec.seeds) + confirm) * spec.epochs
+                (baseline * len(spec.seeds) + confirm + rule) * spec.epochs
                 + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
@@ -56,10 +61,20 @@ def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> in
     return (min(confirm.top, configurations - baseline) + baseline) * confirm.seeds if confirm.top else 0
 
 
+def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported: Collection[str]) -> int:
+    """The number of trials for the picks of other rules, at most: several rules may pick the same.
+
+    Args:
+        reported: the metrics that trials report.
+    """
+    return at_most(spec, confirm.top, configurations, reported) * confirm.seeds if confirm.rules else 0
+
+
 def text(document: dict[str, Any]) -> str:
     """The same for people."""
     trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
+    rules = f" and at most {trials['rule']} for what other rules pick" if trials["rule"] else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
@@ -69,7 +84,7 @@ def text(document: dict[str, Any]) -> str:
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
-        "to confirm",
+        f"to confirm{rules}",
         *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",

@@ -11,8 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from study import ranking
-from study.commands.plan import confirm_trials
+from study.commands.plan import confirm_trials, rule_trials
+from study.home.events import ENDED
 from study.home.record import StudyRecord
+from study.metrics import searchable
+from study.ranking.picks import picked
 from study.spec import StudySpec
 
 LINE_EVERY = 2.0
@@ -76,6 +79,7 @@ class StudyProgress:
         self._first = self._done()
         self._working: float | None = None
         self._told = ""
+        self._to_repeat: set[int] | None = None
 
     def tell(self, text: str) -> None:
         """Have the table say it from now on, below the numbers."""
@@ -144,8 +148,25 @@ class StudyProgress:
         return self._configurations() * len(spec.seeds) + self._confirming()
 
     def _confirming(self) -> int:
-        plan = ranking.confirm(self._record, self._spec)
-        return confirm_trials(self._spec, plan, self._configurations())
+        """Trials on fresh seeds; those for the picks of other rules at most, until the search has tried everything."""
+        spec, record, configurations = self._spec, self._record, self._configurations()
+        plan = ranking.confirm(record, spec)
+        searched = list(record.by_stage("baseline", "search", "replicate"))
+        is_over = len(searched) >= configurations * len(spec.seeds) and all(trial.state in ENDED for trial in searched)
+        if plan.rules and is_over:
+            return self._fresh_trials()
+        reports = (trial.reports[0] for trial in searched if trial.reports)
+        reported = next(reports, [f"val/{name}" for name in searchable()])
+        return confirm_trials(spec, plan, configurations) + rule_trials(spec, plan, configurations, reported)
+
+    def _fresh_trials(self) -> int:
+        """Trials on fresh seeds that there are, and those that are to come."""
+        record, spec = self._record, self._spec
+        if self._to_repeat is None:
+            self._to_repeat = {trial.number for trial in ranking.to_confirm(record, spec) + picked(record, spec)}
+        trials, seeds = list(record.by_stage("confirm", "rule")), ranking.confirm_seeds(record, spec)
+        wanted = {(number, seed) for number in self._to_repeat for seed in seeds}
+        return len(trials) + len(wanted - {(trial.repeats, trial.seed) for trial in trials})
 
     def _configurations(self) -> int:
         return self._record.limit(self._spec.trials)

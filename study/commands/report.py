@@ -1,6 +1,7 @@
 """What `study report` does: the report of a study in any state, and MLflow's copy of it."""
 
 from pathlib import Path
+from typing import Any
 
 from study.errors import UserError
 from study.files.output import check_output
@@ -34,6 +35,15 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
     learned = embeddings(spec, record, folder.model_file) if models else ()
     page = write_report(spec, record, out or folder.report, learned)
     return page, None if out else refresh(home, folder, report_files(folder))
+
+
+def rules(home: Home, name: str) -> list[dict[str, Any]]:
+    """What each selection rule would have picked in a study, as `study.analysis.picks_frame`, a dictionary per rule."""
+    from study.analysis.statistics.rule_picks import document, rule_picks
+
+    folder = home.find(name)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    return document(spec, rule_picks(spec, record))
 
 
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:

@@ -125,8 +125,19 @@ def _resume(home: Home, name: str, view: View, trials: str | None, address: str 
     return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
 
-def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: str | None = None) -> RunEnd:
+def confirm(
+    home: Home,
+    name: str,
+    view: View,
+    top: int | None = None,
+    seeds: int | None = None,
+    rules: bool = False,
+    address: str | None = None,
+) -> RunEnd:
     """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
+
+    Args:
+        top, seeds, rules: see `study.commands.extension.more_seeds`.
 
     Raises:
         UserError: see `resume`; or nothing would be run, see `study.commands.extension.more_seeds`.
@@ -136,7 +147,7 @@ def confirm(home: Home, name: str, top: int, seeds: int, view: View, address: st
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
     with _resumable(name):
-        extension.more_seeds(folder, spec, top, seeds)
+        extension.more_seeds(folder, spec, top, seeds, rules)
     return _run(home, folder, datasets, view, address)
 
 

@@ -43,6 +43,8 @@ def closing_lines(end: RunEnd) -> list[str]:
             lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
         if folder.best_file.exists():
             lines.append(f"best       {folder.best_file}")
+        if spec.final_seeds is None and ranking.confirm(record, spec).rules:
+            lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         lines += ["MLflow UI  study ui", "", *_next_commands(end)]
     else:
         lines += _first_failure(end)

@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from study.home.line import Event
 
-Stage = Literal["baseline", "search", "replicate", "confirm", "final"]
+Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
 Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
@@ -93,6 +93,7 @@ FURTHER: Mapping[str, Checks] = {
         **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), _text),
         **{"dirty": _flag, "libraries": _versions, "gpus": _texts},
     },
+    "confirming": {"rules": _flag},
     "trial": {"repeats": _whole},
     "started": {"node": _text, "epoch": _whole, "note": _text},
     "lost": {"alone": _flag, "node_died": _flag},

@@ -22,7 +22,7 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | evaluated | trial, split, by: a trained model was evaluated after the study |
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
-| confirming | top, seeds: how many of the best run again from now on, on how many fresh seeds |
+| confirming | top, seeds, rules: how many of the best run again, on how many fresh seeds; if other rules' picks do |
 | closed | state, enough: the driver let go of the study; which limit ended the search |
 """
 

@@ -25,11 +25,11 @@ class TrialRecord:
 
     Attributes:
         number: from 0, in the order in which trials were decided on.
-        stage: baseline and search trials are what the search saw; replicates are the same on further seeds, and count
-            with them; confirm trials repeat the best on fresh seeds; final trials train an exported configuration.
+        stage: the search saw baseline and search trials, and replicates, which count with them, on further seeds;
+            confirm trials repeat the best on fresh seeds, rule trials other rules' picks; final trials train an export.
         params: searched keys and their values.
         seed: `train.seed` of this trial.
-        repeats: number of the trial whose configuration a replicate or confirm trial repeats.
+        repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats.
         state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when the
             study is resumed.
         reason: which rule pruned the trial, or why it failed.
@@ -87,7 +87,7 @@ class StudyRecord:
         story: (event, trial, epoch) of every trial decided on, report and end, in the order in which they came: early
             stopping and Optuna depend on it.
         extended: the number of configurations that the search was extended to, None if it was not.
-        confirming: `top` and `seeds` of the confirm trials that were asked for later, None: those of the study file.
+        confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
         learned_from: name of that study, how many of its configurations are among these and how many are not.
         evaluations: how often a trained model was evaluated on the test split afterwards.
@@ -103,7 +103,7 @@ class StudyRecord:
     state: str = "new"
     story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
     extended: int | None = None
-    confirming: tuple[int, int] | None = None
+    confirming: tuple[int, int, bool] | None = None
     lessons: list[dict[str, Any]] | None = None
     learned_from: tuple[str, int, int] | None = None
     evaluations: int = 0
@@ -220,7 +220,7 @@ class StudyRecord:
         self.extended, self.enough, self.state = event["trials"], None, "interrupted"
 
     def _confirming(self, event: ledger.Event) -> None:
-        self.confirming, self.state = (event["top"], event["seeds"]), "interrupted"
+        self.confirming, self.state = (event["top"], event["seeds"], event.get("rules", False)), "interrupted"
 
     def _learned(self, event: ledger.Event) -> None:
         self.lessons = event["trials"]

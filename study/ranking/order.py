@@ -160,14 +160,14 @@ def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
     """The study file's `search.confirm`, or what was asked for later."""
     if record.confirming is None:
         return spec.search.confirm
-    top, seeds = record.confirming
-    return Confirm(top=top, seeds=seeds)
+    top, seeds, rules = record.confirming
+    return Confirm(top=top, seeds=seeds, rules=rules)
 
 
 def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
-    """Training seeds of the confirm trials, none of which the search saw."""
+    """Training seeds of the confirm and rule trials, none of which the search saw."""
     plan, first = confirm(record, spec), max(spec.seeds) + 1
-    return range(first, first + (plan.seeds if plan.top else 0))
+    return range(first, first + (plan.seeds if plan.top or plan.rules else 0))
 
 
 def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:

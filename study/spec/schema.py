@@ -121,11 +121,15 @@ class EarlyStopping(BaseModel):
 
 
 class Confirm(BaseModel):
-    """After the search, the `top` best configurations and the baseline run again on `seeds` fresh seeds; 0: none do."""
+    """After the search, the `top` best configurations and the baseline run again on `seeds` fresh seeds; 0: none do.
+
+    `rules`: so does what each selection rule would have picked, and test is read for it; the choice stays as it is.
+    """
 
     model_config = STRICT
     top: Annotated[int, Field(ge=0, le=MOST)] = 0
     seeds: Annotated[int, Field(ge=2, le=MOST)] = 3
+    rules: bool = False
 
 
 class Plateau(BaseModel):

@@ -1,8 +1,9 @@
 """What runs next, and what came of it: the ledger is its memory.
 
-A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm);
-then the test split, read only for what was chosen and for the baseline. A final training has one stage, its seeds,
-and reads the test split for each.
+A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm) and,
+where that is asked for, what other selection rules would have picked (rule); then the test split, read only for what
+was chosen, for the baseline and for these picks. A final training has one stage, its seeds, and reads the test split
+for each.
 """
 
 import math
@@ -10,12 +11,13 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from study import ranking
 from study.home.events import ENDED, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking.picks import fresh_trials, picked
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import Failure
@@ -50,8 +52,8 @@ class Job:
 
     @property
     def needs_model_file(self) -> bool:
-        """Whether weights are written (confirm and final trials) or read (tests)."""
-        return self.trial.stage in ("confirm", "final")
+        """Whether weights are written (confirm, rule and final trials) or read (tests)."""
+        return self.trial.stage in ("confirm", "rule", "final")
 
 
 class Agenda:
@@ -71,6 +73,7 @@ class Agenda:
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
         self._test_losses: Counter[int] = Counter()
+        self._picked: list[TrialRecord] | None = None
         self._done = False
         self._finish_what_was_cut_off()
         self._unfinished = deque(
@@ -95,7 +98,7 @@ class Agenda:
             if not trial.tested and trial.number not in self._testing | self._untestable:
                 self._testing.add(trial.number)
                 return Job("test", trial)
-        self._done = not self._any_running("baseline", "search", "replicate", "confirm", "final") and not self._testing
+        self._done = not self._any_running(*get_args(Stage)) and not self._testing
         return "done" if self._done else None
 
     @property
@@ -159,7 +162,7 @@ class Agenda:
             self._unfinished.append(trial)
             return
         self._end(trial, "failed", failure.reason, failure.kind)
-        trials = self.record.by_stage("baseline", "search", "confirm", "final")
+        trials = self.record.by_stage("baseline", "search", "confirm", "rule", "final")
         ended = [other for other in trials if other.state in ENDED]
         if len(ended) >= HOPELESS and all(other.state == "failed" and other.kind == failure.kind for other in ended):
             self.stopping = "failed"
@@ -234,15 +237,27 @@ class Agenda:
         return self.record.trials[number]
 
     def _next_confirm(self) -> Decision | None:
-        """The baseline's repeats can run while the last searched trials do, those of the best only after them."""
-        chosen = ranking.to_confirm(
-            self.record, self.spec, top=not self._any_running("baseline", "search", "replicate")
+        """The baseline's repeats can run while the last searched trials do, those of the best only after them, and
+        those of the rules' picks at last."""
+        best = ranking.to_confirm(self.record, self.spec, top=not self._any_running("baseline", "search", "replicate"))
+        return self._next_repeat("confirm", best, "confirm") or self._next_repeat(
+            "rule", self._rule_picks(), "confirm", "rule"
         )
-        have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("confirm")}
+
+    def _next_repeat(self, stage: Stage, chosen: list[TrialRecord], *counted: Stage) -> Decision | None:
+        """The first fresh seed on which a chosen configuration has no trial of these stages."""
+        have = {(trial.repeats, trial.seed) for trial in self.record.by_stage(*counted)}
         seeds = ranking.confirm_seeds(self.record, self.spec)
         wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
         repeat = next(wanted, None)
-        return Decision("confirm", repeat[0].params, repeat[1], repeats=repeat[0].number) if repeat else None
+        return Decision(stage, repeat[0].params, repeat[1], repeats=repeat[0].number) if repeat else None
+
+    def _rule_picks(self) -> list[TrialRecord]:
+        """What the rules pick, where the picks are to run again; known once the search has ended for good."""
+        asked = ranking.confirm(self.record, self.spec).rules
+        if self._picked is None and asked and not self._any_running("baseline", "search", "replicate"):
+            self._picked = picked(self.record, self.spec)
+        return self._picked or []
 
     def _next_final(self) -> Decision | None:
         have = {trial.seed for trial in self.record.by_stage("final")}
@@ -250,11 +265,13 @@ class Agenda:
         return None if seed is None else Decision("final", {}, seed)
 
     def _to_test(self) -> list[TrialRecord]:
-        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best."""
+        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best, and
+        those of the rules' picks."""
         chosen = [ranking.baseline(self.record, self.spec)]
         if not self._any_running("baseline", "search", "replicate", "confirm"):
             chosen.append(ranking.best(self.record, self.spec))
         repeats = [trial for choice in chosen if choice for trial in choice.repeats]
+        repeats += [trial for pick in self._rule_picks() for trial in fresh_trials(self.record, pick.number)]
         return repeats + [trial for trial in self.record.by_stage("final") if trial.state == "complete"]
 
     def _any_running(self, *stages: Stage) -> bool:

@@ -7,6 +7,7 @@ from study import ranking
 from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
 from study.home.record import StudyRecord
+from study.ranking.picks import picks
 from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
 from study.tracking.change import Change, Point
@@ -75,7 +76,8 @@ class Events:
         self._tag(STUDY, {"study.extended": event["trials"]})
 
     def _confirming(self, event: Event) -> None:
-        self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds"})
+        rules = ", and the picks of other rules" if event.get("rules") else ""
+        self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds{rules}"})
 
     def _learned(self, event: Event) -> None:
         lessons = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
@@ -91,6 +93,7 @@ class Events:
         change.name, change.start = f"{stage}-{event['trial']:03d}", milliseconds(event)
         tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
+        tags |= {"study.picked_by": self._picked_by(event["repeats"])} if stage == "rule" else {}
         self._tag(key, {**self._inherited(), **tags})
         document = self._spec.trial_document({**event["params"], "train.seed": event["seed"]})
         change.params |= {
@@ -100,6 +103,10 @@ class Events:
         }
         if key not in self._progress.open:
             self._progress.open.append(key)
+
+    def _picked_by(self, number: int) -> str:
+        """The rules whose pick a rule trial runs again."""
+        return ", ".join(pick.rule.name for pick in picks(self._record, self._spec) if pick.number == number)
 
     def _started(self, event: Event) -> None:
         key = str(event["trial"])

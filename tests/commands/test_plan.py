@@ -10,7 +10,7 @@ from study.commands.plan import plan, text
 
 def test_the_quickstart_by_hand() -> None:
     document = plan(quickstart())
-    assert document["trials"] == {"baseline": 1, "search": 23, "replicate": 0, "confirm": 9}
+    assert document["trials"] == {"baseline": 1, "search": 23, "replicate": 0, "confirm": 9, "rule": 0}
     assert document["epochs_per_trial"] == 20
     assert document["epochs"]["most"] == (24 + 9) * 20
     # rungs after epochs 4 and 12 of 20: 4 epochs for all, 8 more for a third, 8 more for a ninth
@@ -23,14 +23,14 @@ def test_the_quickstart_by_hand() -> None:
 @pytest.mark.parametrize(
     ("assignments", "trials"),
     [
-        (["search.confirm={top: 0}"], {"baseline": 1, "search": 23, "replicate": 0, "confirm": 0}),
-        (["search.baseline=null"], {"baseline": 0, "search": 24, "replicate": 0, "confirm": 6}),
-        (["search.trials=2"], {"baseline": 1, "search": 1, "replicate": 0, "confirm": 6}),
-        (["search.trials=1"], {"baseline": 1, "search": 0, "replicate": 0, "confirm": 3}),
-        (["search.replicates=3"], {"baseline": 1, "search": 23, "replicate": 48, "confirm": 9}),
+        (["search.confirm={top: 0}"], {"baseline": 1, "search": 23, "replicate": 0, "confirm": 0, "rule": 0}),
+        (["search.baseline=null"], {"baseline": 0, "search": 24, "replicate": 0, "confirm": 6, "rule": 0}),
+        (["search.trials=2"], {"baseline": 1, "search": 1, "replicate": 0, "confirm": 6, "rule": 0}),
+        (["search.trials=1"], {"baseline": 1, "search": 0, "replicate": 0, "confirm": 3, "rule": 0}),
+        (["search.replicates=3"], {"baseline": 1, "search": 23, "replicate": 48, "confirm": 9, "rule": 0}),
         (
             ["search.baseline=null", "search.trials=1", "search.space={}"],
-            {"baseline": 0, "search": 1, "replicate": 0, "confirm": 3},
+            {"baseline": 0, "search": 1, "replicate": 0, "confirm": 3, "rule": 0},
         ),
     ],
 )

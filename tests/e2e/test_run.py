@@ -170,7 +170,7 @@ def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner
 def test_plan_starts_nothing(finished: Command) -> None:
     before = sorted(path.name for path in finished.home.iterdir())
     document = json.loads(finished("plan", "tiny.yaml", "--set", "name=other", "--json").stdout)
-    assert document["trials"] == {"baseline": 1, "search": 6, "replicate": 0, "confirm": 4}
+    assert document["trials"] == {"baseline": 1, "search": 6, "replicate": 0, "confirm": 4, "rule": 0}
     assert sorted(path.name for path in finished.home.iterdir()) == before
 
 

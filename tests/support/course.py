@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,21 @@ class Course:
 
     Args:
         checkpoints: trials that were cut off go on behind the last epoch but one that was heard, not from the start.
+        further: more metrics of a trial, the same at each epoch and on test, by name without their split.
     """
 
-    def __init__(self, path: Path, spec: StudySpec, score: Score = score, checkpoints: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        spec: StudySpec,
+        score: Score = score,
+        checkpoints: bool = False,
+        further: Callable[[TrialRecord], Mapping[str, float]] = lambda trial: {},
+    ) -> None:
         if not path.exists():
             Ledger.create(path)
         self.spec, self.score, self.ledger, self.checkpoints = spec, score, Ledger(path), checkpoints
+        self.further = further
         self.record = StudyRecord.fold(read(path))
         if self.record.state == "running":
             self._write("closed", state="interrupted")
@@ -84,7 +93,8 @@ class Course:
             assert job.trial.state == "complete"
             assert job.needs_model_file
             value = self.score(job.trial, 4)
-            self.agenda.tested(number, {"test/accuracy": value if isinstance(value, float) else math.nan})
+            metrics = {"accuracy": value if isinstance(value, float) else math.nan, **self.further(job.trial)}
+            self.agenda.tested(number, {f"test/{name}": figure for name, figure in metrics.items()})
             return False
         if epoch == 0:
             work[1] += max(0, job.trial.epochs - 1) if self.checkpoints else 0
@@ -93,7 +103,8 @@ class Course:
         if value is None or isinstance(value, Failure):
             self.agenda.failed(number, value or BROKEN)
             return False
-        return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0})
+        further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
+        return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
 
     def _write(self, event: str, **fields: Any) -> None:
         self.record.apply(self.ledger.append(event, **fields))

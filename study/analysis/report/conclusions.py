@@ -7,6 +7,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
 from study.ranking import candidates
+from study.ranking.picks import fresh_trials
 from study.spec import StudySpec
 
 LITTLE_WEIGHT = 0.1
@@ -54,7 +55,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if without_metric:
         left_out = _trials(without_metric)
         yield f"{spec.metric} is not a number at the last epoch of {left_out}; the results leave them out."
-    unconfirmed = sorted(candidate.trial.number for candidate in candidates(record, spec) if not candidate.confirmed)
+    numbers = sorted(candidate.trial.number for candidate in candidates(record, spec))
+    unconfirmed = [number for number in numbers if not fresh_trials(record, number)]
     if unconfirmed:
         is_or_are = "is" if len(unconfirmed) == 1 else "are"
         yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on one seed only: not confirmed on others."
@@ -85,6 +87,11 @@ def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         return
     sides_with_trials = [side for side in (*sides(spec, record), final_side(record)) if side]
     read = [side.label for side in sides_with_trials if side.spread(spec.test_metric)]
+    named = {side.number for side in sides_with_trials}
+    repeated = {
+        trial.repeats for trial in record.by_stage("confirm", "rule") if trial.tested and trial.repeats is not None
+    }
+    read += [f"trial {number}" for number in sorted(repeated - named)]
     if read and spec.final_seeds is None:
         yield f"The test split was read only for {formatting.listed(read)}; no other trial's test metrics are known."
     elif sides_with_trials and not read:

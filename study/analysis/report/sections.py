@@ -13,6 +13,7 @@ from study.analysis.figures.parallel import LINES
 from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
 from study.analysis.report.conclusions import caveats, conclusions
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
+from study.analysis.report.rules import rules_section
 from study.analysis.statistics import formatting, search_efficiency
 from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame
@@ -43,6 +44,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations)
         else None,
+        rules_section(spec, record),
         Section("Figures", [*figures, *_thinned(record)]) if figures else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
         Section("Trials", [Table(report_tables.printed_counts(record)), *_early_stopping(spec, record)])
@@ -151,7 +153,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         f"top {confirm.top} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
         if confirm.top
         else "none"
-    )
+    ) + ("; the picks of other rules too" if confirm.rules else "")
     return settings
 
 

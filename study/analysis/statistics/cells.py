@@ -93,8 +93,12 @@ def param_columns(frame: pd.DataFrame) -> list[str]:
     return [name for name in map(str, frame.columns) if "/" not in name and name.split(".")[0] in SECTIONS]
 
 
+FRESH = ("confirm", "rule")
+"""Stages whose seeds the search did not see."""
+
+
 def _by_configuration(measured: pd.DataFrame, metric: str) -> list[dict[int, float]]:
-    """The metric by seed of each configuration, of the confirm trials alone where it has some."""
+    """The metric by seed of each configuration, of those on fresh seeds alone where it has some."""
     configurations: dict[tuple[Hashable, ...], dict[bool, dict[int, float]]] = {}
     for params, stage, seed, value in zip(
         _configurations(measured),
@@ -104,7 +108,7 @@ def _by_configuration(measured: pd.DataFrame, metric: str) -> list[dict[int, flo
         strict=True,
     ):
         by_stage = configurations.setdefault(params, {})
-        by_stage.setdefault(stage == "confirm", {}).setdefault(int(seed), float(value))
+        by_stage.setdefault(stage in FRESH, {}).setdefault(int(seed), float(value))
     return [by_stage.get(True) or by_stage[False] for by_stage in configurations.values()]
 
 

@@ -1,0 +1,115 @@
+"""The report's section on what each selection rule would have picked, and what the choice of a rule costs."""
+
+from collections.abc import Iterator
+
+from study import ranking
+from study.analysis.report.page import Block, Section, Table, Text
+from study.analysis.statistics import formatting
+from study.analysis.statistics.agreement import LEAST
+from study.analysis.statistics.rule_picks import RulePicks, pick_range, rule_picks
+from study.analysis.tables.rule_table import printed_picks
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+TITLE = "What each rule would have picked"
+
+
+def rules_section(spec: StudySpec, record: StudyRecord) -> Section | None:
+    """The table with what it means; None where there was nothing to choose from."""
+    if spec.final_seeds is not None or len(ranking.ranked(record, spec)) < 2:
+        return None
+    table = rule_picks(spec, record)
+    notes: list[Block] = [Text(" ".join(sentences)) for sentences in _notes(spec, record, table) if sentences]
+    return Section(TITLE, [Table(printed_picks(spec, table)), *notes])
+
+
+def _notes(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[list[str]]:
+    """Paragraphs."""
+    yield list(cost(table))
+    yield list(_choice(spec, record))
+    yield list(_test(spec, record, table))
+    yield list(_agreement(table))
+
+
+def cost(table: RulePicks) -> Iterator[str]:
+    """What the choice of a rule costs on the test split, no more than the spread over seeds allows."""
+    numbers = {result.pick.number for result in table.results}
+    if len(numbers) == 1:
+        yield f"Every rule picks trial {numbers.pop()}: which rule chooses makes no difference here."
+        return
+    between = pick_range(table)
+    if between is None:
+        return
+    tests, judge = table.tests, table.judge
+    counts = sorted({test.count for test in tests.values()})
+    seeds = (
+        formatting.count(counts[-1], "fresh seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} fresh seeds"
+    )
+    amount = formatting.change(judge, between.difference, signed=False)
+    ends = " and ".join(
+        f"{formatting.value(judge, tests[number].mean)} (trial {number})" for number in (between.best, between.worst)
+    )
+    sentence = f"The rules' picks differ by {amount} on {judge} over {seeds}, between {ends}"
+    if between.reach is None:
+        yield f"{sentence}, which one seed cannot tell from luck."
+    else:
+        reach = formatting.change(judge, between.reach, signed=False)
+        verdict = "beyond" if between.is_clear else "within"
+        yield f"{sentence}; ± {reach} (95%, for all pairs of {len(tests)} picks): {verdict} the spread over seeds."
+    own = next((result for result in table.results if result.pick.rule.is_own and result.regret is not None), None)
+    if own and own.regret == 0:
+        yield f"This study's own rule picks the best of them, trial {own.pick.number}."
+    elif own and own.regret is not None:
+        behind = formatting.change(judge, own.regret, signed=False)
+        yield f"The pick of this study's own rule, trial {own.pick.number}, is {behind} behind the best."
+
+
+def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """By which rule the study chose, and that the others change nothing."""
+    best = ranking.best(record, spec)
+    assert best is not None  # there are configurations
+    confirmed = ", by its mean on fresh seeds" if best.confirmed and ranking.is_confirmed(record, spec) else ""
+    metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
+    yield f"This study chose by {metrics}: trial {best.trial.number}{confirmed}. What other rules pick changes nothing."
+    yield "Each rule picks by the values of the search; rank is the pick's place by this study's own ranking."
+
+
+def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[str]:
+    """How the test split was read for this."""
+    plan = ranking.confirm(record, spec)
+    if not plan.rules:
+        yield (
+            "What the other picks reach on test is not known where a cell is empty or missing. study confirm "
+            f"{spec.name} --rules runs each of them on fresh seeds and reads test for it."
+        )
+        return
+    readings = readings_for_rules(spec, record, table)
+    yield (
+        f"{table.judge} is the mean ± sample standard deviation over fresh seeds, regret how far a pick is behind the "
+        f"best of them. For this alone the test split was read {formatting.count(readings, 'time')}; it chose nothing."
+    )
+
+
+def readings_for_rules(spec: StudySpec, record: StudyRecord, table: RulePicks) -> int:
+    """How often the test split was read for picks that are neither the study's best nor its baseline."""
+    known = (ranking.baseline(record, spec), ranking.best(record, spec))
+    without = {candidate.trial.number for candidate in known if candidate}
+    trials = {trial.number: trial for result in table.results for trial in result.trials}
+    return sum(bool(trial.tested) and trial.repeats not in without for trial in trials.values())
+
+
+def _agreement(table: RulePicks) -> Iterator[str]:
+    """What tau is, and over what."""
+    n = max((result.agreement.n for result in table.results), default=0)
+    if not n:
+        return
+    over = (
+        f"the {n} configurations whose test was read on fresh seeds (picked by the rules and this study, not by chance)"
+        if table.by_seed
+        else f"all {n} configurations, whose test was read in each epoch"
+    )
+    if n < LEAST:
+        yield f"How well a rule's order agrees with test is not given: test is known for {n} of {LEAST} configurations."
+    else:
+        yield f"tau is Kendall's tau-b of a rule's values in the search and {table.judge}, with its 95% interval."
+        yield f"It is over {over}."

@@ -1,0 +1,207 @@
+"""What the picks of the selection rules are worth on fresh seeds, and how well each rule agrees with the test split."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from study import ranking
+from study.analysis.statistics.agreement import Agreement, agreement
+from study.analysis.statistics.difference import CONFIDENCE
+from study.analysis.statistics.frame import metric, param, param_keys
+from study.home.folder import Home
+from study.home.record import StudyRecord, TrialRecord
+from study.metrics import lower_is_better
+from study.ranking import Spread, spread
+from study.ranking.picks import Pick, fresh_trials, picks, scores
+from study.spec import StudySpec, objective
+from study.spec.objective import Objective, Score
+
+
+@dataclass(frozen=True)
+class PickResult:
+    """A pick on fresh seeds.
+
+    Attributes:
+        trials: its complete trials on fresh seeds, one per seed.
+        val: of the rule's metric over them.
+        test: of `RulePicks.judge` over those for which the test split was read.
+        regret: by how much the best pick's mean is better, 0 for the best; None without `test`.
+        agreement: of the rule with the test split, over configurations.
+    """
+
+    pick: Pick
+    trials: Sequence[TrialRecord]
+    val: Spread | None
+    test: Spread | None
+    regret: float | None
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class RulePicks:
+    """The picks of a study's rules.
+
+    Attributes:
+        judge: the test metric that compares them: that of the study, or accuracy where the test split lacks it.
+        by_seed: whether the agreement is over the confirmed configurations, by their fresh seeds; else over all, by the
+            test metrics of the search's own trials (`train.report_test`).
+    """
+
+    judge: str
+    results: Sequence[PickResult]
+    by_seed: bool
+
+    @property
+    def tests(self) -> Mapping[int, Spread]:
+        """The test metric of each pick that has one, by the number of its trial."""
+        return {result.pick.number: result.test for result in self.results if result.test}
+
+    def turned(self, value: float) -> float:
+        """A test value turned so that larger is better."""
+        return -value if lower_is_better(self.judge) else value
+
+
+def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
+    """What every rule picks, and what is known of it on fresh seeds."""
+    ranked = ranking.ranked(record, spec)
+    fresh = {candidate.trial.number: fresh_trials(record, candidate.trial.number) for candidate in ranked}
+    judge = _judge(spec, [trial for trials in fresh.values() for trial in trials])
+    tests = {number: spread(metric(trial, judge) for trial in trials) for number, trials in fresh.items()}
+    all_picks = picks(record, spec)
+    in_search = {c.trial.number: score.gains[0] for c, score in scores(Objective((judge,), ("max",)), ranked)}
+    by_seed = len(in_search) < len(ranked)
+    known = {number: test.mean for number, test in tests.items() if test} if by_seed else in_search
+    table = RulePicks(judge, [], by_seed)
+    gains = {number: table.turned(value) for number, value in known.items()}
+    best = max((table.turned(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan)
+    results = []
+    for pick in all_picks:
+        test, trials = tests[pick.number], fresh[pick.number]
+        scored = {c.trial.number: score for c, score in scores(pick.rule.goal, ranked)}
+        both = [number for number in scored if number in gains]
+        results.append(
+            PickResult(
+                pick,
+                trials,
+                spread(trial.last(pick.rule.goal.metrics[0]) for trial in trials),
+                test,
+                best - table.turned(test.mean) if test else None,
+                agreement(_standing([scored[number] for number in both]), [gains[number] for number in both]),
+            )
+        )
+    return RulePicks(judge, results, by_seed)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The best and the worst pick on the test split, by the numbers of their trials; their difference, and its reach to
+    each side: the interval holds for all pairs of picks at once (Tukey 1949, Kramer 1956), as these two were looked
+    for. None without two seeds of a pick."""
+
+    best: int
+    worst: int
+    difference: float
+    reach: float | None
+
+    @property
+    def is_clear(self) -> bool | None:
+        """Whether zero lies outside the interval; None without one."""
+        return None if self.reach is None else self.difference > self.reach
+
+
+def pick_range(table: RulePicks) -> Range | None:
+    """How far the picks are apart on the test split; None for fewer than two of them."""
+    tests = table.tests
+    if len(tests) < 2:
+        return None
+    numbers = sorted(tests, key=lambda number: (-table.turned(tests[number].mean), number))
+    best, worst = numbers[0], numbers[-1]
+    difference = abs(tests[best].mean - tests[worst].mean)
+    freedom = sum(test.count - 1 for test in tests.values())
+    if not freedom:
+        return Range(best, worst, difference, None)
+    squares = sum((test.count - 1) * (test.deviation or 0.0) ** 2 for test in tests.values())
+    share = 1 / tests[best].count + 1 / tests[worst].count
+    return Range(best, worst, difference, _studentized(len(tests), freedom) * math.sqrt(squares / freedom * share / 2))
+
+
+@cache
+def _studentized(means: int, freedom: int) -> float:
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.ppf(CONFIDENCE, means, freedom))
+
+
+def load_picks(name: str) -> pd.DataFrame:
+    """What each selection rule would have picked in a study of this home, as `picks_frame`.
+
+    Raises:
+        UserError: there is no such study.
+    """
+    folder = Home.locate().find(name)
+    return picks_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
+
+
+def picks_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """What each selection rule would have picked, one row per rule, those that need least first.
+
+    Returns:
+        Indexed by rule: `needs`, `own` (whether the study searched by it), `trial` (the pick), `value` in the search,
+        `violation` (by how much it misses the rule's limit), `ties` (configurations that share the top), `among`,
+        `rank` (by the study's own ranking). On fresh seeds, missing where there are none: `val mean`, `val sd`, `val n`
+        of the rule's metric; `test mean`, `test sd`, `test n` and `regret` of the test metric `judge`; `tau`,
+        `tau low`, `tau high`, `tau n`: Kendall's tau-b of the rule with it. Then the pick's parameters.
+    """
+    return pd.DataFrame(document(spec, rule_picks(spec, record))).set_index("rule")
+
+
+def document(spec: StudySpec, table: RulePicks) -> list[dict[str, Any]]:
+    """`picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
+    keys = list(
+        dict.fromkeys(key for result in table.results for key in param_keys(spec, [result.pick.candidate.trial]))
+    )
+    return [{"rule": result.pick.rule.name, **_row(spec, table.judge, result, keys)} for result in table.results]
+
+
+def _row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -> dict[str, object]:
+    pick, agreed = result.pick, result.agreement
+    low, high = agreed.interval or (None, None)
+    return {
+        "needs": pick.rule.needs,
+        "own": pick.rule.is_own,
+        "trial": pick.number,
+        "value": pick.score.values[0],
+        "violation": pick.score.violation,
+        **{"ties": pick.ties, "among": pick.among, "rank": pick.rank},
+        **_spread("val", result.val),
+        "judge": judge,
+        **_spread("test", result.test),
+        **{"regret": result.regret, "tau": agreed.tau, "tau low": low, "tau high": high, "tau n": agreed.n},
+        **{key: param(spec, pick.candidate.trial, key) for key in keys},
+    }
+
+
+def _spread(name: str, values: Spread | None) -> dict[str, float | int | None]:
+    mean, deviation, count = (values.mean, values.deviation, values.count) if values else (None, None, 0)
+    return {f"{name} mean": mean, f"{name} sd": deviation, f"{name} n": count}
+
+
+def _judge(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
+    tested = [trial.tested for trial in trials if trial.tested]
+    return spec.test_metric if not tested or any(spec.test_metric in one for one in tested) else "test/accuracy"
+
+
+def _standing(values: Sequence[Score]) -> list[float]:
+    """The place of each score in their order, the larger the better; equal ones share theirs."""
+    standing = [0.0] * len(values)
+    before: Score | None = None
+    place = 0.0
+    for at in objective.order(values):
+        score = values[at]
+        place -= before is None or (score.gains, score.violation) != (before.gains, before.violation)
+        standing[at], before = place, score
+    return standing

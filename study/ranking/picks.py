@@ -1,0 +1,145 @@
+"""What each selection rule would have picked: the rules of `study.metrics.rules` on the trials of one study.
+
+A rule picks as a user would have who searched by it: by the values of the search, the mean over replicates, among all
+complete configurations, the baseline too. Nothing of it changes the study's own choice (`study.ranking.order`). The
+picks that run again on fresh seeds are trials of a stage of their own, `rule`, which no ranking looks at.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from study import ranking
+from study.home.events import ENDED
+from study.home.record import StudyRecord, TrialRecord
+from study.metrics import better
+from study.metrics.rules import RULES, Need, Rule
+from study.ranking import Candidate
+from study.spec import StudySpec, objective
+from study.spec.objective import Constraint, Objective, Score
+
+
+@dataclass(frozen=True)
+class StudyRule:
+    """A rule as the trials of a study can be ordered by it.
+
+    Attributes:
+        name: in words.
+        needs: what must be known of the validation samples, see `study.metrics.rules.Need`; None: the study's own
+            rule, which the table does not have.
+        goal: its metric on the validation split, and its limit.
+        is_own: whether the study itself searched by it.
+    """
+
+    name: str
+    needs: Need | None
+    goal: Objective
+    is_own: bool
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The configuration that a rule picks.
+
+    Attributes:
+        candidate: what is picked.
+        score: its worth by the rule, in the search.
+        ties: how many configurations share the top, 1: the pick alone; the earliest of them is picked.
+        among: how many configurations have what the rule looks at.
+        rank: the pick's place by the study's own ranking, from 1.
+    """
+
+    rule: StudyRule
+    candidate: Candidate
+    score: Score
+    ties: int
+    among: int
+    rank: int
+
+    @property
+    def number(self) -> int:
+        """Of the trial that is picked."""
+        return self.candidate.trial.number
+
+
+def rules_of(spec: StudySpec) -> list[StudyRule]:
+    """Every rule of the table, those that need least first; the study's own stands last if the table lacks it."""
+    own = spec.objective
+    goals = {_goal(rule): rule for rule in RULES}
+    rules = [StudyRule(rule.name, rule.needs, goal, goal == own) for goal, rule in goals.items()]
+    return rules if own in goals else [*rules, StudyRule(_own_name(own), None, own, True)]
+
+
+def picks(record: StudyRecord, spec: StudySpec) -> list[Pick]:
+    """The pick of each rule of `rules_of` whose metrics some complete configuration has; of a final training none."""
+    if spec.final_seeds is not None:
+        return []
+    ranked = ranking.ranked(record, spec)
+    ranks = {candidate.trial.number: place for place, candidate in enumerate(ranked, 1)}
+    found = []
+    for rule in rules_of(spec):
+        scored = scores(rule.goal, ranked)
+        if scored:
+            candidate, score = scored[objective.order([score for _, score in scored])[0]]
+            ties = sum(_worth(other) == _worth(score) for _, other in scored)
+            found.append(Pick(rule, candidate, score, ties, len(scored), ranks[candidate.trial.number]))
+    return found
+
+
+def scores(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Score]]:
+    """What each configuration that has the metrics is worth in the search, in the order of trials: ties go to the
+    earlier one."""
+    by_number = sorted(candidates, key=lambda candidate: candidate.trial.number)
+    scored = [(candidate, ranking.mean_score(goal, candidate.replicates)) for candidate in by_number]
+    return [(candidate, score) for candidate, score in scored if score]
+
+
+def picked(record: StudyRecord, spec: StudySpec) -> list[TrialRecord]:
+    """Every trial that some rule picks, once."""
+    return list({pick.number: pick.candidate.trial for pick in picks(record, spec)}.values())
+
+
+def fresh_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
+    """The complete trials of a configuration on fresh seeds, whatever they ran for; one per seed."""
+    repeats = [*record.repeats_of(number), *record.repeats_of(number, "rule")]
+    by_seed = {trial.seed: trial for trial in reversed(repeats) if trial.state == "complete"}
+    return [by_seed[seed] for seed in sorted(by_seed)]
+
+
+def are_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
+    """Whether every rule's pick has run on all fresh seeds and test was read for it, as far as that could be."""
+    seeds = ranking.confirm_seeds(record, spec)
+    ended = {(trial.repeats, trial.seed) for trial in record.by_stage("confirm", "rule") if trial.state in ENDED}
+    numbers = [trial.number for trial in picked(record, spec)]
+    fresh = [trial for number in numbers for trial in fresh_trials(record, number)]
+    return all((number, seed) in ended for number in numbers for seed in seeds) and all(
+        trial.tested or trial.untested for trial in fresh
+    )
+
+
+def at_most(spec: StudySpec, top: int, configurations: int, reported: Collection[str]) -> int:
+    """How many of `configurations` the rules can pick besides those that are confirmed anyway, the `top` best and the
+    baseline: the study's own rule, which picks one of these, brings no further one.
+
+    Args:
+        reported: the metrics that trials report, as `val/accuracy`.
+    """
+    rules = sum(rule.is_own or all(name in reported for name in rule.goal.needed) for rule in rules_of(spec))
+    if top == 0:
+        return min(rules, configurations)
+    baseline = int(spec.search.baseline is not None)
+    return max(0, min(rules - 1, configurations - min(top, configurations - baseline) - baseline))
+
+
+def _goal(rule: Rule) -> Objective:
+    name = f"val/{rule.metric}"
+    limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
+    return Objective((name,), (better(name) or "max",), limits)
+
+
+def _worth(score: Score) -> tuple[object, ...]:
+    return score.violation, score.gains
+
+
+def _own_name(own: Objective) -> str:
+    limits = " and ".join(f"{limit.metric} {limit.sense} {limit.limit:g}" for limit in own.constraints)
+    return " where ".join([", ".join(own.metrics), *([limits] if limits else [])])

@@ -1,0 +1,121 @@
+"""The report's section on what each rule would have picked: no more is said than the numbers support."""
+
+import pytest
+
+from study.analysis.report.conclusions import caveats
+from study.analysis.report.page import Page, to_markdown
+from study.analysis.report.rules import TITLE, rules_section
+from study.spec import load_study
+
+ASKED = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3, rules: true}"])
+NOT_ASKED = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3}"])
+
+
+def write(study, fresh=(), balanced=(0.3, 0.6, 0.7)):
+    """A baseline and two searched trials, the first best by accuracy; then the test values of each by seed."""
+    for number, (accuracy, other) in enumerate(zip((0.3, 0.9, 0.8), balanced, strict=True)):
+        also = {"val/balanced_accuracy": other, "val/worst_class_accuracy": 0.0}
+        study.trial("search" if number else "baseline", [accuracy], also=also)
+    for number, tests in fresh:
+        for seed, test in enumerate(tests, 1):
+            study.trial(
+                "confirm" if number < 2 else "rule", [0.8 if number else 0.3], seed=seed, repeats=number, test=test
+            )
+    return study.record()
+
+
+CLOSE = ((0, (0.40, 0.42, 0.44)), (1, (0.50, 0.60, 0.70)), (2, (0.55, 0.65, 0.75)))
+FAR = ((0, (0.40, 0.42, 0.44)), (1, (0.50, 0.52, 0.54)), (2, (0.60, 0.62, 0.64)))
+
+
+def said(spec, record):
+    section = rules_section(spec, record)
+    assert section is not None
+    return to_markdown(Page("page", [], [section]))
+
+
+def test_before_the_picks_have_run(writer):
+    text = said(NOT_ASKED, write(writer()))
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows[0].startswith("| rule | needs | pick | in the search | rank | method.alpha |")
+    assert rows[2].startswith("| accuracy (this study's) | nothing | 1 | 90.0% | 1 | 0.01 |")
+    assert rows[3].startswith("| worst_class_accuracy | classes | 0 (baseline), first of 3 that tie | 0.0% | 3 | 1 |")
+    assert rows[4].startswith("| balanced_accuracy | classes | 2 | 70.0% | 2 |")
+    assert "This study chose by val/accuracy: trial 1. What other rules pick changes nothing." in text
+    assert "study confirm quickstart --rules runs each of them on fresh seeds and reads test for it." in text
+    assert "differ" not in text
+
+
+def test_a_difference_beyond_the_spread(writer):
+    text = said(ASKED, write(writer(), FAR))
+    assert (
+        "| rule | needs | pick | in the search | rank | on fresh seeds | test/accuracy | regret | method.alpha" in text
+    )
+    assert "| 80.0 ± 0.0% | 52.0 ± 2.0% (3 seeds) | 10.0 points |" in text
+    # Tukey: the studentized range of three means and six degrees of freedom is 4.339
+    assert (
+        "The rules' picks differ by 20.0 points on test/accuracy over 3 fresh seeds, between 62.0% (trial 2) and 42.0% "
+        "(trial 0); ± 5.0 points (95%, for all pairs of 3 picks): beyond the spread over seeds. The pick of this "
+        "study's own rule, trial 1, is 10.0 points behind the best." in text
+    )
+    assert "For this alone the test split was read 3 times; it chose nothing." in text
+    assert "is not given: test is known for 3 of 5 configurations" in text
+    assert "is not known" not in text
+
+
+def test_a_difference_within_the_spread(writer):
+    text = said(ASKED, write(writer(), CLOSE[1:]))
+    assert "The rules' picks differ by 5.0 points on test/accuracy over 3 fresh seeds" in text
+    assert "within the spread over seeds" in text
+    assert "beyond" not in text
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_unequal_seeds_are_named(writer, count):
+    text = said(ASKED, write(writer(), ((1, (0.5, 0.6, 0.7)), (2, (0.4, 0.5)[:count]))))
+    assert f"over {count} to 3 fresh seeds" in text
+
+
+def test_one_seed_each_cannot_tell(writer):
+    text = said(ASKED, write(writer(), ((1, (0.5,)), (2, (0.4,)))))
+    assert (
+        "over 1 fresh seed, between 50.0% (trial 1) and 40.0% (trial 2), which one seed cannot tell from luck." in text
+    )
+    assert "This study's own rule picks the best of them, trial 1." in text
+
+
+def test_where_all_rules_agree_that_is_said(writer):
+    study = writer()
+    study.trial("baseline", [0.3])
+    study.trial("search", [0.9])
+    text = said(ASKED, study.record())
+    assert "Every rule picks trial 1: which rule chooses makes no difference here." in text
+
+
+def test_tau_is_shown_with_its_n(writer):
+    study = writer()
+    for number in range(6):
+        study.trial("search", [number / 10])
+    for number in range(6):
+        study.trial("rule", [0.5], seed=1, repeats=number, test=number / 10)
+    text = said(ASKED, study.record())
+    assert "| 1.00 (0.02 to 1.00; n 6) |" in text
+    assert "It is over the 6 configurations whose test was read on fresh seeds" in text
+
+
+def test_nothing_to_choose_from_has_no_section(writer, final_spec):
+    study = writer()
+    study.trial("search", [0.3])
+    assert rules_section(ASKED, study.record()) is None
+    final = writer()
+    final.trial("final", [0.3])
+    final.trial("final", [0.4], seed=1)
+    assert rules_section(final_spec, final.record()) is None
+
+
+def test_the_report_names_all_for_which_test_was_read(writer):
+    record = write(writer(), FAR)
+    points = " ".join(caveats(ASKED, record))
+    assert "The test split was read only for baseline, trial 1 and trial 2; no other trial's" in points
+    assert "not confirmed on others" not in points, "a pick that ran on fresh seeds was confirmed on them"
+    assert TITLE in said(ASKED, record)

@@ -1,0 +1,152 @@
+"""What the rules' picks are worth on fresh seeds. The expected numbers are worked out by hand."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study.analysis import load_picks, picks_frame
+from study.analysis.statistics.rule_picks import RulePicks, document, pick_range, rule_picks
+from study.home.folder import Home
+from study.home.record import StudyRecord
+from study.ranking import spread
+from study.spec import load_study
+
+SPEC = load_study("quickstart", ["train.epochs=1", "search.early_stopping={}", "search.trials=4"])
+FRESH = {0: (0.40, 0.42, 0.44), 1: (0.50, 0.52, 0.54), 2: (0.60, 0.62, 0.64), 3: (0.56, 0.58, 0.60)}
+
+
+def write(study, fresh=FRESH, tested=True):
+    """Trial 1 is best by accuracy, 2 by unbiased accuracy, 3 by balanced accuracy; the worst class ties at 0."""
+    values = [(0.3, 0.3, 0.3), (0.9, 0.6, 0.5), (0.8, 0.7, 0.8), (0.7, 0.8, 0.6)]
+    for number, (accuracy, balanced, unbiased) in enumerate(values):
+        also = {"val/balanced_accuracy": balanced, "val/unbiased_accuracy": unbiased, "val/worst_class_accuracy": 0.0}
+        study.trial("search" if number else "baseline", [accuracy], also=also)
+    for number, tests in fresh.items():
+        stage = "confirm" if number < 2 else "rule"
+        for seed, test in enumerate(tests, 1):
+            also = {"val/balanced_accuracy": 0.1 * seed, "val/unbiased_accuracy": test}
+            value = test if tested else None
+            study.trial(stage, [0.8], seed=seed, repeats=number, also=also, test=value)
+    return study.record()
+
+
+@pytest.fixture(scope="module")
+def record(writer):
+    return write(writer())
+
+
+def test_each_rules_pick_with_its_fresh_seeds(record):
+    frame = picks_frame(SPEC, record)
+    assert list(frame.index) == ["accuracy", "worst_class_accuracy", "balanced_accuracy", "unbiased_accuracy"]
+    assert list(frame["trial"]) == [1, 0, 3, 2]
+    assert list(frame["own"]) == [True, False, False, False]
+    assert list(frame["ties"]) == [1, 4, 1, 1]
+    assert list(frame["test mean"]) == pytest.approx([0.52, 0.42, 0.58, 0.62])
+    assert list(frame["test sd"]) == pytest.approx([0.02] * 4)
+    assert list(frame["regret"]) == pytest.approx([0.10, 0.20, 0.04, 0.0])
+    assert list(frame["val mean"].fillna(-1)) == pytest.approx([0.8, -1, 0.2, 0.62])
+    assert set(frame["judge"]) == {"test/accuracy"}
+    assert set(frame["tau n"]) == {4}
+    assert frame["tau"].isna().all(), "of four configurations there is no tau"
+
+
+def test_without_fresh_seeds_there_are_the_picks_alone(writer):
+    frame = picks_frame(SPEC, write(writer(), {}))
+    assert list(frame["trial"]) == [1, 0, 3, 2]
+    assert frame[["test mean", "val mean", "regret", "tau"]].isna().all(axis=None)
+
+
+def test_where_less_is_better_regret_and_range_are_turned(writer):
+    spec = load_study("quickstart", ["search.early_stopping={}", "search.metric=val/equalized_odds"])
+    study = writer()
+    for odds, accuracy in ((0.1, 0.5), (0.2, 0.9)):
+        study.trial("search", [odds], metric="val/equalized_odds", also={"val/accuracy": accuracy})
+    for number, odds in ((0, 0.3), (0, 0.34), (1, 0.2), (1, 0.24)):
+        repeat = study.trial("rule", [odds], metric="val/equalized_odds", repeats=number, seed=int(100 * odds))
+        study.append("tested", trial=repeat, metrics={"test/equalized_odds": odds, "test/accuracy": 0.5})
+    table = rule_picks(spec, study.record())
+    assert table.judge == "test/equalized_odds"
+    regrets = {result.pick.number: result.regret for result in table.results}
+    assert regrets == pytest.approx({0: 0.1, 1: 0.0})
+    between = pick_range(table)
+    assert between is not None
+    assert (between.best, between.worst, between.difference) == (1, 0, pytest.approx(0.1))
+
+
+def test_tau_is_over_all_trials_where_test_is_known_for_all(writer):
+    study = writer()
+    for number in range(8):
+        also = {"test/accuracy": number / 10, "val/balanced_accuracy": 1 - number / 10, "val/unbiased_accuracy": 0.5}
+        study.trial("search", [number / 10], also=also)
+    table = rule_picks(SPEC, study.record())
+    found = {result.pick.rule.name: result.agreement for result in table.results}
+    assert not table.by_seed
+    assert {name: (agreed.tau, agreed.n) for name, agreed in found.items()} == {
+        "accuracy": (pytest.approx(1.0), 8),
+        "balanced_accuracy": (pytest.approx(-1.0), 8),
+        "unbiased_accuracy": (None, 8),  # all tie
+    }
+
+
+def test_over_fresh_seeds_it_is_of_the_confirmed_configurations(writer):
+    study = writer()
+    for number in range(9):
+        study.trial("search", [number / 10])
+    for number in range(6):
+        study.trial("confirm", [0.5], seed=1, repeats=number, test=number / 10)
+    table = rule_picks(SPEC, study.record())
+    (result,) = table.results
+    assert table.by_seed
+    assert (result.agreement.tau, result.agreement.n) == (pytest.approx(1.0), 6)
+
+
+def test_as_plain_values(record):
+    rows = document(SPEC, rule_picks(SPEC, record))
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
+    assert rows[0] | {"rule": "accuracy", "trial": 1, "tau": None, "method.lambda": 1.5} == rows[0]
+
+
+def test_by_the_name_of_a_study(record, writer, tmp_path, monkeypatch):
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    folder = Home(tmp_path).create(load_study("quickstart", ["name=mine"]))
+    study = writer()
+    write(study)
+    folder.ledger_file.write_bytes(study.path.read_bytes())
+    pd.testing.assert_frame_equal(load_picks("mine"), picks_frame(folder.spec(), StudyRecord.load(folder.ledger_file)))
+
+
+def test_the_range_by_hand(record):
+    between = pick_range(rule_picks(SPEC, record))
+    assert between is not None
+    assert (between.best, between.worst, between.difference) == (2, 0, pytest.approx(0.20))
+    # the studentized range of four means and eight degrees of freedom, 95%: 4.529 (tables of Tukey's test)
+    assert between.reach == pytest.approx(4.529 * 0.02 / 3**0.5, rel=1e-3)
+    assert between.is_clear
+
+
+class Fixed(RulePicks):
+    """Picks with these tests, one per configuration."""
+
+    def __init__(self, values):
+        super().__init__("test/accuracy", [], True)
+        object.__setattr__(self, "fixed", {number: spread(row) for number, row in enumerate(values)})
+
+    @property
+    def tests(self):
+        return self.fixed
+
+
+@pytest.mark.parametrize("picks", [2, 4, 7])
+def test_equal_picks_are_told_apart_in_one_of_twenty_studies_at_most(picks):
+    """And with true differences the interval holds that of the two that look best and worst."""
+    generator, clear, held, studies = np.random.default_rng(picks), 0, 0, 400
+    truth = np.linspace(0, 1, picks)
+    for _ in range(studies):
+        noise = generator.normal(size=(picks, 3))
+        clear += pick_range(Fixed(noise)).is_clear
+        between = pick_range(Fixed(truth[:, None] + noise))
+        held += abs(between.difference - (truth[between.best] - truth[between.worst])) <= between.reach
+    assert clear / studies <= 0.065
+    assert held / studies >= 0.935

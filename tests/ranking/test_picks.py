@@ -1,0 +1,156 @@
+"""What each selection rule would have picked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from helpers import Told, quickstart, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study import ranking
+from study.home.record import StudyRecord
+from study.ranking.picks import Pick, are_confirmed, at_most, fresh_trials, picked, picks, rules_of
+from study.spec import StudySpec
+
+SPEC = quickstart("search.confirm={top: 1, seeds: 2, rules: true}")
+METRICS = ("balanced_accuracy", "worst_class_accuracy", "unbiased_accuracy", "equalized_odds")
+
+
+def searched(accuracy: float, *further: float, stage: str = "search", **given: Any) -> Told:
+    """A trial with its accuracy, and as many of `METRICS` as are given."""
+    return Told(stage, [accuracy], further=_named(further), **given)
+
+
+def _named(values: tuple[float, ...]) -> Mapping[str, float]:
+    return {f"val/{name}": value for name, value in zip(METRICS, values, strict=False)}
+
+
+def by_name(trials: StudyRecord, spec: StudySpec = SPEC) -> dict[str, Pick]:
+    return {pick.rule.name: pick for pick in picks(trials, spec)}
+
+
+TRIALS = (
+    searched(0.5, 0.5, 0.0, 0.4, 0.05, stage="baseline"),
+    searched(0.9, 0.6, 0.0, 0.5, 0.30),
+    searched(0.8, 0.7, 0.0, 0.8, 0.20),
+    searched(0.7, 0.8, 0.0, 0.8, 0.10),
+)
+
+
+def test_each_rule_picks_the_best_by_its_own_metric() -> None:
+    found = by_name(record(*TRIALS))
+    assert {name: pick.number for name, pick in found.items()} == {
+        "accuracy": 1,
+        "worst_class_accuracy": 0,  # all tie: the earliest
+        "balanced_accuracy": 3,
+        "unbiased_accuracy": 2,  # two tie
+        "accuracy where equalized_odds <= 0.1": 3,
+    }
+    assert {name: pick.ties for name, pick in found.items() if pick.ties > 1} == {
+        "worst_class_accuracy": 4,
+        "unbiased_accuracy": 2,
+    }
+    assert [found[name].rank for name in ("accuracy", "balanced_accuracy", "worst_class_accuracy")] == [1, 3, 4]
+    assert found["accuracy where equalized_odds <= 0.1"].score.violation == 0
+    assert {name for name, pick in found.items() if pick.rule.is_own} == {"accuracy"}
+    assert {pick.among for pick in found.values()} == {4}
+
+
+def test_what_the_trials_do_not_report_is_no_rule_of_theirs() -> None:
+    assert set(by_name(record(searched(0.5), searched(0.6)))) == {"accuracy"}
+    assert picks(record(Told("search", [0.5], "pruned")), SPEC) == []
+
+
+def test_where_no_configuration_keeps_a_limit_the_one_that_misses_it_by_least_is_picked() -> None:
+    trials = record(searched(0.9, 0, 0, 0, 0.4), searched(0.5, 0, 0, 0, 0.2))
+    pick = by_name(trials)["accuracy where equalized_odds <= 0.1"]
+    assert (pick.number, pick.score.violation) == (1, pytest.approx(0.1))
+
+
+def test_the_studys_own_rule_is_there_whatever_it_is() -> None:
+    spec = quickstart("search.metric=val/equalized_odds", "search.constraints=['val/accuracy >= 0.75']")
+    pick = by_name(record(*TRIALS), spec)["val/equalized_odds where val/accuracy >= 0.75"]
+    assert (pick.number, pick.rule.needs, pick.rule.is_own, pick.rank) == (2, None, True, 1)
+    assert [rule.is_own for rule in rules_of(spec)].count(True) == 1
+
+
+def test_own_and_other_rules_take_the_mean_over_replicates() -> None:
+    spec = quickstart("search.replicates=2")
+    trials = record(
+        searched(0.9, 0.1),
+        searched(0.5, 0.1, stage="replicate", seed=1, repeats=0),
+        searched(0.8, 0.0),
+        searched(0.8, 0.4, stage="replicate", seed=1, repeats=2),
+        searched(0.99, 0.99),  # its second seed has not run
+    )
+    found = by_name(trials, spec)
+    assert (found["accuracy"].number, found["balanced_accuracy"].number) == (2, 2)
+    assert found["balanced_accuracy"].score.values == (pytest.approx(0.2),)
+    assert found["accuracy"].among == 2
+
+
+def fresh(stage: str, of: int, *values: float, tested: bool = True, state: str = "complete") -> list[Told]:
+    """Trials on the seeds 1, 2 ..., tested with their validation value."""
+    return [
+        Told(stage, [value], state, seed=seed, repeats=of, tested={"test/accuracy": value} if tested else {})
+        for seed, value in enumerate(values, 1)
+    ]
+
+
+CONFIRMED = (*fresh("confirm", 0, 0.4, 0.4), *fresh("confirm", 1, 0.6, 0.6))
+RULES = (*fresh("rule", 3, 0.99, 0.99), *fresh("rule", 2, 0.98, 0.98))
+
+
+def test_the_trials_of_other_rules_picks_choose_nothing() -> None:
+    """However good they are: best, order, front and what is to confirm are those of the study without them."""
+    without, having = record(*TRIALS, *CONFIRMED), record(*TRIALS, *CONFIRMED, *RULES)
+    for of in (ranking.ranked, ranking.candidates, ranking.searched, ranking.front):
+        assert of(having, SPEC) == of(without, SPEC)
+    assert ranking.to_confirm(having, SPEC) == ranking.to_confirm(without, SPEC)
+    assert [pick.number for pick in picks(having, SPEC)] == [pick.number for pick in picks(without, SPEC)]
+
+
+def test_fresh_seeds_count_once_whatever_they_ran_for() -> None:
+    twice = record(*TRIALS, *fresh("rule", 3, 0.6, 0.7, 0.8), *fresh("confirm", 3, 0.6), *fresh("confirm", 1, 0.5))
+    assert [(trial.seed, trial.stage) for trial in fresh_trials(twice, 3)] == [(1, "confirm"), (2, "rule"), (3, "rule")]
+    assert fresh_trials(record(*TRIALS, *fresh("rule", 3, 0.5, state="failed")), 3) == []
+
+
+@pytest.mark.parametrize(
+    ("further", "done"),
+    [
+        ((), False),
+        (RULES[:3], False),
+        (RULES, True),
+        ((*RULES[:3], *fresh("rule", 2, 0.9, 0.9, state="failed")[1:]), True),
+        ((*RULES[:2], *fresh("rule", 2, 0.9, 0.9, tested=False)), False),
+    ],
+)
+def test_picks_are_confirmed_once_all_have_run_and_test_was_read(further: tuple[Told, ...], done: bool) -> None:
+    assert are_confirmed(record(*TRIALS, *CONFIRMED, *further), SPEC) is done
+
+
+def test_test_that_could_not_be_read_is_not_waited_for() -> None:
+    found = record(*TRIALS, *CONFIRMED, *RULES[:3], *fresh("rule", 2, 0.9, 0.9, tested=False)[1:])
+    found.apply({"event": "untested", "trial": max(found.trials), "reason": "broken", "time": 99.0})
+    assert are_confirmed(found, SPEC)
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.1, 0.5, 1.0])] * 5), min_size=1, max_size=12),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_no_more_are_picked_than_was_said(values: list[tuple[float, ...]], top: int, has_baseline: bool) -> None:
+    spec = SPEC if has_baseline else quickstart("search.baseline=null")
+    trials = [
+        searched(*each, stage="search" if place or not has_baseline else "baseline")
+        for place, each in enumerate(values)
+    ]
+    found = record(*trials)
+    best = [candidate.trial for candidate in ranking.searched(found, spec)[:top]]
+    reference = [trial for trial in found.by_stage("baseline") if top]
+    confirmed = {trial.number for trial in best + reference}
+    reported = ["val/accuracy", *(f"val/{name}" for name in METRICS)]
+    assert len({trial.number for trial in picked(found, spec)} - confirmed) <= at_most(spec, top, len(trials), reported)

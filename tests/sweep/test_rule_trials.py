@@ -1,0 +1,138 @@
+"""Every rule's pick runs again on fresh seeds, and test is read for it; what the study chooses stays the same."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from course import Course, outcome, spec_of
+
+from study import ranking
+from study.commands import extension
+from study.commands.plan import plan
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import read
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Spread
+from study.ranking.picks import picked
+from study.spec import StudySpec
+
+ASKED, NOT_ASKED = "search.confirm={top: 1, seeds: 2, rules: true}", "search.confirm={top: 1, seeds: 2}"
+STEADY = "search.early_stopping={}"
+
+
+def further(trial: TrialRecord) -> Mapping[str, float]:
+    """Metrics by which the last, the third and the fifth configuration are best, and one in which all tie."""
+    number = trial.number if trial.repeats is None else trial.repeats
+    return {
+        "balanced_accuracy": 1 - abs(number - 4) / 100,
+        "unbiased_accuracy": 1 - abs(number - 2) / 100,
+        "conflicting_accuracy": number / 100,
+        "worst_group_accuracy": 0.0,
+    }
+
+
+def play(path: Path, spec: StudySpec, slots: int = 1) -> Course:
+    return Course(path, spec, further=further).play(slots)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    return play(tmp_path_factory.mktemp("course") / "ledger.jsonl", spec_of(ASKED, STEADY))
+
+
+def fresh_seeds(record: StudyRecord) -> Counter[tuple[int | None, int]]:
+    return Counter((trial.repeats, trial.seed) for trial in record.by_stage("confirm", "rule"))
+
+
+def ranks(record: StudyRecord, spec: StudySpec) -> list[tuple[int, Spread | None]]:
+    return [(candidate.trial.number, candidate.confirmed) for candidate in ranking.ranked(record, spec)]
+
+
+def test_each_pick_runs_once_on_every_fresh_seed_and_is_tested(course: Course) -> None:
+    record, spec = course.record, course.spec
+    picks = {trial.number for trial in picked(record, spec)}
+    confirmed = {trial.number for trial in ranking.to_confirm(record, spec)}
+    assert len(picks - confirmed) == 2
+    assert fresh_seeds(record) == {(number, seed): 1 for number in picks | confirmed for seed in (1, 2)}
+    tested = {trial.number for trial in record.trials.values() if trial.tested}
+    assert tested == {trial.number for trial in record.by_stage("confirm", "rule")}
+    assert record.test_readings == len(tested)
+
+
+def test_the_study_is_the_same_as_one_without(course: Course, tmp_path: Path) -> None:
+    spec = spec_of(NOT_ASKED, STEADY)
+    without = play(tmp_path / "ledger.jsonl", spec).record
+    assert outcome(course.record)[: len(without.trials)] == outcome(without)
+    assert ranks(course.record, course.spec) == ranks(without, spec)
+
+
+def test_no_more_trials_ran_than_were_planned(course: Course) -> None:
+    planned = plan(course.spec)["trials"]
+    stages = Counter(trial.stage for trial in course.record.trials.values())
+    assert 0 < stages.pop("rule") <= planned.pop("rule") == 6 * 2
+    assert {stage: stages[stage] for stage in planned} == planned
+
+
+def test_cut_at_every_third_line_after_the_search_it_ends_as_if_never_cut(course: Course, tmp_path: Path) -> None:
+    lines = course.ledger.path.read_bytes().splitlines(keepends=True)
+    events = read(course.ledger.path)
+    first = next(place for place, event in enumerate(events) if event.get("stage") == "confirm")
+    for count in range(first, len(lines), 3):
+        path = tmp_path / f"{count}.jsonl"
+        path.write_bytes(b"".join(lines[:count]))
+        assert outcome(play(path, course.spec).record) == outcome(course.record), f"cut after line {count}"
+
+
+def test_several_at_once_run_the_same_trials(course: Course, tmp_path: Path) -> None:
+    record = play(tmp_path / "ledger.jsonl", spec_of(ASKED, STEADY, "search.sampler=random"), slots=4).record
+    assert set(fresh_seeds(record).values()) == {1}
+    assert {trial.number for trial in picked(record, course.spec)} <= {number for number, _ in fresh_seeds(record)}
+
+
+def test_without_confirmation_there_are_the_picks_alone(tmp_path: Path) -> None:
+    spec = spec_of("search.confirm={top: 0, seeds: 2, rules: true}", STEADY)
+    record = play(tmp_path / "ledger.jsonl", spec).record
+    assert not list(record.by_stage("confirm"))
+    picks = {trial.number for trial in picked(record, spec)}
+    assert fresh_seeds(record) == {(number, seed): 1 for number in picks for seed in (1, 2)}
+    assert all(trial.tested for trial in record.by_stage("rule"))
+
+
+def later(home: Path, *assignments: str) -> tuple[StudyFolder, StudySpec]:
+    """A study that was not asked for its rules' picks, at its end."""
+    spec = spec_of(NOT_ASKED, STEADY, *assignments)
+    folder = Home(home).create(spec)
+    play(folder.ledger_file, spec)
+    return folder, spec
+
+
+def test_asked_later_is_as_asked_at_once(course: Course, tmp_path: Path) -> None:
+    folder, spec = later(tmp_path)
+    extension.more_seeds(folder, spec, None, None, rules=True)
+    assert StudyRecord.load(folder.ledger_file).state == "interrupted", "a crash here leaves something to resume"
+    play(folder.ledger_file, spec)
+    record = StudyRecord.load(folder.ledger_file)
+    assert record.confirming == (1, 2, True)
+    assert outcome(record) == outcome(course.record)
+    assert ranks(record, spec) == ranks(course.record, course.spec)
+    size = folder.ledger_file.stat().st_size
+    with pytest.raises(UserError, match=r"trials 0, \d+, \d+, \d+ have run on 2 fresh seeds or more"):
+        extension.more_seeds(folder, spec, None, None, rules=True)
+    assert folder.ledger_file.stat().st_size == size
+
+
+def test_once_asked_for_the_picks_follow_the_study(tmp_path: Path) -> None:
+    """More seeds and a longer search take them along."""
+    folder, spec = later(tmp_path, "search.sampler=random")
+    extension.more_seeds(folder, spec, None, None, rules=True)
+    play(folder.ledger_file, spec)
+    extension.more_seeds(folder, spec, 1, 3)
+    more = play(folder.ledger_file, spec).record
+    assert {(trial.number, seed) for trial in picked(more, spec) for seed in (1, 2, 3)} <= set(fresh_seeds(more))
+    extension.more_trials(folder, spec, "+6")
+    longer = play(folder.ledger_file, spec).record
+    assert {(trial.number, seed) for trial in picked(longer, spec) for seed in (1, 2, 3)} <= set(fresh_seeds(longer))
+    last = max(trial.number for trial in longer.by_stage("search"))
+    assert last in {trial.number for trial in picked(longer, spec)} - {trial.number for trial in picked(more, spec)}
