@@ -15,6 +15,7 @@ from typing import Any
 
 from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import is_standard_error
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 from study.spec.schema import Confirm
@@ -68,9 +69,13 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
 
 def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
-    """Every validation metric at the last epoch, and every test metric that was read, over trials of several seeds."""
+    """Every validation metric at the last epoch, and every test metric that was read, over trials of several seeds.
+
+    Standard errors are left out: they are of one trial's value.
+    """
     by_name = {}
-    for name in sorted({name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}):
+    names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
+    for name in sorted(name for name in names if not is_standard_error(name)):
         by_name[name] = spread(trial.last(name) for trial in trials)
     for name in sorted({name for trial in trials for name in trial.tested}):
         by_name[name] = spread(trial.tested.get(name) for trial in trials)

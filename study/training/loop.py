@@ -1,7 +1,8 @@
 """The training loop of one trial, top to bottom."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,8 +44,8 @@ class TrainingLoop:
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
         self.config, self.options = config, config.train
-        shared = with_share(dataset, self.options.data_share)
-        self.dataset = with_val(shared) if self.options.with_val else shared
+        self._apart = with_share(dataset, self.options.data_share)
+        self.dataset = with_val(self._apart) if self.options.with_val else self._apart
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
         facts = dataset.facts.on("train")
@@ -53,7 +54,8 @@ class TrainingLoop:
         self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: Resident(split, facts, self.device) for name, split in self.dataset.splits.items()}
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
-        self.evaluate = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
+        networks_and_data = self.method, self.probes, self._splits, dataset.facts
+        self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
     def run(self, resume: Path | None = None, pause: float = 0.0) -> Iterator[dict[str, float]]:
@@ -71,7 +73,7 @@ class TrainingLoop:
             OSError: `resume` cannot be written.
         """
         options, method = self.options, self.method
-        labels = self._labels()
+        labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         method.begin(labels)
         forward = torch.compile(method) if options.compile else method
         main, beside = optimizer(method.parameters(), options), self._probe_optimizer()
@@ -150,6 +152,11 @@ class TrainingLoop:
     def _labels(self) -> Labels:
         """What the method knows of the training samples: all that the data say."""
         return self._splits["train"].labels
+
+    @cached_property
+    def inferred(self) -> Mapping[str, Tensor]:
+        """By split, the class of the group that each sample was found to be in, (N,): none are looked for."""
+        return {}
 
     def _batches(self, order: torch.Generator) -> Iterator[Tensor]:
         """Positions of the training samples in random order; a last batch of one sample is left out."""

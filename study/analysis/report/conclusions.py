@@ -8,6 +8,7 @@ from study.analysis.statistics.difference import Difference, Side, difference, f
 from study.home.record import StudyRecord
 from study.ranking import candidates
 from study.ranking.picks import fresh_trials
+from study.ranking.ties import ties
 from study.spec import StudySpec
 
 LITTLE_WEIGHT = 0.1
@@ -39,6 +40,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     final = final_side(record)
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
+    yield from map(str, ties(record, spec))
     if is_search and best and reference is None:
         yield "The baseline is not complete, so what the search gained is not known."
     planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
