@@ -150,7 +150,8 @@ def plain_name(names: Sequence[str]) -> str:
 
 def metric(facts: Facts) -> str:
     """What is searched on: the accuracy without the bias, as far as the validation split can say it."""
-    return "unbiased_accuracy" if "unbiased_accuracy" in available(facts.on("val")) else "accuracy"
+    by_labels = "shrunk_unbiased_accuracy"
+    return by_labels if by_labels in available(facts.on("val")) else "inferred_unbiased_accuracy"
 
 
 def _colours(facts: Facts, views: bool, bias: Bias) -> Iterator[tuple[str, Any]]:
