@@ -46,11 +46,13 @@ def contents(labels: Labelled, facts: Facts) -> dict[str, Any]:
     document["classes"] = np.bincount(labels.target[labelled], minlength=facts.classes).tolist()
     document |= dict.fromkeys(("cells", "smallest", "largest", "empty", "aligned", "conflicting"))
     if labels.bias is not None and facts.bias_classes:
-        codes = labels.target[labelled] * facts.bias_classes + labels.bias[labelled]
+        known = labelled & (labels.bias >= 0)
+        codes = labels.target[known] * facts.bias_classes + labels.bias[known]
         cells = np.bincount(codes, minlength=facts.classes * facts.bias_classes)
         document["cells"] = cells.reshape(facts.classes, facts.bias_classes).tolist()
         filled = cells[cells > 0]
-        document |= {"smallest": int(filled.min()), "largest": int(filled.max()), "empty": len(cells) - len(filled)}
+        ends = {"smallest": int(filled.min()), "largest": int(filled.max())} if len(filled) else {}
+        document |= {**ends, "empty": len(cells) - len(filled)}
         if facts.classes == facts.bias_classes and not facts.is_table:  # else no bias class is a class's own
             document["aligned"] = int(np.trace(np.array(document["cells"])))
             document["conflicting"] = int(cells.sum()) - document["aligned"]

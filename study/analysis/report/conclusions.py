@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from study.analysis.report import nothing_gained
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
@@ -43,6 +44,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     yield from map(str, ties(record, spec))
     if is_search and best and reference is None:
         yield "The baseline is not complete, so what the search gained is not known."
+    if is_search and best and reference and (reason := nothing_gained.why(spec, reference, best)):
+        yield reason
     planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
     if is_search and started < planned:
         ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
