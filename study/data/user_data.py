@@ -142,7 +142,7 @@ def divide(
                 f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: {', '.join(ALIASES)}"
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
-    kind = options.val or ("given" if "val" in splits else "biased")
+    kind: holdout.Kind = options.val or ("given" if "val" in splits else "biased")
     if kind == "given" and "val" not in splits:
         raise UserError(f"data.val: 'given' given, but {place} puts no sample into `val`. Allowed: biased, unbiased")
     if kind != "given" and "train" in splits:
