@@ -6,6 +6,7 @@ from typing import Any
 from study.commands import plan_cells
 from study.data import cells
 from study.metrics import available
+from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
@@ -39,6 +40,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
+        "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
@@ -89,6 +91,7 @@ def text(document: dict[str, Any]) -> str:
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
+        f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
         f"to confirm{rules}",

@@ -15,10 +15,10 @@ from study.analysis.statistics.frame import metric, param, param_keys
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import lower_is_better
-from study.ranking import Spread, spread
+from study.ranking import Candidate, Spread, epochs, spread
 from study.ranking.picks import Pick, fresh_trials, picks, scores
 from study.spec import StudySpec, objective
-from study.spec.objective import Objective, Score
+from study.spec.objective import Score
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,11 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
     ranked = ranking.ranked(record, spec)
     fresh = {candidate.trial.number: fresh_trials(record, candidate.trial.number) for candidate in ranked}
     judge = _judge(spec, [trial for trials in fresh.values() for trial in trials])
-    tests = {number: spread(metric(trial, judge) for trial in trials) for number, trials in fresh.items()}
+    tests = {number: spread(metric(spec, trial, judge) for trial in trials) for number, trials in fresh.items()}
     all_picks = picks(record, spec)
-    in_search = {c.trial.number: score.gains[0] for c, score in scores(Objective((judge,), ("max",)), ranked)}
+    in_search = {
+        candidate.trial.number: value for candidate in ranked if (value := _told(spec, candidate, judge)) is not None
+    }
     by_seed = len(in_search) < len(ranked)
     known = {number: test.mean for number, test in tests.items() if test} if by_seed else in_search
     table = RulePicks(judge, [], by_seed)
@@ -87,13 +89,19 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
             PickResult(
                 pick,
                 trials,
-                spread(trial.last(pick.rule.goal.metrics[0]) for trial in trials),
+                spread(epochs.value(pick.rule.goal, trial, pick.rule.goal.metrics[0]) for trial in trials),
                 test,
                 best - table.turned(test.mean) if test else None,
                 agreement(_standing([scored[number] for number in both]), [gains[number] for number in both]),
             )
         )
     return RulePicks(judge, results, by_seed)
+
+
+def _told(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
+    """A metric of a configuration in the search at the study's own epochs, the mean over its seeds, if all have it."""
+    found = spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)
+    return found.mean if found and found.count == len(candidate.replicates) else None
 
 
 @dataclass(frozen=True)
