@@ -41,7 +41,7 @@ def standard_errors(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> 
 
     Returns:
         By split and metric: `expected` value and `standard_error`, and `ties`, the probability that two such models get
-        the same value. None for what cannot be simulated, as a ranking of scores.
+        the same value. None for what cannot be simulated, as a ranking of scores, or groups that are inferred.
     """
     names = [name.split("/")[1] for name in spec.objective.needed]
     found = {
@@ -68,7 +68,8 @@ def _simulated(contents: Mapping[str, Any], facts: Facts, names: Sequence[str]) 
 
 
 def _countable(name: str, facts: Facts) -> bool:
-    return METRICS[name].possible(facts) and not METRICS[name].needs_scores
+    metric = METRICS[name]
+    return metric.possible(facts) and not metric.needs_scores and not metric.of_inferred
 
 
 def _summary(values: np.ndarray) -> dict[str, float] | None:
@@ -90,7 +91,7 @@ def warnings(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, Any
         for rule in RULES
         if rule.needs == "bias labels" and not rule.limit and rule.metric not in BY_CELL and rule.possible(own)
     ]
-    remedies = [*(f"search by {name}" for name in better), "give validation more samples"]
+    remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return [
         f"val/{name} tells configurations badly apart: the smallest cell of val has {_samples(val['smallest'])}, fewer "
         f"than {FEW}. {_figures(figures, f' (that of val/accuracy: {plain:.3f})')}. Better: {', or '.join(remedies)}"
