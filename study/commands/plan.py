@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import Any
 
-from study.metrics import available
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
@@ -19,7 +18,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
-    rule = rule_trials(spec, search.confirm, spec.trials, [f"val/{name}" for name in available(facts.on("val"))])
+    rule = rule_trials(spec, search.confirm, spec.trials, [f"val/{name}" for name in spec.available[0]])
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
