@@ -107,11 +107,11 @@ def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any
 
     at_once = fitting(spec.resources, spec.search.concurrency)
     trials, full = document["trials"], spec.epochs
-    fresh = trials["confirm"] + trials["rule"]
-    searched_trials = sum(trials.values()) - fresh
-    waves = math.ceil(fresh / at_once) if at_once else 0
+    searched_trials = sum(count for stage, count in trials.items() if stage not in ("confirm", "rule"))
     hours = {}
     for name, epochs in document["epochs"].items():
+        fresh = trials["confirm"] + document["rule_trials"][name]
+        waves = math.ceil(fresh / at_once) if at_once else 0
         search = epochs - fresh * full
         longest = max(full, search / max(1, min(at_once, searched_trials))) + waves * full
         hours[name] = {

@@ -3,13 +3,16 @@
 from collections.abc import Collection
 from typing import Any
 
+from study.commands import plan_cells
+from study.data import cells
+from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
 
 
 def plan(spec: StudySpec) -> dict[str, Any]:
-    """Configurations, trials and epochs of a study, as plain values.
+    """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
 
     Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
     to (`study.spec.rungs.expected_epochs`).
@@ -18,7 +21,13 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
-    rule = rule_trials(spec, search.confirm, spec.trials, [f"val/{name}" for name in spec.available[0]])
+    samples = [_samples(spec, section) for section in spec.data_sections]
+    reported = [f"val/{name}" for name in spec.available[0]]
+    complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
+    rule = {
+        "most": rule_trials(spec, search.confirm, spec.trials, reported),
+        "expected": rule_trials(spec, search.confirm, complete, reported),
+    }
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
@@ -27,11 +36,15 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "titles": spec.data_titles,
         "classes": facts.classes,
         "bias_classes": facts.bias_classes,
+        "cells": [counts for counts, _, _ in samples],
+        "standard_error": [errors for _, errors, _ in samples],
+        "warnings": list(dict.fromkeys(warning for _, _, warnings in samples for warning in warnings)),
         "space": {key: _searched(spec, key) for key in search.space},
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
+        "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
@@ -40,13 +53,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             "search": searched,
             "replicate": spec.trials * (len(spec.seeds) - 1),
             "confirm": confirm,
-            "rule": rule,
+            "rule": rule["most"],
         },
+        "rule_trials": rule,
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials * len(spec.seeds) + confirm + rule) * spec.epochs,
+            "most": (spec.trials * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
             "expected": round(
-                (baseline * len(spec.seeds) + confirm + rule) * spec.epochs
+                (baseline * len(spec.seeds) + confirm + rule["expected"]) * spec.epochs
                 + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
             ),
         },
@@ -73,14 +87,17 @@ def text(document: dict[str, Any]) -> str:
     """The same for people."""
     trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
-    rules = f" and at most {trials['rule']} for what other rules pick" if trials["rule"] else ""
+    rule = document["rule_trials"]
+    rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
         f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
+        *_cells(document),
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
+        f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
         f"to confirm{rules}",
@@ -88,8 +105,29 @@ def text(document: dict[str, Any]) -> str:
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU; train.threads {resources['threads']}",
+        *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)
+
+
+def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None, list[str]]:
+    """The cells of a data set, the metrics' standard errors on them, and warnings; no errors where no counts are."""
+    counts, facts = cells.count(section), spec.describe(section)
+    if counts["unknown"]:
+        return counts, None, []
+    errors = plan_cells.standard_errors(spec, counts, facts)
+    return counts, errors, plan_cells.warnings(spec, counts, errors, facts)
+
+
+def _cells(document: dict[str, Any]) -> list[str]:
+    """The samples of each data set, the sets told apart by what differs."""
+    sections = document["data"]
+    lines = []
+    for section, counts, errors in zip(sections, document["cells"], document["standard_error"], strict=True):
+        own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
+        lines += [f"with {_listed(own)}:"] if own else []
+        lines += [f"  {line}" for line in plan_cells.lines(counts, errors or {})]
+    return lines
 
 
 def _searched(spec: StudySpec, key: str) -> dict[str, Any]:

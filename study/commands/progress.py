@@ -100,8 +100,8 @@ class StudyProgress:
         """The best complete trial so far and the baseline's value."""
         spec = self._spec
         if spec.final_seeds is not None:
-            finals = [trial.last(spec.metric) for trial in self._record.by_stage("final") if trial.state == "complete"]
-            mean = ranking.spread(finals)
+            finals = [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
+            mean = ranking.spreads(spec.objective, finals).get(spec.metric)
             return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
         best = next(iter(ranking.searched(self._record, spec)), None)
         reference = ranking.baseline(self._record, spec)

@@ -6,7 +6,7 @@ picks that run again on fresh seeds are trials of a stage of their own, `rule`, 
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from study import ranking
 from study.home.events import ENDED
@@ -64,7 +64,7 @@ class Pick:
 def rules_of(spec: StudySpec) -> list[StudyRule]:
     """Every rule of the table, those that need least first; the study's own stands last if the table lacks it."""
     own = spec.objective
-    goals = {_goal(rule): rule for rule in RULES}
+    goals = {_goal(rule, own): rule for rule in RULES}
     rules = [StudyRule(rule.name, rule.needs, goal, goal == own) for goal, rule in goals.items()]
     return rules if own in goals else [*rules, StudyRule(_own_name(own), None, own, True)]
 
@@ -130,10 +130,11 @@ def at_most(spec: StudySpec, top: int, configurations: int, reported: Collection
     return max(0, min(rules - 1, configurations - min(top, configurations - baseline) - baseline))
 
 
-def _goal(rule: Rule) -> Objective:
+def _goal(rule: Rule, own: Objective) -> Objective:
+    """The rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
     limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
-    return Objective((name,), (better(name) or "max",), limits)
+    return replace(own, metrics=(name,), modes=(better(name) or "max",), constraints=limits)
 
 
 def _worth(score: Score) -> tuple[object, ...]:

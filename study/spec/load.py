@@ -231,6 +231,9 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
         problems.add(
             ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
         )
+    elif spec.base["train"]["with_val"] and spec.search.epoch == "best":
+        message = "'best' given, allowed is last with train.with_val: no validation split is left to choose an epoch by"
+        problems.add(("search", "epoch"), message)
 
 
 def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:

@@ -72,6 +72,13 @@ def expected_epochs(rule: EarlyStopping, epochs: int) -> float:
     return sum(bracket.share * _expected(bracket.rungs, rule, epochs) for bracket in brackets(rule, epochs))
 
 
+def expected_complete(rule: EarlyStopping, epochs: int) -> float:
+    """The share of searched trials that run to their end, if each rung lets as many go on as it means to."""
+    if rule.name == "median" and rule.grace < epochs:
+        return 0.5
+    return sum(bracket.share / rule.reduction ** len(bracket.rungs) for bracket in brackets(rule, epochs))
+
+
 def words(rule: EarlyStopping, epochs: int) -> str:
     """The rule in a line, for plan and report."""
     if rule.name == "none":

@@ -6,15 +6,21 @@ import pytest
 from helpers import quickstart
 
 from study.commands.plan import plan, text
+from study.metrics.rules import RULES
+
+LABELLED = sum(rule.needs != "inferred groups" for rule in RULES)
+"""Rules that data with bias labels allow, where no groups are inferred."""
 
 
 def test_the_quickstart_by_hand() -> None:
     document = plan(quickstart())
-    assert document["trials"] == {"baseline": 1, "search": 23, "replicate": 0, "confirm": 9, "rule": 0}
+    assert document["trials"] == {"baseline": 1, "search": 23, "replicate": 0, "confirm": 9, "rule": (LABELLED - 1) * 3}
     assert document["epochs_per_trial"] == 20
-    assert document["epochs"]["most"] == (24 + 9) * 20
+    assert document["epochs"]["most"] == (24 + 9 + (LABELLED - 1) * 3) * 20
     # rungs after epochs 4 and 12 of 20: 4 epochs for all, 8 more for a third, 8 more for a ninth
-    assert document["epochs"]["expected"] == round((1 + 9) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
+    # so that three of 23 are complete, one more than is confirmed
+    assert document["epochs"]["expected"] == round((1 + 9 + 3) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
+    assert f"then 9 to confirm and about 3, at most {(LABELLED - 1) * 3}, for what other rules pick" in text(document)
     assert document["metric"] == "val/accuracy (max)"
     assert document["space"]["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
     assert json.loads(json.dumps(document, allow_nan=False)) == document
@@ -35,9 +41,32 @@ def test_the_quickstart_by_hand() -> None:
     ],
 )
 def test_trials_by_stage(assignments: list[str], trials: dict[str, int]) -> None:
-    document = plan(quickstart(*assignments))
+    document = plan(quickstart("search.confirm.rules=false", *assignments))
     assert document["trials"] == trials
     assert document["epochs"]["most"] == sum(trials.values()) * 20
+
+
+WITHOUT_LABELS = [
+    "data={name: stl10}",
+    "method={name: cross_entropy}",
+    "search.space={train.learning_rate: {low: 0.001, high: 0.1}}",
+    "search.baseline=null",
+]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "rule"),
+    [
+        (["search.confirm={top: 2, seeds: 3}"], 0),
+        (["search.confirm={top: 0, seeds: 2, rules: true}"], LABELLED * 2),
+        (["search.confirm={top: 3, seeds: 2, rules: true}", "search.trials=6"], 2 * 2),
+        (["search.metric=val/equalized_odds"], LABELLED * 3),  # no rule of the table: one more than its own
+        (WITHOUT_LABELS, 2 * 3),  # worst class and balanced accuracy
+        (["search.trials=3"], 0),
+    ],
+)
+def test_other_rules_pick_no_more_than_there_is(assignments: list[str], rule: int) -> None:
+    assert plan(quickstart(*assignments))["trials"]["rule"] == rule
 
 
 def test_the_data_are_called_by_their_title() -> None:

@@ -43,6 +43,26 @@ def test_counts_by_state() -> None:
         assert words in line
 
 
+RULES = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2, rules: true}", "search.early_stopping={}")
+
+
+def test_the_picks_of_other_rules_are_at_most_so_many_until_the_search_is_over() -> None:
+    """Two metrics: two of four configurations can be picked besides the baseline and the best; then they are known."""
+    values = [(0.1, 0.1), (0.9, 0.2), (0.2, 0.9), (0.3, 0.3)]
+    trials = [
+        Told("search" if place else "baseline", [value], further={"val/balanced_accuracy": other})
+        for place, (value, other) in enumerate(values)
+    ]
+    begun = StudyProgress(RULES, record(trials[0]))
+    assert sum(begun.counts().values()) == 4 + 4 + 1 * 2
+    over = record(*trials, *(Told("confirm", [0.5], repeats=of, seed=seed) for of in (0, 1) for seed in (1, 2)))
+    assert StudyProgress(RULES, over).counts()["waiting"] == 2
+    done = record(*trials, *(Told("rule", [0.5], repeats=of, seed=seed) for of in (0, 1, 2) for seed in (1, 2)))
+    assert StudyProgress(RULES, done).counts()["waiting"] == 0, "whatever they ran for"
+    alike = record(*(Told("search" if place else "baseline", [0.1 * place]) for place in range(4)))
+    assert StudyProgress(RULES, alike).counts()["waiting"] == 4
+
+
 def test_interrupted_trials_show_only_where_there_are_some() -> None:
     found = record(Told("search", [0.1], "running"))
     found.apply({"event": "closed", "state": "interrupted", "time": 1.0})

@@ -1,11 +1,11 @@
-"""What `study report` asks before it works."""
+"""What `study report` asks before it works, and what it says besides the page."""
 
 from pathlib import Path
 
 import pytest
-from helpers import quickstart
+from helpers import Told, quickstart, write_ledger
 
-from study.commands.report import report
+from study.commands.report import report, rules
 from study.errors import UserError
 from study.home.folder import Home
 
@@ -20,3 +20,16 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_study_is_read(tmp_pa
     with pytest.raises(UserError, match=r"file is no folder|report is no folder") as refused:
         report(home, "quickstart", file / "out" if given else None)
     assert str(refused.value).endswith("Another folder: study report quickstart -o DIR")
+
+
+def test_what_each_rule_would_have_picked_as_plain_values(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    folder = home.create(quickstart("name=mine"))
+    params = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
+    values = ((0.6, 0.2), (0.5, 0.4))
+    trials = (Told("search", [one], params=params, further={"val/balanced_accuracy": other}) for one, other in values)
+    write_ledger(folder.ledger_file, *trials)
+    assert [(row["rule"], row["own"], row["trial"], row["rank"], row["regret"]) for row in rules(home, "mine")] == [
+        ("accuracy", True, 0, 1, None),
+        ("balanced_accuracy", False, 1, 2, None),
+    ]

@@ -1,6 +1,7 @@
 """The end of a run: what is typed next can be typed, and the exit status tells whether the work was done."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def test_the_next_command_names_the_file_for_a_shell(
     assert (study, train) == ("study", "train")
     assert Path(path).is_absolute() != inside
     assert Path(path).is_file()
+
+
+@pytest.mark.parametrize("rules", [False, True])
+def test_where_the_picks_of_other_rules_ran_the_end_says_where_they_are(tmp_path: Path, rules: bool) -> None:
+    end = replace(
+        complete(tmp_path), spec=quickstart(f"search.confirm={{top: 0, seeds: 2, rules: {str(rules).lower()}}}")
+    )
+    assert any(line.startswith("rules      what each selection rule") for line in closing_lines(end)) is rules
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ended import assert_as_alone, assert_nothing_was_lost
 from helpers import computed
 from runs import Runs
 
+from study import ranking
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
@@ -89,6 +90,41 @@ def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     record = assert_nothing_was_lost(command.folder("tiny"))
     Runs(Home(command.home).tracking_uri, "tiny").agree_with(record)
     assert computed(record) == computed(finished.load("tiny")[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_command: Callable[[], Command]) -> None:
+    """Asked for after the search, killed in mid-trial and between two readings of test; the study's best stays."""
+    command, undisturbed = make_command(), make_command()
+    for each in (command, undisturbed):
+        (each.work / "small.yaml").write_text(SMALL)
+        assert each("run", "small.yaml", "--set", "search.confirm={top: 0, seeds: 2}").returncode == 0
+    spec, before = command.load("small")
+    assert kill(command, [LEDGER, "append", 6, "after"], "confirm", "small", "--rules")
+    _, cut = command.load("small")
+    assert cut.state == "interrupted"
+    assert any(trial.stage == "rule" and 0 < trial.epochs < 3 for trial in cut.trials.values())
+    done = undisturbed("confirm", "small", "--rules")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "what each selection rule would have picked" in done.stdout
+    assert kill(command, [LEDGER, "append", 24, "before"], "resume", "small")
+    _, cut = command.load("small")
+    assert [bool(trial.tested) for trial in cut.by_stage("rule")] == [True, False, False, False]
+    done = command("resume", "small")
+    assert done.returncode == 0, done.stderr
+    record = assert_nothing_was_lost(command.folder("small"))
+    Runs(Home(command.home).tracking_uri, "small").agree_with(record)
+    assert computed(record) == computed(undisturbed.load("small")[1])
+    assert computed(record)[: len(before.trials)] == computed(before)
+    assert [each.trial.number for each in ranking.ranked(record, spec)] == [
+        each.trial.number for each in ranking.ranked(before, spec)
+    ]
+    assert all("test/accuracy" in trial.tested for trial in record.by_stage("rule"))
+    assert record.test_readings == 4
+    again = command("confirm", "small", "--rules")
+    assert again.returncode == 2
+    assert "have run on 2 fresh seeds or more" in again.stderr
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from helpers import quickstart
 
 from study.errors import UserError
-from study.spec.rungs import bracket_of, brackets, expected_epochs, most_brackets, words
+from study.spec.rungs import bracket_of, brackets, expected_complete, expected_epochs, most_brackets, words
 from study.spec.schema import EarlyStopping
 
 
@@ -63,6 +63,14 @@ def test_expected_epochs_by_hand() -> None:
     assert expected_epochs(EarlyStopping(name="median", grace=4), 20) == 12
     assert expected_epochs(EarlyStopping(name="median", grace=20), 20) == 20
     assert expected_epochs(EarlyStopping(), 20) == 20
+
+
+def test_expected_complete_by_hand() -> None:
+    assert expected_complete(asha(4, 3), 20) == pytest.approx(1 / 9)
+    assert expected_complete(asha(4, 3, 2), 20) == pytest.approx((1 / 9 + 1 / 3) / 2)
+    assert expected_complete(EarlyStopping(name="median", grace=4), 20) == 0.5
+    assert expected_complete(EarlyStopping(name="median", grace=20), 20) == 1
+    assert expected_complete(EarlyStopping(), 20) == 1
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 5, 10])

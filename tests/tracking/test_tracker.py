@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers import Told, quickstart, write_ledger
 from runs import Runs
 from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
@@ -41,6 +42,33 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert not tracker.is_behind
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
+
+
+def test_what_a_rule_picked_is_named_as_such(home: Home) -> None:
+    spec = quickstart()
+    folder = home.create(spec)
+    worse, better = {"val/accuracy": 0.4, "val/balanced_accuracy": 0.5}, {"val/accuracy": 0.5}
+    trials = (
+        Told("search", [0.4], params=PARAMS, further=worse),
+        Told("search", [0.5], params=PARAMS, further=better),
+        Told("rule", [0.4], params=PARAMS, seed=1, repeats=0, tested={"test/accuracy": 0.3}),
+    )
+    write_ledger(folder.ledger_file, *trials)
+    ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, spec)
+    ledger.append("confirming", top=2, seeds=3, rules=True)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    tracker.start()
+    assert tracker.finish() is None
+    runs = Runs(home.tracking_uri, spec.name)
+    run = runs.by_name["rule-002"]
+    tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
+    assert tags.items() <= run.data.tags.items()
+    assert run.data.tags["mlflow.parentRunId"] == runs.by_name["quickstart"].info.run_id
+    assert run.data.metrics["test/accuracy"] == 0.3
+    study = runs.by_name["quickstart"].data
+    assert study.tags["study.confirming"] == "top 2 on 3 seeds, and the picks of other rules"
+    assert study.metrics["best/val/accuracy"] == 0.5
 
 
 def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(

@@ -2,12 +2,12 @@
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
-    "learning_curves": "Each line is one trial. Confirm trials are left out.",
+    "learning_curves": "Each line is one trial. Trials on fresh seeds are left out.",
     "trade_off": "Each mark is one configuration of the search. The front joins those that are not dominated in these "
     "two metrics.",
     "worst_group": "Each mark is one configuration of the search.",
     "parameters": "Each mark is one trial of the search, one seed. A pruned trial (by early stopping) is drawn at the "
-    "value of its last epoch; all epochs would have given another value. The dashed line is the baseline.",
+    "value that it had at its end; all epochs would have given another value. The dashed line is the baseline.",
     "importance": "How much each searched parameter matters to the metric, from the complete trials of the search that "
     "have it (at most 200, evenly chosen): over the whole space (fANOVA, 32 trees), and for being among the best tenth "
     "(PED-ANOVA). With few trials the shares are rough.",

@@ -49,7 +49,8 @@ def cost(table: RulePicks) -> Iterator[str]:
     ends = " and ".join(
         f"{formatting.value(judge, tests[number].mean)} (trial {number})" for number in (between.best, between.worst)
     )
-    sentence = f"The rules' picks differ by {amount} on {judge} over {seeds}, between {ends}"
+    which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
+    sentence = f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}"
     if between.reach is None:
         yield f"{sentence}, which one seed cannot tell from luck."
     else:
@@ -79,8 +80,8 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
     plan = ranking.confirm(record, spec)
     if not plan.rules:
         yield (
-            "What the other picks reach on test is not known where a cell is empty or missing. study confirm "
-            f"{spec.name} --rules runs each of them on fresh seeds and reads test for it."
+            "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
+            f"study confirm {spec.name} --rules runs each of them on fresh seeds and reads test for it."
         )
         return
     readings = readings_for_rules(spec, record, table)
@@ -91,11 +92,13 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
 
 
 def readings_for_rules(spec: StudySpec, record: StudyRecord, table: RulePicks) -> int:
-    """How often the test split was read for picks that are neither the study's best nor its baseline."""
+    """How often the test split was read for picks where the study itself would not have: in rule trials, and in confirm
+    trials of neither its best nor its baseline."""
     known = (ranking.baseline(record, spec), ranking.best(record, spec))
     without = {candidate.trial.number for candidate in known if candidate}
     trials = {trial.number: trial for result in table.results for trial in result.trials}
-    return sum(bool(trial.tested) and trial.repeats not in without for trial in trials.values())
+    tested = (trial for trial in trials.values() if trial.tested)
+    return sum(trial.stage == "rule" or trial.repeats not in without for trial in tested)
 
 
 def _agreement(table: RulePicks) -> Iterator[str]:
@@ -109,7 +112,9 @@ def _agreement(table: RulePicks) -> Iterator[str]:
         else f"all {n} configurations, whose test was read in each epoch"
     )
     if n < LEAST:
-        yield f"How well a rule's order agrees with test is not given: test is known for {n} of {LEAST} configurations."
+        known = formatting.count(n, "configuration")
+        yield f"How well a rule agrees with test (Kendall's tau) is not given: test is known for {known} only."
+        yield f"Below {LEAST} even the same order, or its reverse, comes by chance in more than one of twenty cases."
     else:
         yield f"tau is Kendall's tau-b of a rule's values in the search and {table.judge}, with its 95% interval."
         yield f"It is over {over}."
