@@ -5,7 +5,6 @@ from typing import Any
 
 from study.commands import plan_cells
 from study.data import cells
-from study.metrics import available
 from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
@@ -23,8 +22,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     samples = [_samples(spec, section) for section in spec.data_sections]
-    inferred = spec.base["train"]["inferred_groups"] != "none"
-    reported = [f"val/{name}" for name in available(facts.on("val"), inferred)]
+    reported = [f"val/{name}" for name in spec.available[0]]
     complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),

@@ -53,8 +53,11 @@ def ties(record: StudyRecord, spec: StudySpec) -> list[Tie]:
 
 
 def _apart(complete: Sequence[Candidate]) -> tuple[str, ...]:
-    """The metrics of rules, as `val/NAME`, that all of them report and no half of them shares."""
-    names = dict.fromkeys(f"val/{rule.metric}" for rule in RULES if rule.limit is None)
+    """The metrics of rules, as `val/NAME`, that all of them report and at most half of them share a value of.
+
+    Those that know most of the samples come first: `accuracy` is the last resort on a biased split.
+    """
+    names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(RULES) if rule.limit is None)
     values = {name: [one.trial.last(name) for one in complete] for name in names}
     return tuple(
         name

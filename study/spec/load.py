@@ -260,8 +260,7 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:
     """Check that every metric that is searched for or limited exists on the validation split of all data sets."""
     search = spec.search
-    inferred = spec.base["train"]["inferred_groups"] != "none"
-    by_data = [metrics.available(spec.describe(section).on("val"), inferred) for section in spec.data_sections]
+    by_data = spec.available
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
     named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]

@@ -9,7 +9,7 @@ from typing import Any
 
 from study import data
 from study.data import Facts
-from study.metrics import Direction, lower_is_better
+from study.metrics import Direction, available, lower_is_better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
 from study.spec.schema import Resources, Search
@@ -87,6 +87,12 @@ class StudySpec:
     @cached_property
     def _facts(self) -> dict[str, Facts]:
         return {}
+
+    @property
+    def available(self) -> list[list[str]]:
+        """The metrics that its trials report on the validation split, as `NAME`, by data set."""
+        inferred = self.base["train"]["inferred_groups"] != "none"
+        return [available(self.describe(section).on("val"), inferred) for section in self.data_sections]
 
     @property
     def data_titles(self) -> list[str]:

@@ -51,7 +51,7 @@ class There:
 
 def a_study() -> dict[str, Any]:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
-    return {**summary(spec, found), "pace": progress.pace(spec, found)}
+    return {**summary(spec, found), "pace": progress.pace(spec, found), "ties": []}
 
 
 def told(jobs: list[Job], study: dict[str, Any] | str) -> dict[str, Any]:
