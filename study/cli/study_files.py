@@ -51,6 +51,16 @@ def init(
     ] = None,
     gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", min=1, help="How many configurations are tried.")] = None,
+    guess: Annotated[
+        str | None,
+        typer.Option("--guess", metavar="G", help="What may betray the class: colour, texture or unknown."),
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option("--missing", metavar="M", help="Rows of a table with missing values: fill or drop.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the file; may be repeated.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file; default: NAME.yaml.")
     ] = None,
@@ -67,7 +77,9 @@ def init(
     def tell(problem: str) -> None:
         typer.echo(problem, err=True)
 
-    flags = beginning.Flags(name, data, labels, file, target, bias, method, gpu, trials)
+    flags = beginning.Flags(
+        name, data, labels, file, target, bias, method, gpu, trials, guess, missing, assignments or ()
+    )
     asker = beginning.Asker(ask if sys.stdin.isatty() and not as_json else None, tell)
     path = beginning.write(flags, out, force, asker)
     print_json({"file": str(path)}) if as_json else print(f"{path}: what would run: {typed('plan', path)}")

@@ -18,7 +18,8 @@ from rich.progress import (
 )
 
 from study import data
-from study.data.dataset import Dataset, Facts, Split, fingerprint
+from study.data import cells
+from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.knobs import knobs
@@ -70,7 +71,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
             f"{name}: its prepared files in {data.root()} are damaged: they have changed since they were written. "
             "Remove them (prepared/ there) and prepare it again"
         )
-    splits = {split: _contents(dataset, part) for split, part in dataset.splits.items()}
+    splits = {split: cells.contents(part, dataset.facts) for split, part in dataset.splits.items()}
     return {
         "name": name,
         "title": dataset.facts.title or name,
@@ -191,18 +192,3 @@ def _absent(facts: Facts, splits: Mapping[str, Mapping[str, Any]], label: str) -
         if without := [split for split, count in zip(counts, samples, strict=True) if not count]:
             name = names[number] if names else str(number)
             yield {"label": label, "name": name, "samples": sum(samples), "splits": without}
-
-
-def _contents(dataset: Dataset, split: Split) -> dict[str, Any]:
-    facts, labelled = dataset.facts, split.target >= 0
-    contents: dict[str, Any] = {"samples": len(split), "unlabelled": int((~labelled).sum())}
-    contents["classes"] = np.bincount(split.target[labelled], minlength=facts.classes).tolist()
-    contents |= {"cells": None, "aligned": None, "conflicting": None}
-    if split.bias is not None and facts.bias_classes:
-        cells = split.target[labelled] * facts.bias_classes + split.bias[labelled]
-        counts = np.bincount(cells, minlength=facts.classes * facts.bias_classes)
-        contents["cells"] = counts.reshape(facts.classes, facts.bias_classes).tolist()
-        if facts.classes == facts.bias_classes and not facts.is_table:  # else no bias class is a class's own
-            contents["aligned"] = int((split.target == split.bias).sum())
-            contents["conflicting"] = len(split) - contents["aligned"]
-    return contents

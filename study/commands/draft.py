@@ -2,23 +2,18 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from study import data, methods
+from study.commands import draft_parts as parts
+from study.commands.draft_parts import Bias
 from study.data import Facts
-from study.metrics import available
+from study.metrics import METRICS
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
 from study.text.shell import typed
-from study.training import augment
-
-PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "tau_plus": 0.0, "beta": 0.0}
-"""Values at which a method equals its plain counterpart: the baseline."""
-
-LEFT_ALONE = ("temperature", "base_temperature", "kernel")
-"""Keys that a first study does not search, although the papers have ranges for them."""
 
 SMALL = 64
 """Pixels of a side up to which a network keeps the image's size in its first layer."""
@@ -33,10 +28,11 @@ TEXT = """\
 name: {name}
 
 # The data set and its keys: study data list prints what there is.
-data:   {data}
+{validation}{notes}data:   {data}
 # The network; head: mlp puts a projection head between its features and the loss.
 model:  {model}
-# The loss{added}. study spaces prints what there is.
+# The loss; study spaces prints what each is.
+{methods}
 method: {method}
 train:  {train}
 
@@ -44,9 +40,12 @@ search:
   # paper: the range that the papers' tables span. Others: {{low: 0.1, high: 1.0, log: true}}, {{choices: [0.1, 0.5]}}
   space:
 {space}
-{baseline}  sampler: tpe
+  # What the result is compared with: the ordinary loss, at the file's own learning rate.
+  baseline: {baseline}
+{enqueue}  sampler: tpe
   trials: {trials}
   # {metric_words}
+  # With a name that there is not, study plan lists all there are.
   metric: {metric}
   # After {grace} epochs, and then each time 3 times as many, only the best third goes on.
   early_stopping: {{name: asha, grace: {grace}, reduction: 3}}
@@ -58,6 +57,18 @@ resources: {resources}
 profiles:
   # With --profile {profile}:
   {profile}: {overrides}
+"""
+
+VALIDATION = {
+    "biased": "# val: biased: validation is cut from training, and as biased; unbiased takes each pair of class\n"
+    "# and bias as often, as far as there are samples.\n",
+    "given": "# val: given: the validation split is your own.\n",
+}
+"""What is said of the validation split of the user's own files."""
+
+PAPERS = """\
+  # What the papers found good is tried first.
+  enqueue: papers
 """
 
 OVERRIDES = {
@@ -76,6 +87,8 @@ class Wishes:
         methods: one or several, which are then searched over.
         gpu: whether its trials have a GPU each, or a share of one.
         images: how many images of the user's are trained on; None: not known, or no images.
+        bias: what the user knows of it.
+        notes: what stands as comments above the data.
     """
 
     name: str
@@ -83,7 +96,9 @@ class Wishes:
     methods: tuple[str, ...]
     gpu: bool
     trials: int
+    bias: Bias
     images: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
@@ -97,33 +112,37 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         UserError: the wishes contradict each other.
     """
     facts = data.describe(dict(wishes.data))
+    bias = wishes.bias
     names = sorted(wishes.methods, key=lambda name: "regulariser" not in methods.method_knobs({"name": name}))
-    sections = [_method(name, facts) for name in names]
-    needs_views = any(methods.needs(_complete(section)).views for section in sections)
+    sections = [parts.section(name, bias) for name in names]
+    plain = parts.section(parts.plain_name(names), bias)
+    views = any(methods.needs(parts.complete(section)).views for section in [plain, *sections])
     epochs = 60 if wishes.gpu else 20
     train: dict[str, Any] = {"epochs": epochs, "batch_size": _batch_size(wishes.images), "learning_rate": 0.001}
-    train |= {"augmentation": _augmentation(facts)} if needs_views else {}
+    augmentation = parts.augmentation(facts, views, bias)
+    train |= {"augmentation": augmentation} if augmentation else {}
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
-    space = _space(sections)
-    metric = "worst_group_accuracy"
-    if metric not in available(facts.on("val")):
-        metric = "accuracy"
-    biased = "the worst group of class and bias" if metric != "accuracy" else "all samples of the validation split"
+    space = parts.search_space(sections, facts, views, bias)
+    metric = parts.metric(facts)
+    train |= {"inferred_groups": "early"} if METRICS[metric].of_inferred else {}
     profile = "cpu" if wishes.gpu else "gpu"
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
         **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
+        notes="".join(f"# {note}\n" for note in wishes.notes),
+        validation=VALIDATION.get(str(wishes.data.get("val")), ""),
         data=_flow(wishes.data),
-        model=_flow(_model(facts, wishes.gpu, needs_views)),
-        added=", with a regulariser against the bias" if "regulariser" in sections[0] else "",
+        model=_flow(_model(facts, wishes.gpu, views)),
+        methods="\n".join(f"# {parts.words(section)}" for section in sections),
         method=_flow(sections[0]),
         train=_flow(train),
         space="\n".join(f"    {key}: {_value(domain)}" for key, domain in space.items()),
-        baseline=_baseline(sections[0], space),
+        baseline=_flow(parts.baseline(sections, space)),
+        enqueue=PAPERS if parts.in_papers(sections, space) else "",
         trials=wishes.trials,
-        metric_words=f"The accuracy on {biased}. With a name that there is not, study plan lists all there are.",
+        metric_words=METRICS[metric].about,
         metric=f"val/{metric}",
         grace=max(1, epochs // 5),
         resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
@@ -137,17 +156,6 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     return text
 
 
-def _method(name: str, facts: Facts) -> dict[str, Any]:
-    """The section of a method, with FairKL if the data have bias labels and the method takes a regulariser."""
-    regulariser = methods.method_knobs({"name": name}).get("regulariser")
-    fair = regulariser is not None and "fair_kl" in regulariser.names and facts.on("train").bias_classes
-    return {"name": name, "regulariser": "fair_kl"} if fair else {"name": name}
-
-
-def _complete(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: knob.default for key, knob in methods.method_knobs(section).items()} | dict(section)
-
-
 def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
     on_top = {"head": "mlp"} if head else {}
     if facts.is_table:
@@ -159,36 +167,6 @@ def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
 
 def _batch_size(images: int | None) -> int:
     return next((size for size in BATCHES if images is None or images >= STEPS * size), BATCHES[-1])
-
-
-def _augmentation(facts: Facts) -> str:
-    """An augmentation that gives different views of a sample."""
-    wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
-    return next((name for name in wishes if augment.suits(name, facts) is None), wishes[-1])
-
-
-def _space(sections: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The search space: the methods and their keys with ranges in the papers; without such keys the learning rate."""
-    names = [section["name"] for section in sections]
-    space: dict[str, Any] = {"method.name": {"choices": names}} if len(names) > 1 else {}
-    for section in sections:
-        for key, knob in methods.method_knobs(section).items():
-            weighs = key != "alpha" or "lambda" in methods.method_knobs(section)
-            if knob.searched and key not in LEFT_ALONE and weighs:
-                space[f"method.{key}"] = "paper"
-    if space.keys() <= {"method.name"}:
-        space["train.learning_rate"] = {"low": 0.0001, "high": 0.01, "log": True}
-    return space
-
-
-def _baseline(section: Mapping[str, Any], space: Mapping[str, Any]) -> str:
-    """The lines of the baseline; empty for a method without a plain counterpart."""
-    keys = methods.method_knobs(section)
-    plain = {f"method.{key}": value for key, value in PLAIN.items() if key in keys and f"method.{key}" in space}
-    method_name = {"method.name": section["name"]} if "method.name" in space else {}
-    if not plain:
-        return ""
-    return f"  # What the result is compared with: the plain loss.\n  baseline: {_flow(method_name | plain)}\n"
 
 
 def _flow(values: Mapping[str, Any]) -> str:

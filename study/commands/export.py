@@ -8,21 +8,23 @@ from study import ranking
 from study.files.output import check_output, write_output
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate
+from study.ranking import Candidate, epochs
 from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
+from study.spec.objective import Objective
 from study.spec.origin import FORMAT, configuration_digest
-from study.spec.schema import Search
+from study.spec.schema import AIM, Search
 from study.text.shell import typed
 from study.tracking.tracked import Tracked
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written, and the configuration in it."""
+    """A file that was written, the configuration in it, and the objective of its study."""
 
     path: Path
     candidate: Candidate
+    goal: Objective
 
     @property
     def rests_on_one_seed(self) -> bool:
@@ -32,7 +34,8 @@ class Exported:
     def to_document(self) -> dict[str, Any]:
         """As plain values: the file, the trial, and mean, sd and n of its metrics."""
         trials = trials_of(self.candidate)
-        metrics = {name: value.to_document() for name, value in ranking.spreads(trials).items()}
+        spreads = ranking.spreads(self.goal, trials)
+        metrics = {name: value.to_document() for name, value in spreads.items()}
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
 
@@ -59,7 +62,7 @@ def export(
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
         write_output(path, head + study.to_yaml())
-    return [Exported(path, candidate) for path, candidate in zip(paths, candidates, strict=True)]
+    return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 
 
 HEADER = """\
@@ -74,8 +77,9 @@ def exported(
     """A configuration as a study file of one trial."""
     began = candidate.trial.started or 0.0
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
-    seeds = len(trials_of(candidate))
+    seeds, values = len(trials_of(candidate)), epochs.values(spec.objective, candidate.trial)
     rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.repeats else 'searched'} seeds"
+    rule += "" if spec.objective.window is None else f", each {epochs.words(spec.objective)}"
     origin: dict[str, Any] = {
         "format": FORMAT,
         "study": spec.name,
@@ -85,20 +89,21 @@ def exported(
         "mlflow_run": Tracked.load(folder.tracking_file, folder.tracking_uri).runs.get(str(candidate.trial.number)),
         "trials": len(list(record.by_stage("baseline", "search"))),
         "chosen_by": f"{choice.words(spec)}; {rule}",
-        "metrics": {name: value for name, value in candidate.trial.reports[-1].items() if name.startswith("val/")},
-        "confirmed": _confirmed(candidate),
+        "epoch": values["epoch"],
+        "metrics": {name: value for name, value in values.items() if name.startswith("val/")},
+        "confirmed": _confirmed(spec, candidate),
         "test_readings": record.test_readings,
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
     base = spec.trial_document({**candidate.trial.params, "train.seed": candidate.trial.seed})
     origin["digest"] = configuration_digest(base)
-    search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
+    search = Search(trials=1, **spec.search.model_dump(include=AIM))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
-def _confirmed(candidate: Candidate) -> dict[str, Any]:
+def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
     """Mean, sample standard deviation and seeds of each validation and test metric over the confirm trials."""
     if not candidate.repeats:
         return {}
-    metrics = {name: value.to_document() for name, value in ranking.spreads(candidate.repeats).items()}
+    metrics = {name: value.to_document() for name, value in ranking.spreads(spec.objective, candidate.repeats).items()}
     return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}

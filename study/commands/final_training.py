@@ -8,7 +8,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import StudySpec
 from study.spec.load import check_name
-from study.spec.schema import Search
+from study.spec.schema import AIM, Search
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -29,7 +29,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     """The final training of a file's configuration: one trial per seed at full budget, the test split read for each.
 
     Args:
-        with_val: train on the validation split as well.
+        with_val: train on the validation split as well. No epoch can be chosen by it then: the last one is taken.
 
     Raises:
         UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
@@ -42,7 +42,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
     name = name or f"{str(origin)[:94]}-final"
     check_name(name)
-    search = Search(trials=1, metric=spec.search.metric, constraints=spec.search.constraints)
+    search = Search(trials=1, **spec.search.model_dump(include=AIM) | ({"epoch": "last"} if with_val else {}))
     base, origin = {**spec.base, "train": {**spec.base["train"], "with_val": with_val}}, spec.origin
     if with_val and origin is not None:  # the configuration is no longer the exported one
         undigested = {key: value for key, value in origin.items() if key != "digest"}

@@ -1,15 +1,17 @@
 """`study init`: asks a few questions and writes a study file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from study import data
-from study.commands import init_answers
+from study.commands import init_answers, missing_values
 from study.commands.draft import Wishes, draft
+from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker
+from study.commands.init_settings import Assignments
 from study.data import label_files, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
@@ -20,7 +22,7 @@ from study.spec.json_schema import FILE
 from study.spec.load import check_name
 from study.text.quoted import some
 
-METHOD, TRIALS = "eps_sup_info_nce", "24"
+TRIALS = "24"
 CHOSEN = ("target", "sensitive")
 """Keys of some data sets that choose which attribute is the class and which the bias."""
 
@@ -34,6 +36,9 @@ class Flags:
         labels, file: of a folder of images: the CSV in it, and its column with the files.
         target, bias: columns, or attributes of a data set with such a choice.
         methods: one or several.
+        guess: what may betray the class where there are no bias labels.
+        missing: what happens to rows of a table with missing values.
+        assignments: keys of the file, `train.epochs=10`.
     """
 
     name: str | None = None
@@ -45,6 +50,9 @@ class Flags:
     methods: Sequence[str] | None = None
     gpu: bool | None = None
     trials: int | None = None
+    guess: str | None = None
+    missing: str | None = None
+    assignments: Sequence[str] = ()
 
 
 def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
@@ -64,19 +72,27 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output(path)
-    section = data_section(flags, asker)
+    assignments = Assignments(flags.assignments)
+    section = _validated(assignments.data(data_section(flags, asker)))
+    gaps = missing_values.ask(section, flags.missing, asker)
+    bias = _bias(gaps.section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
-        "--method", methods_flag, "Methods, a,b for several; see study spaces", METHOD, init_answers.check_methods
+        "--method",
+        methods_flag,
+        "Methods, a,b for several; see study spaces",
+        ",".join(default_methods(bias)),
+        init_answers.check_methods,
     )
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
-    gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", init_answers.check_compute) == "gpu"
+    where = init_answers.one_of("cpu", "gpu")
+    gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     trials = int(asker("--trials", count, "Trials", TRIALS, init_answers.check_trials))
     try:
         methods_wished = tuple(init_answers.names(methods_answer))
-        wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials))
-        text = draft(wishes, str(path), _schema(path))
+        wishes = _fitted(Wishes(name, gaps.section, methods_wished, gpu, trials, bias, notes=gaps.notes))
+        text = assignments.applied(draft(wishes, str(path), _schema(path)), str(path))
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
@@ -117,7 +133,8 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
         )
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
-    columns = [str(name) for name in label_files.read(table).columns]
+    rows = label_files.read(table)
+    columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
         user_data.columns_of(column, columns, table)
@@ -135,7 +152,37 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
 
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
-    return section | ({} if bias in ("", "none") else {"bias": bias})
+    if bias in ("", "none"):
+        return section
+    has_gaps = (rows[user_data.columns_of(bias, columns, table)] == "").any(axis=None)
+    return section | {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
+
+
+def _validated(section: dict[str, Any]) -> dict[str, Any]:
+    """The section of the user's own files with the validation split that they have: the given one, or a biased one."""
+    if section["name"] not in init_answers.OWN or "val" in section:
+        return section
+    try:
+        data.describe({**section, "val": "given"})
+    except UserError:
+        return {**section, "val": "biased"}
+    return {**section, "val": "given"}
+
+
+def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
+    """What is known of the bias: labels, or else a guess at what it is."""
+    facts = data.describe(dict(section)).on("train")
+    known: Known = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
+    guesses = init_answers.one_of(*get_args(Guess))
+    if facts.is_table:
+        if flags.guess is not None:
+            raise UserError(f"--guess {flags.guess}: is for images, the data are a table")
+        return Bias(known)
+    if facts.bias_classes:
+        guess = "unknown" if flags.guess is None else asker("--guess", flags.guess, "", None, guesses)
+        return Bias(known, cast(Guess, guess))
+    question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
+    return Bias("none", cast(Guess, asker("--guess", flags.guess, question, "unknown", guesses)))
 
 
 def _fitted(wishes: Wishes) -> Wishes:
@@ -145,7 +192,7 @@ def _fitted(wishes: Wishes) -> Wishes:
         return wishes
     options = image_folder.Options(**{key: value for key, value in wishes.data.items() if key != "name"})
     images, size = image_folder.extent(options)
-    sized = {} if size is None or size >= options.size else {"size": max(size, LEAST)}
+    sized = {} if size is None or size >= options.size or "size" in wishes.data else {"size": max(size, LEAST)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 

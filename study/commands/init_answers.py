@@ -118,10 +118,14 @@ def check_methods(answer: str) -> None:
             raise UserError(why)
 
 
-def check_compute(answer: str) -> None:
-    """Checks that this is `cpu` or `gpu`."""
-    if answer not in ("cpu", "gpu"):
-        raise UserError(f"{answer!r} given, allowed: cpu, gpu")
+def one_of(*allowed: str) -> Check:
+    """Checks that this is one of a few words."""
+
+    def check(answer: str) -> None:
+        if answer not in allowed:
+            raise UserError(f"{answer!r} given. {nearest(answer, allowed)}Allowed: {', '.join(allowed)}")
+
+    return check
 
 
 def check_trials(answer: str) -> None:

@@ -3,14 +3,20 @@
 from collections.abc import Collection
 from typing import Any
 
+from study.commands import plan_cells
+from study.data import cells
 from study.metrics import available
+<<<<<<< HEAD
+from study.ranking import epochs
+=======
+>>>>>>> init
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
 
 
 def plan(spec: StudySpec) -> dict[str, Any]:
-    """Configurations, trials and epochs of a study, as plain values.
+    """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
 
     Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
     to (`study.spec.rungs.expected_epochs`).
@@ -19,12 +25,18 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
+<<<<<<< HEAD
+    samples = [_samples(spec, section) for section in spec.data_sections]
     reported = [f"val/{name}" for name in available(facts.on("val"))]
     complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
     }
+=======
+    rule = rule_trials(spec, search.confirm, spec.trials, [f"val/{name}" for name in available(facts.on("val"))])
+    samples = [_samples(spec, section) for section in spec.data_sections]
+>>>>>>> init
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
@@ -33,11 +45,15 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "titles": spec.data_titles,
         "classes": facts.classes,
         "bias_classes": facts.bias_classes,
+        "cells": [counts for counts, _, _ in samples],
+        "standard_error": [errors for _, errors, _ in samples],
+        "warnings": list(dict.fromkeys(warning for _, _, warnings in samples for warning in warnings)),
         "space": {key: _searched(spec, key) for key in search.space},
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
+        "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
@@ -86,9 +102,11 @@ def text(document: dict[str, Any]) -> str:
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
         f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
+        *_cells(document),
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
+        f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
         f"to confirm{rules}",
@@ -96,8 +114,29 @@ def text(document: dict[str, Any]) -> str:
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU; train.threads {resources['threads']}",
+        *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)
+
+
+def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None, list[str]]:
+    """The cells of a data set, the metrics' standard errors on them, and warnings; no errors where no counts are."""
+    counts, facts = cells.count(section), spec.describe(section)
+    if counts["unknown"]:
+        return counts, None, []
+    errors = plan_cells.standard_errors(spec, counts, facts)
+    return counts, errors, plan_cells.warnings(spec, counts, errors, facts)
+
+
+def _cells(document: dict[str, Any]) -> list[str]:
+    """The samples of each data set, the sets told apart by what differs."""
+    sections = document["data"]
+    lines = []
+    for section, counts, errors in zip(sections, document["cells"], document["standard_error"], strict=True):
+        own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
+        lines += [f"with {_listed(own)}:"] if own else []
+        lines += [f"  {line}" for line in plan_cells.lines(counts, errors or {})]
+    return lines
 
 
 def _searched(spec: StudySpec, key: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from study.home.events import ENDED
 from study.home.record import StudyRecord
 from study.metrics import searchable
 from study.ranking.picks import picked
+from study.ranking.ties import ties
 from study.spec import StudySpec
 
 LINE_EVERY = 2.0
@@ -56,13 +57,17 @@ class ProgressView:
             thread.join()
 
     def _lines(self, progress: "StudyProgress", over: threading.Event) -> None:
-        printed = None
+        printed, warned = None, False
         while True:
             last = over.wait(LINE_EVERY)
             counts = progress.counts()
             if counts != printed:
                 self._print(progress.line())
                 printed = counts
+                if not warned and (warnings := progress.warnings()):
+                    warned = True
+                    for warning in warnings:
+                        self._print(f"{clock(progress.elapsed())}  warning: {warning}")
             if last:
                 return
 
@@ -95,8 +100,8 @@ class StudyProgress:
         """The best complete trial so far and the baseline's value."""
         spec = self._spec
         if spec.final_seeds is not None:
-            finals = [trial.last(spec.metric) for trial in self._record.by_stage("final") if trial.state == "complete"]
-            mean = ranking.spread(finals)
+            finals = [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
+            mean = ranking.spreads(spec.objective, finals).get(spec.metric)
             return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
         best = next(iter(ranking.searched(self._record, spec)), None)
         reference = ranking.baseline(self._record, spec)
@@ -104,6 +109,10 @@ class StudyProgress:
             return f"baseline {spec.metric} {reference.value:.4f}" if reference else "-"
         text = f"{spec.metric} {best.value:.4f} (trial {best.trial.number})"
         return f"{text}, baseline {reference.value:.4f}" if reference else text
+
+    def warnings(self) -> list[str]:
+        """What is wrong with the metric that is searched for, as far as it shows yet."""
+        return [str(tie) for tie in ties(self._record, self._spec)]
 
     def remaining(self) -> float | None:
         """Seconds to go at the epochs per second so far; None at the beginning."""
@@ -129,6 +138,8 @@ class StudyProgress:
         table.add_row("trials", bar)
         table.add_row("best so far", self.best())
         table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")
+        for warning in self.warnings():
+            table.add_row("warning", Text(warning))
         if self._told:
             table.add_row("", Text(self._told))
         return table

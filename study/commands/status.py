@@ -1,5 +1,6 @@
 """The studies of a home at a glance."""
 
+from dataclasses import asdict
 from typing import Any
 
 from study import ranking
@@ -8,18 +9,21 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
+from study.ranking.ties import ties
 from study.text.moment import moment
 
 
 def document(folder: StudyFolder) -> dict[str, Any]:
     """A study's summary and, once it has begun, its pace."""
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    return {**summary.summary(spec, record), "pace": progress.pace(spec, record)}
+    tied = [asdict(tie) | {"message": str(tie)} for tie in ties(record, spec)]
+    return {**summary.summary(spec, record), "pace": progress.pace(spec, record), "ties": tied}
 
 
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
+    texts += [f"warning   {tie['message']}" for tie in document["ties"]]
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"
         remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"

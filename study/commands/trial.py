@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from study import data
 from study.errors import UserError
+from study.ranking.epochs import EpochChoice
 from study.spec import StudySpec
 from study.training import Diverged, Trial
 
@@ -17,8 +18,9 @@ def run(spec: StudySpec) -> Iterator[dict[str, float]]:
     device = None if spec.resources.gpu else "cpu"  # as in a sweep, where such a trial sees no GPU
     config = spec.trial_config({})
     trial = Trial(config, data.load(config.data), device)
+    choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
     try:
-        for epoch, metrics in enumerate(trial.run(), start=1):
+        for epoch, metrics in enumerate(trial.run(choice=choice), start=1):
             yield {"epoch": epoch, **metrics}
     except Diverged as diverged:
         raise UserError(f"the trial diverged: {diverged}") from None

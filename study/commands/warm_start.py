@@ -33,7 +33,7 @@ def lessons(home: Home, spec: StudySpec) -> dict[str, Any]:
     trials, left_out = [], 0
     for candidate in sorted(ranking.ranked(record, other), key=lambda candidate: candidate.trial.number):
         params = _params(spec, other, candidate.trial)
-        values = {name: spread.mean for name, spread in ranking.spreads(candidate.replicates).items()}
+        values = {name: spread.mean for name, spread in ranking.spreads(other.objective, candidate.replicates).items()}
         if params is None or spec.objective.score(values) is None:
             left_out += 1
         else:

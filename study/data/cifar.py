@@ -1,6 +1,7 @@
 """CIFAR-10 and CIFAR-100 as they are distributed, and the JPEG copy of CIFAR-10."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,12 @@ def read_jpeg(archive: Path) -> Arrays:
 
 def jpeg_classes(archive: Path) -> NDArray[np.int64]:
     """The classes of the same images, (N,), none of which is decoded; raises as `read_jpeg`."""
+    return _classes(archive, archive.stat().st_mtime_ns).copy()
+
+
+@lru_cache(maxsize=4)
+def _classes(archive: Path, changed: int) -> NDArray[np.int64]:
+    """Kept, as a plan may ask for several data sets made of one archive, which takes seconds to read to its end."""
     return np.array([label for _, label, _ in _members(archive)], np.int64)
 
 

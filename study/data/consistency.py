@@ -39,7 +39,7 @@ def _problems(facts: Facts, name: str, split: Split) -> list[str]:
         "" if split.inputs.dtype == expected else f"inputs are {split.inputs.dtype}, {expected} is needed",
         _labels("target", split.target, count, facts.classes, lowest),
         _optional("bias", split.bias, facts.on(name).bias_classes),
-        "" if split.bias is None else _labels("bias", split.bias, count, facts.bias_classes or 0),
+        "" if split.bias is None else _labels("bias", split.bias, count, facts.bias_classes or 0, -facts.some_bias),
         _optional("condition", split.condition, facts.condition),
         "" if split.condition is None else _shape("condition", split.condition, (count, facts.condition or 0)),
         "" if split.condition is None or np.isfinite(split.condition).all() else "condition is not finite everywhere",

@@ -26,6 +26,7 @@ class Facts:
         title: the data's name in tables and reports; empty: the name of the data set.
         class_names, bias_names: of the classes and bias classes, in their order, if the data set names them.
         unlabelled: whether `train` has samples without a class (target -1), which no classifier may be trained on.
+        some_bias: whether the bias of some samples is not known (-1).
     """
 
     classes: int
@@ -40,6 +41,7 @@ class Facts:
     unlabelled: bool = False
     class_names: tuple[str, ...] | None = None
     bias_names: tuple[str, ...] | None = None
+    some_bias: bool = False
 
     def on(self, split: str) -> "Facts":
         """The facts of one split: without bias classes if its samples have no bias labels."""
@@ -80,7 +82,7 @@ class Split:
     Attributes:
         inputs: images uint8 (N, C, H, W), or the rows of a table float32 (N, F).
         target: classes, int64 (N,).
-        bias: bias (sensitive, spurious) classes, int64 (N,), or None.
+        bias: bias (sensitive, spurious) classes, int64 (N,), -1 where it is not known, or None.
         condition: continuous attributes, float32 (N, K), or None.
     """
 

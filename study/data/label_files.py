@@ -140,11 +140,14 @@ def choose(value: str, valid: Sequence[str], key: str) -> None:
         raise UserError(f"{key}: {value!r} given. {nearest(value, valid)}Allowed: {', '.join(valid)}")
 
 
-def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str] | None = None) -> NDArray[np.int64]:
+def codes(
+    values: Iterable[Any], path: Path, column: str, classes: Sequence[str] | None = None, gaps: bool = False
+) -> NDArray[np.int64]:
     """Position of each value among the classes, (N,).
 
     Args:
         classes: the allowed values; None: `classes_of(values)`.
+        gaps: whether values may be missing: they are -1.
 
     Raises:
         UserError: a value is missing, not allowed, or no finite number; says in which row, counted from 1 without the
@@ -152,7 +155,7 @@ def codes(values: Iterable[Any], path: Path, column: str, classes: Sequence[str]
     """
     texts = [_text(value) for value in _listed(values)]
     allowed = list(classes_of(texts) if classes is None else classes)
-    positions = {name: position for position, name in enumerate(allowed)}
+    positions = {name: position for position, name in enumerate(allowed)} | ({"": -1} if gaps else {})
     for row, value in enumerate(texts, 1):
         if value not in positions:
             problem = f"{quoted(value)}, allowed: {some(allowed)}" if value else "empty"
@@ -173,11 +176,14 @@ def classes_of(values: Iterable[Any]) -> list[str]:
 
 
 def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Several labels as one: first + size of the first x (second + ...), as the FSCL code combines attributes."""
+    """Several labels as one: first + size of the first x (second + ...), as the FSCL code combines attributes.
+
+    A label that is -1, not known, in one of them is -1.
+    """
     whole, step = np.zeros_like(parts[0]), 1
     for part, size in zip(parts, sizes, strict=True):
         whole, step = whole + step * part, step * size
-    return whole
+    return np.where(np.any(np.array(parts) < 0, axis=0), -1, whole)
 
 
 def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArray[np.float32]:

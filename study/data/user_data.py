@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,22 @@ ALIASES = {"training": "train", "valid": "val", "validation": "val", "testing": 
 """Names that a split may have in the user's files."""
 
 
+BiasGaps = Annotated[
+    Literal["error", "unknown"],
+    Doc(
+        "what happens to samples without a bias label: `error`; `unknown`: they stay, no metric by bias class counts "
+        "them, and methods that need bias labels do with the others by `method.bias_source: some_labels`"
+    ),
+]
+"""Type of the key `bias_gaps`."""
+
+
 @dataclass(frozen=True)
 class Labels:
     """Labels of a table's rows.
 
     Attributes:
-        target, bias: codes (N,); `bias` is None where no column was named.
+        target, bias: codes (N,); `bias` is None where no column was named, -1 where it is not known.
         classes, bias_classes: how many.
         condition: (N, K) or None.
         class_names, bias_names: as in the column, None where several columns were combined.
@@ -54,7 +64,12 @@ class Labels:
     @property
     def cells(self) -> NDArray[np.int64]:
         """A label per (class, bias class), (N,)."""
-        return self.target if self.bias is None else self.target * (self.bias_classes or 1) + self.bias
+        return self.target if self.bias is None else self.target * ((self.bias_classes or 0) + 1) + self.bias + 1
+
+    @property
+    def some_bias(self) -> bool:
+        """Whether the bias of samples is not known."""
+        return self.bias is not None and bool((self.bias < 0).any())
 
 
 def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
@@ -110,7 +125,7 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
     without_bias = Labels(target.codes, None, target.classes, None, condition, target.names)
     if options.bias is None:
         return without_bias
-    bias = _coded(table, columns_of(options.bias, table.columns, path), path)
+    bias = _coded(table, columns_of(options.bias, table.columns, path), path, options.bias_gaps == "unknown")
     bias.check_strays(path)
     return replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)
 
@@ -142,7 +157,7 @@ def divide(
                 f"{place}, row {row + 1}: {quoted(str(split_names[row]))} is not a split, allowed: {', '.join(ALIASES)}"
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
-    kind = options.val or ("given" if "val" in splits else "biased")
+    kind: holdout.Kind = options.val or ("given" if "val" in splits else "biased")
     if kind == "given" and "val" not in splits:
         raise UserError(f"data.val: 'given' given, but {place} puts no sample into `val`. Allowed: biased, unbiased")
     if kind != "given" and "train" in splits:
@@ -179,16 +194,17 @@ class _Coded:
     def check_strays(self, path: Path) -> None:
         """Refuse a class of one row, which cannot be both learned and measured: it is most likely a slip."""
         for column, codes, values in zip(self.columns, self.parts, self.values, strict=True):
-            alone = np.flatnonzero(np.bincount(codes) == 1)
+            alone = np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
             if len(alone):
                 more = f", as are {len(alone) - 1} others" if len(alone) > 1 else ""
                 problem = f"the value {quoted(values[alone[0]])} is in 1 of {len(codes)} rows alone{more}"
                 raise UserError(f"{path}: column {column!r}: {problem}. Is it a slip? Mend it, or take the row out")
 
 
-def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path) -> _Coded:
+def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _Coded:
     values = [label_files.classes_of(table[column]) for column in columns]
-    return _Coded(columns, [label_files.codes(table[column], path, column) for column in columns], values)
+    parts = [label_files.codes(table[column], path, column, gaps=gaps) for column in columns]
+    return _Coded(columns, parts, values)
 
 
 def _condition(

@@ -41,6 +41,7 @@ class TrialRecord:
         reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
         untested: why it could not be read, where it should have been.
+        computed: its values at the chosen epoch by rule, until there is a further report (`study.ranking.epochs`).
     """
 
     number: int
@@ -60,6 +61,7 @@ class TrialRecord:
     untested: str | None = None
     started: float | None = None
     ended: float | None = None
+    computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def epochs(self) -> int:

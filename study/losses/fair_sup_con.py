@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Doc
 
+from study.knobs import Searched
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self_
 from study.losses.ranges import BaseTemperature, SupervisedTemperature
@@ -21,7 +22,9 @@ def fair_sup_con(
     similarity: Tensor | None = None,
     temperature: SupervisedTemperature = 0.1,
     base_temperature: BaseTemperature = None,
-    group_norm: Annotated[bool, Doc("FSCL+: each (class, sensitive value) group weighs the same")] = False,
+    group_norm: Annotated[
+        bool, Searched(choices=(False, True)), Doc("FSCL+: each (class, sensitive value) group weighs the same")
+    ] = False,
     group_form: Annotated[
         Literal["mean", "sum", "released"],
         Doc(

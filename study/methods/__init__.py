@@ -81,7 +81,9 @@ def needs(method: Mapping[str, Any]) -> Needs:
 
 def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]]:
     """The keys of a `method` section that ask for what a data set does not have, and what that is."""
-    return needs(method).lacking(facts.on("train"))
+    yield from needs(method).lacking(facts.on("train"))
+    if facts.some_bias and needs(method).bias and method.get("bias_source") != "some_labels":
+        yield needs(method).bias or "name", "needs the bias of every sample (bias_source: some_labels does with some)"
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":

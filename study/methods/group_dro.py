@@ -10,7 +10,7 @@ from torch.nn import functional
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, knobs, options
+from study.knobs import Knob, Range, Searched, knobs, options
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.bias_source import source_knobs
 from study.methods.method import Method, NewNetwork
@@ -26,7 +26,10 @@ class Options:
 
     group_step: Annotated[float, Range(low=0.0), Doc("step size of the groups' weights")] = 0.01
     group_adjustment: Annotated[
-        float, Range(low=0.0), Doc("C; C / sqrt(n) is added to the loss of a group of n training samples")
+        float,
+        Range(low=0.0),
+        Searched(0.0, 5.0),
+        Doc("C; C / sqrt(n) is added to the loss of a group of n training samples"),
     ] = 0.0
 
 

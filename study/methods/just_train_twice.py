@@ -11,7 +11,7 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.knobs import Knob, Range, knobs, options
+from study.knobs import Knob, Range, Searched, knobs, options
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
@@ -28,11 +28,13 @@ class Options:
     identification: Annotated[
         float,
         Range(above=0.0, below=1.0),
+        Searched(0.05, 0.5),
         Doc("share of the epochs that train the first network, rounded, at least one; the others train the second"),
     ] = 0.2
     upweight: Annotated[
         float,
         Range(low=1.0),
+        Searched(4.0, 100.0, log=True),
         Doc("lambda_up: weight in the second training of a sample that the first network got wrong"),
     ] = 20.0
 

@@ -21,6 +21,7 @@ __all__ = [
     "better",
     "find",
     "is_share",
+    "is_standard_error",
     "lower_is_better",
     "searchable",
 ]
@@ -53,11 +54,20 @@ def is_share(reported: str) -> bool:
     return metric is not None and metric.unit == "share"
 
 
+def is_standard_error(reported: str) -> bool:
+    """Whether it is the standard error of another metric of the same trial."""
+    return find(reported) is METRICS["standard_error"]
+
+
 def searchable() -> list[str]:
     """The metrics that every epoch has on each split, whatever is trained: what a search can look at."""
     return [name for name, metric in METRICS.items() if metric.source == "predictions"]
 
 
-def available(facts: "Facts") -> list[str]:
-    """Those of them that a split with these facts can have."""
-    return [name for name in searchable() if METRICS[name].possible(facts)]
+def available(facts: "Facts", inferred: bool = False) -> list[str]:
+    """Those of them that a split with these facts can have.
+
+    Args:
+        inferred: whether groups are inferred, as `train.inferred_groups` says.
+    """
+    return [name for name in searchable() if METRICS[name].possible(facts) and METRICS[name].of_inferred <= inferred]

@@ -7,7 +7,7 @@ A rule is a metric of the table, or one under a limit of another, so that it can
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from study.metrics.table import METRICS
+from study.metrics import available
 
 if TYPE_CHECKING:
     from study.data.dataset import Facts
@@ -36,19 +36,24 @@ class Rule:
         """In words: the metric, and its limit if there is one."""
         return self.metric if self.limit is None else f"{self.metric} where {self.limit}"
 
-    def possible(self, facts: "Facts") -> bool:
-        """Whether a split with these facts has what the rule needs."""
+    def possible(self, facts: "Facts", inferred: bool = False) -> bool:
+        """Whether a split with these facts has what the rule needs; `inferred`: whether groups are inferred."""
         names = [self.metric, *([self.limit.split()[0]] if self.limit else [])]
-        return all(METRICS[name].possible(facts) for name in names)
+        return set(names) <= set(available(facts, inferred))
 
 
 RULES = (
     Rule("accuracy", "nothing"),
     Rule("worst_class_accuracy", "classes"),
     Rule("balanced_accuracy", "classes"),
+    Rule("inferred_unbiased_accuracy", "inferred groups"),
+    Rule("inferred_conflicting_accuracy", "inferred groups"),
+    Rule("inferred_worst_group_accuracy", "inferred groups"),
     Rule("unbiased_accuracy", "bias labels"),
     Rule("conflicting_accuracy", "bias labels"),
     Rule("worst_group_accuracy", "bias labels"),
+    Rule("shrunk_unbiased_accuracy", "bias labels"),
+    Rule("shrunk_worst_group_accuracy", "bias labels"),
     Rule("accuracy", "bias labels", "equalized_odds <= 0.1"),
 )
 """Those that need least first."""

@@ -61,10 +61,12 @@ class Metric:
         unit: `share`: a fraction of one (accuracies, rates, gaps), which papers print in percent; `number`: without a
             unit; `squared`: of the continuous attribute, squared.
         low, high: its least and its largest value; None: no bound.
-        source: what it is computed from: `predictions`, in each epoch; `features`, in the last epoch where
-            `train.final` asks for it; `training` itself, in each epoch and on no further split.
+        source: what it is computed from: `predictions`, in each epoch; `validation`, likewise and on the validation
+            split alone; `features`, in the last epoch where `train.final` asks for it; `training` itself, in each
+            epoch and on no further split.
         possible: whether a split with these facts can have it.
         needs_scores: whether predictions are not enough: it ranks classes or samples.
+        of_inferred: whether it is of the groups that `train.inferred_groups` finds, without which nobody has it.
     """
 
     about: str
@@ -72,12 +74,14 @@ class Metric:
     unit: Literal["share", "number", "squared"] = "share"
     low: float | None = 0.0
     high: float | None = 1.0
-    source: Literal["predictions", "features", "training"] = "predictions"
+    source: Literal["predictions", "validation", "features", "training"] = "predictions"
     possible: Callable[["Facts"], bool] = _always
     needs_scores: bool = False
+    of_inferred: bool = False
 
 
 Features = partial(Metric, unit="number", source="features")
+Inferred = partial(Metric, of_inferred=True)
 
 GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
 """The metrics of one (class, bias class) cell each, with the cell."""
@@ -94,6 +98,17 @@ METRICS: Mapping[str, Metric] = {
     "conflicting_accuracy": Metric("Accuracy where the bias class is not the class.", possible=_alignable),
     "unbiased_accuracy": Metric("Mean of the accuracies of the (class, bias class) cells.", possible=_biased),
     "worst_group_accuracy": Metric("Smallest accuracy of a (class, bias class) cell.", possible=_biased),
+    "shrunk_unbiased_accuracy": Metric(
+        "Mean of the accuracies of all (class, bias class) cells, those of small cells drawn to what cells like them "
+        "have.",
+        possible=_biased,
+    ),
+    "shrunk_worst_group_accuracy": Metric("The smallest of those.", possible=_biased),
+    "inferred_unbiased_accuracy": Inferred("`shrunk_unbiased_accuracy` of the cells of class and inferred group."),
+    "inferred_conflicting_accuracy": Inferred("Accuracy where the inferred group is not the class."),
+    "inferred_worst_group_accuracy": Inferred(
+        "`shrunk_worst_group_accuracy` of the cells of class and inferred group."
+    ),
     "equalized_odds": Metric(
         "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
         "min",
@@ -108,6 +123,7 @@ METRICS: Mapping[str, Metric] = {
         name: Metric(f"Accuracy of class {y} with bias class {s}.", possible=partial(_has_group, of_class=y, of_bias=s))
         for name, (y, s) in GROUPS.items()
     },
+    "standard_error": Metric("Standard error of the metric whose name stands before it.", None, source="validation"),
     "condition_mse": Features(
         # high is good: the attribute is one that should not be readable (CCL-K paper Table 3)
         "Mean squared error of a ridge regression from the features to the continuous attribute.",

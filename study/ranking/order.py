@@ -1,9 +1,10 @@
 """Which configuration of a study is best: one rule, used by driver, export, summary and report alike.
 
-A configuration's value is the study's metric at the last epoch, the mean over its replicates where it has some. Only
-complete trials count. Once the best configurations are all confirmed on fresh seeds, the mean over these seeds decides,
-so that a lucky seed does not win; before that, the value in the search. Several metrics and constraints are ordered as
-in `study.spec.objective.order`; ties go to the earlier trial. Only validation metrics are used.
+A configuration's value is the study's metric at the last epoch, or at the best where `search.epoch` says so
+(`study.ranking.epochs`), the mean over its replicates where it has some. Only complete trials count. Once the best
+configurations are all confirmed on fresh seeds, the mean over these seeds decides, so that a lucky seed does not win;
+before that, the value in the search. Several metrics and constraints are ordered as in `study.spec.objective.order`;
+ties go to the earlier trial. Only validation metrics are used.
 """
 
 import statistics
@@ -15,6 +16,8 @@ from typing import Any
 
 from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import is_standard_error
+from study.ranking import epochs
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 from study.spec.schema import Confirm
@@ -67,11 +70,16 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(statistics.fmean(numbers), statistics.stdev(numbers) if len(numbers) > 1 else None, len(numbers))
 
 
-def spreads(trials: Sequence[TrialRecord]) -> dict[str, Spread]:
-    """Every validation metric at the last epoch, and every test metric that was read, over trials of several seeds."""
+def spreads(goal: Objective, trials: Sequence[TrialRecord]) -> dict[str, Spread]:
+    """Every validation metric, each trial at its epoch by this objective, and every test metric that was read, over
+    trials of several seeds.
+
+    Standard errors are left out: they are of one trial's value.
+    """
     by_name = {}
-    for name in sorted({name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}):
-        by_name[name] = spread(trial.last(name) for trial in trials)
+    names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
+    for name in sorted(name for name in names if not is_standard_error(name)):
+        by_name[name] = spread(epochs.value(goal, trial, name) for trial in trials)
     for name in sorted({name for trial in trials for name in trial.tested}):
         by_name[name] = spread(trial.tested.get(name) for trial in trials)
     return {name: value for name, value in by_name.items() if value}
@@ -134,14 +142,14 @@ def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 
 
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
-    """The score of the means over trials of each metric at the last epoch, None if a trial lacks one."""
+    """The score of the means over trials of each metric, each at its epoch by this objective; None if one lacks it."""
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
-        return goal.score(trials[0].reports[-1])
+        return goal.score(epochs.values(goal, trials[0]))
     means: dict[str, float | None] = {}
     for name in goal.needed:
-        values = [value for trial in trials if (value := trial.last(name)) is not None]
+        values = [value for trial in trials if (value := epochs.value(goal, trial, name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
     return goal.score(means)
 
@@ -197,7 +205,7 @@ def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
     if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
         return None
     repeats = [each for each in record.repeats_of(trial.number) if each.state == "complete"]
-    confirmed = spread(each.last(spec.metric) for each in repeats)
+    confirmed = spread(epochs.value(spec.objective, each, spec.metric) for each in repeats)
     return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec.objective, repeats))
 
 

@@ -57,7 +57,7 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     limits = [_limit(text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
-    goal = Objective(metrics, tuple(_mode(name) for name in metrics), tuple(limits))
+    goal = Objective(metrics, tuple(_mode(name) for name in metrics), tuple(limits), spec.objective.window)
     confirmed = ranking.is_confirmed(record, spec) and not choice.pareto
     fresh = [candidate for candidate in ranked if confirmed and candidate.repeats]
     scored = _scored(goal, fresh, fresh=True) + _scored(
@@ -115,9 +115,13 @@ def _limit(text: str) -> Constraint:
 
 
 def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable[str]) -> None:
-    """Every metric is of the validation split, and some complete trial has it."""
-    reported = sorted({name for candidate in ranked for name in candidate.trial.reports[-1] if name.startswith("val/")})
+    """Every metric is of the validation split, and some complete trial has it, in each epoch where one is chosen."""
+    place = -1 if spec.objective.window is None else 0
+    reports = [candidate.trial.reports[place] for candidate in ranked]
+    reported = sorted({name for report in reports for name in report if name.startswith("val/")})
     for name in names:
+        if name not in reported and any(name in candidate.trial.reports[-1] for candidate in ranked):
+            raise UserError(f"{name!r}: is measured once a trial, and cannot choose its epoch (search.epoch: best)")
         if reported and name not in reported:
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
             raise UserError(f"{name!r}: {note}{nearest(name, reported)}Metrics of {spec.name}: {', '.join(reported)}")

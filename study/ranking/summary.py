@@ -1,10 +1,12 @@
 """A study's results as one JSON document and in a few lines."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study import ranking
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Candidate
+from study.ranking import Candidate, Spread, epochs
+from study.ranking.beside import beside
 from study.spec import StudySpec
 
 
@@ -18,6 +20,7 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "owner": record.owner,
         "metric": spec.metric,
         "metrics": list(spec.objective.metrics),
+        "epoch": epochs.words(spec.objective),
         "constraints": spec.search.constraints,
         "trials": record.counts(),
         "epochs": sum(trial.epochs for trial in record.trials.values()),
@@ -86,11 +89,11 @@ def lines(document: dict[str, Any]) -> list[str]:
     whose = f", of {document['owner']}" if document["owner"] else ""
     texts = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
     if "final" in document:
-        return texts + _rows([("final", document["final"])], sorted(document["final"]["metrics"]))
+        return texts + _rows([("final", document["final"])], sorted(document["final"]["metrics"])) + _epochs(document)
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return texts
-    texts += _rows(rows, document["shown"])
+    texts += _rows(rows, document["shown"]) + _epochs(document)
     if learned := document["learned_from"]:
         start = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
         texts.append(f"{start}; {learned['left_out']} were left out")
@@ -110,12 +113,29 @@ def lines(document: dict[str, Any]) -> list[str]:
 def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[str]:
     lines = []
     for who, side in rows:
-        for metric in metrics:
-            if value := side["metrics"].get(metric):
-                spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
-                seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
-                lines.append(f"{who:<9} {metric:<26} {value['mean']:.4f}{spread} ({seeds})")
+        lines += _values(who, side["metrics"], metrics)
+        for which, values in side["beside"].items():
+            lines += [f"{line}, {which}" for line in _values(who, values, metrics)]
     return lines
+
+
+def _values(who: str, values: dict[str, Any], metrics: Iterable[str]) -> list[str]:
+    lines = []
+    for metric in metrics:
+        if value := values.get(metric):
+            spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
+            seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
+            lines.append(f"{who:<9} {metric:<26} {value['mean']:.4f}{spread} ({seeds})")
+    return lines
+
+
+def _epochs(document: dict[str, Any]) -> list[str]:
+    """Which epochs were chosen, where they are not all the last."""
+    sides = [(who, document[who]) for who in ("baseline", "best", "final") if document.get(who)]
+    if document["epoch"] == epochs.LAST or not any(side["epochs"] for _, side in sides):
+        return []
+    chosen = "; ".join(f"{who} epoch {', '.join(map(str, side['epochs']))}" for who, side in sides)
+    return [f"values are those {document['epoch']}: {chosen}"]
 
 
 def _candidate(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
@@ -125,18 +145,28 @@ def _candidate(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
         "params": candidate.trial.params,
         "search_value": candidate.value,
         "violation": (candidate.confirmed_score or candidate.score).violation,
-        "seeds": [trial.seed for trial in trials],
-        "metrics": _metrics(trials),
+        **_results(spec, trials),
     }
 
 
 def _final(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
-    return {"seeds": [trial.seed for trial in trials], "metrics": _metrics(trials)}
+    return _results(spec, trials)
 
 
-def _metrics(trials: list[TrialRecord]) -> dict[str, Any]:
-    return {name: value.to_document() for name, value in ranking.spreads(trials).items()}
+def _results(spec: StudySpec, trials: list[TrialRecord]) -> dict[str, Any]:
+    """Seeds, the epoch that was chosen on each, metrics there, and the study's own at other epochs."""
+    others = {which: _documents(spreads) for which, spreads in beside(spec, trials).items()}
+    return {
+        "seeds": [trial.seed for trial in trials],
+        "epochs": [epochs.values(spec.objective, trial)["epoch"] for trial in trials],
+        "metrics": _documents(ranking.spreads(spec.objective, trials)),
+        "beside": others,
+    }
+
+
+def _documents(spreads: Mapping[str, Spread]) -> dict[str, Any]:
+    return {name: value.to_document() for name, value in spreads.items()}
 
 
 def _number(value: Any) -> str:

@@ -72,7 +72,13 @@ def _has_begun(home: Home, name: str) -> bool:
 
 def _requested_study(table: str, request: Request) -> StudySpec:
     """The study of a table with the requested options."""
-    return load_study(table, [*request.assignments, *_seeds(request.seeds)], request.profile, request.name or table)
+    spec = load_study(table, [*request.assignments, *_seeds(request.seeds)], request.profile, request.name or table)
+    if spec.objective.window is not None:
+        raise UserError(
+            "search.epoch: 'best' given, allowed is last: a table is compared at the last epoch, and where the paper "
+            "did so at the best one on the test split"
+        )
+    return spec
 
 
 def _seeds(seeds_text: str | None) -> list[str]:

@@ -13,14 +13,13 @@ from study import metrics
 from study.spec.json_schema_keys import Keys, Schema, is_scalar
 from study.spec.load import NAME_RULE
 from study.spec.schema import Layout, Resources, Search
+from study.spec.search_checks import NEVER_SEARCHED
 from study.training.config import SECTIONS
 
 FILE = "study.schema.json"
 """Its name beside the shipped study files."""
 
 DURATION: Schema = {"type": "string", "pattern": r"^(\d+(\.\d+)?[smhd])+$", "examples": ["90m", "1h30m"]}
-NEVER_SEARCHED = ("train.epochs", "train.seed")
-
 WORDS = {
     "data": "The data set; study data list prints what there is.",
     "model": "The network, and the projection head on it.",

@@ -21,7 +21,7 @@ from study.spec.paper import configurations, written_out
 from study.spec.rungs import most_brackets
 from study.spec.schema import Domain, Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
-from study.spec.sections import Sections
+from study.spec.sections import Sections, train_knobs
 from study.spec.space import space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_checks import check_trials, faults
@@ -231,6 +231,9 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
         problems.add(
             ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
         )
+    elif spec.base["train"]["with_val"] and spec.search.epoch == "best":
+        message = "'best' given, allowed is last with train.with_val: no validation split is left to choose an epoch by"
+        problems.add(("search", "epoch"), message)
 
 
 def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:
@@ -257,7 +260,8 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:
     """Check that every metric that is searched for or limited exists on the validation split of all data sets."""
     search = spec.search
-    by_data = [metrics.available(spec.describe(section).on("val")) for section in spec.data_sections]
+    inferred = spec.base["train"]["inferred_groups"] != "none"
+    by_data = [metrics.available(spec.describe(section).on("val"), inferred) for section in spec.data_sections]
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
     named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
@@ -271,5 +275,14 @@ def _check_metrics(spec: StudySpec, problems: Problems) -> None:
             problems.add(place, str(error))
     for at, name in named:
         if name not in valid:
-            note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-            problems.add(at, f"{name!r} given. {note}{nearest(name, valid)}Allowed: {', '.join(valid)}")
+            problems.add(at, f"{name!r} given. {_hint(name, valid)}Allowed: {', '.join(valid)}")
+
+
+def _hint(name: str, valid: list[str]) -> str:
+    """What to do about a metric that a study cannot have."""
+    metric = metrics.METRICS.get(name.removeprefix("val/"))
+    if metric and metric.of_inferred:
+        kinds = " or ".join(kind for kind in train_knobs()["inferred_groups"].names if kind != "none")
+        return f"It needs train.inferred_groups: {kinds}. "
+    note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
+    return f"{note}{nearest(name, valid)}"

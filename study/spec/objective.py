@@ -1,4 +1,4 @@
-"""What a study searches for: one metric or several, and limits that others must keep.
+"""What a study searches for: one metric or several, limits that others must keep, and at which epoch.
 
 Values of several metrics are ordered by constrained domination (Deb et al. 2002, NSGA-II, section VI): one that keeps
 the limits is better than one that does not; of two that do not, the one that misses them by less; of two that do,
@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,11 +78,23 @@ class Score:
 
 @dataclass(frozen=True)
 class Objective:
-    """Metrics with their directions, and constraints."""
+    """Metrics with their directions, constraints, and how a trial's epoch is chosen.
+
+    Attributes:
+        window: None: a trial is taken at its last epoch; a number: at its best by this objective, where each epoch
+            counts as the mean of so many epochs up to it (`study.ranking.epochs`).
+    """
 
     metrics: tuple[str, ...]
     modes: tuple[Literal["max", "min"], ...]
     constraints: tuple[Constraint, ...] = ()
+    window: int | None = None
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Objective":
+        """From plain values, as `dataclasses.asdict` gives them."""
+        constraints = tuple(Constraint(**limit) for limit in document["constraints"])
+        return cls(tuple(document["metrics"]), tuple(document["modes"]), constraints, document["window"])
 
     @cached_property
     def needed(self) -> list[str]:

@@ -150,8 +150,10 @@ class Search(BaseModel):
     under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`,
     besides plain names.
     `replicates` is the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds
-    themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `retries` is how
-    often a trial that was cut off runs again.
+    themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `epoch` says at
+    which epoch a trial is taken: `last`, or `best` by the metric (the first of several) and the constraints, where each
+    epoch counts as the mean of the last `epoch_window` epochs up to it (`study.ranking.epochs`). `retries` is how often
+    a trial that was cut off runs again.
     `from` names another study of the home, whose complete configurations the sampler (tpe, gp) knows from the start.
     `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
     resources allow.
@@ -173,9 +175,15 @@ class Search(BaseModel):
     concurrency: Positive | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
     constraints: list[str] = Field(default_factory=list)
+    epoch: Literal["last", "best"] = "last"
+    epoch_window: Positive = 3
     early_stopping: EarlyStopping = EarlyStopping()
     confirm: Confirm = Confirm()
     retries: Annotated[int, Field(ge=0, le=MOST)] = 2
+
+
+AIM = {"metric", "constraints", "epoch", "epoch_window"}
+"""The keys of a search that say what a trial is worth: an exported configuration keeps them."""
 
 
 class Resources(BaseModel):

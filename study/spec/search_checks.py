@@ -13,6 +13,14 @@ from study.spec.schema import Domain, Search
 from study.spec.sections import Params, Sections
 from study.spec.space import Space
 
+NEVER_SEARCHED = {
+    "train.epochs": "epochs",
+    "train.seed": "seed",
+    "train.inferred_groups": "groups to be judged by",
+    "train.bias_model_epochs": "groups to be judged by",
+}
+"""Keys of which each study has one value, and what of its trials it is."""
+
 MOST_CASES = 2000
 """Combinations of names that are checked one by one."""
 
@@ -94,8 +102,8 @@ def check_values(space: Space, sections: Sections, cases: Iterable[Params], prob
 
 
 def _is_key(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
-    if key in ("train.epochs", "train.seed"):
-        problems.add(at, "cannot be searched: every trial of a study has the same epochs and seed")
+    if key in NEVER_SEARCHED:
+        problems.add(at, f"cannot be searched: every trial of a study has the same {NEVER_SEARCHED[key]}")
         return False
     section, _, name = key.partition(".")
     if key in valid or (name == "name" and names(section)):

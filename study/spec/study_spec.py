@@ -54,11 +54,12 @@ class StudySpec:
 
     @cached_property
     def objective(self) -> Objective:
-        """All that is searched for, and the constraints."""
+        """All that is searched for, the constraints, and how the epoch is chosen."""
         metric = self.search.metric
         metrics = (metric,) if isinstance(metric, str) else tuple(metric)
         modes: tuple[Direction, ...] = tuple("min" if lower_is_better(name) else "max" for name in metrics)
-        return Objective(metrics, modes, tuple(Constraint.parse(text) for text in self.search.constraints))
+        window = self.search.epoch_window if self.search.epoch == "best" else None
+        return Objective(metrics, modes, tuple(Constraint.parse(text) for text in self.search.constraints), window)
 
     @property
     def trials(self) -> int:

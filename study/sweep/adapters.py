@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class JobSearcher(Searcher):
         if job == "done":
             return str(Searcher.FINISHED)
         trial, folder = job.trial, self._folder
+        goal = self._agenda.spec.objective
         kept = self._agenda.spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
         params = {**trial.params, "train.seed": trial.seed}
         work = {
@@ -65,6 +67,7 @@ class JobSearcher(Searcher):
             "document": json.dumps(self._agenda.spec.trial_document(params)),  # Tune copies and flattens what is nested
             "checkpoint": str(folder.checkpoint_file(trial.number)),
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
+            "goal": json.dumps(asdict(goal)) if job.needs_chosen_weights(self._agenda.spec) else None,
             "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
         }
         self._under_way.add(trial_id)

@@ -55,6 +55,10 @@ class Job:
         """Whether weights are written (confirm, rule and final trials) or read (tests)."""
         return self.trial.stage in ("confirm", "rule", "final")
 
+    def needs_chosen_weights(self, spec: StudySpec) -> bool:
+        """Whether a trial ends with the weights of another epoch than the last: to be written, or for `train.final`."""
+        return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))
+
 
 class Agenda:
     """The course of one study.
@@ -195,7 +199,7 @@ class Agenda:
 
     def _complete(self, trial: TrialRecord) -> None:
         validated = not self.spec.base["train"]["with_val"]
-        if validated and self.spec.objective.score(trial.reports[-1]) is None:
+        if validated and ranking.mean_score(self.spec.objective, [trial]) is None:
             self._end(trial, "failed", f"{' or '.join(self.spec.objective.needed)} is not a number", "DIVERGED")
         else:
             self._end(trial, "complete")

@@ -15,7 +15,9 @@ from optuna.trial import FrozenTrial
 from study.home.events import ENDED, Stage, State
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import mean_score
+from study.ranking.epochs import EpochChoice, scores
 from study.spec import StudySpec
+from study.spec.objective import Score
 from study.sweep.budget import Budget
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.sampler import Sampler, TrialEnd
@@ -48,6 +50,7 @@ class SearchStage:
         self._sampler, self._budget = Sampler(spec), Budget(spec, record)
         self._decided = 0
         self._ended: set[int] = set()
+        self._choices: dict[int, EpochChoice] = {}  # of the trials that run
         self._wanted: deque[Decision] = deque()
         self._exhausted = False
         self.pruned_last: dict[int, bool] = {}
@@ -95,14 +98,25 @@ class SearchStage:
 
     def prunes(self, trial: TrialRecord, epoch: int) -> bool:
         """Whether early stopping ends a trial here, after one of its epochs but the last."""
-        score = self.spec.objective.score(trial.reports[epoch - 1])
-        prunes = trial.stage == "search" and score is not None and self.rule.prunes(trial.number, epoch, score)
+        score = self._score(trial, epoch) if trial.stage == "search" else None
+        prunes = score is not None and self.rule.prunes(trial.number, epoch, score)
         self.pruned_last[trial.number] = prunes
         return prunes
+
+    def _score(self, trial: TrialRecord, epoch: int) -> Score | None:
+        """What a trial is worth behind an epoch, had it ended there. Epochs come one by one, or again after a loss."""
+        choice = self._choices.get(trial.number)
+        if choice is None or choice.heard != epoch - 1:
+            choice = self._choices[trial.number] = EpochChoice(self.spec.objective)
+            for report in trial.reports[: epoch - 1]:
+                choice.hear(report)
+        choice.hear(trial.reports[epoch - 1])
+        return choice.score
 
     def ended(self, trial: TrialRecord) -> None:
         """A trial has ended: once all of a configuration's have, it is scored."""
         self._ended.add(trial.number)
+        self._choices.pop(trial.number, None)
         leader = trial if trial.stage != "replicate" or trial.repeats is None else self.record.trials[trial.repeats]
         if leader.stage not in ("baseline", "search") or leader.number not in self._ended:
             return
@@ -111,9 +125,8 @@ class SearchStage:
         if short or not all(seed.number in self._ended for seed in seeds):
             return
         state: State = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
-        scored = [(int(report["epoch"]), self.spec.objective.score(report)) for report in leader.reports]
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
-        course = [(epoch, value) for epoch, value in scored if value]
+        course = list(scores(self.spec.objective, leader.reports))
         self._sampler.tell(TrialEnd(leader.number, state, course, score))
         self._budget.settled(score)
 

@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ray
 from ray import tune
@@ -14,6 +14,9 @@ from study import data
 from study.data import Dataset
 from study.training import PAUSE, Diverged, Trial, TrialConfig, Unusable
 
+if TYPE_CHECKING:
+    from study.ranking.epochs import EpochChoice
+
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
@@ -21,8 +24,9 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
     Args:
         config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
             complete sections as JSON), `model` (path of the weights to write or read, None for neither), `kept` (paths
-            of those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep) and
-            `heard` (epochs that the study knows of).
+            of those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep),
+            `heard` (epochs that the study knows of) and `goal` (the study's objective as JSON, where it chooses the
+            epoch whose weights are taken; None: the last).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
     """
@@ -44,12 +48,22 @@ def _train(trial: Trial, job: Mapping[str, Any]) -> None:
     checkpoint = Path(job["checkpoint"])
     behind, note = _goes_on_behind(trial, checkpoint, job["heard"])
     tell_start(job["heard"], behind, note)
-    for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE), start=behind + 1):
+    for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE, _choice(job["goal"])), start=behind + 1):
         if epoch == trial.config.train.epochs and job["model"]:
             trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
         if epoch in job["kept"]:
             trial.save(Path(job["kept"][epoch]))
         tune.report({"epoch": epoch, "metrics": metrics})
+
+
+def _choice(goal: str | None) -> "EpochChoice | None":
+    """What chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
+    if goal is None:
+        return None
+    from study.ranking.epochs import EpochChoice  # tenths of a second, which most studies have no use for
+    from study.spec.objective import Objective
+
+    return EpochChoice(Objective.from_document(json.loads(goal)))
 
 
 def tell_start(heard: int, behind: int = 0, note: str | None = None) -> None:

@@ -7,6 +7,7 @@ from study import ranking
 from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
 from study.home.record import StudyRecord
+from study.ranking import epochs
 from study.ranking.picks import picks
 from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
@@ -140,9 +141,19 @@ class Events:
         elif state == "failed":
             self._tag(key, {"failure": reason} | ({"failure_kind": event["kind"]} if "kind" in event else {}))
         self._end(key, event)
+        self._tell_chosen_epoch(event)
         if state != "failed":  # a seed of a final training runs again
             self._progress.epochs.pop(key, None)
         self._sum_up(event)
+
+    def _tell_chosen_epoch(self, event: Event) -> None:
+        """The epoch that was chosen and the validation metrics there, where it need not be the last."""
+        goal, trial = self._spec.objective, self._record.trials[event["trial"]]
+        if goal.window is None or event["state"] == "failed" or not trial.reports:
+            return
+        values = epochs.values(goal, trial)
+        chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
+        self._point(str(trial.number), chosen, event, trial.epochs)
 
     def _sum_up(self, event: Event) -> None:
         """Mean, sample standard deviation and count over a configuration's seeds, once all of them ended."""
@@ -153,7 +164,7 @@ class Events:
         complete = [seed for seed in seeds if seed.state == "complete"]
         if len(seeds) < max(2, len(self._spec.seeds)) or any(seed.state not in ENDED for seed in seeds):
             return
-        spreads = ranking.spreads(complete).items() if complete else ()
+        spreads = ranking.spreads(self._spec.objective, complete).items() if complete else ()
         values = {
             f"{name}_{part}": spread.to_document()[part]
             for name, spread in spreads

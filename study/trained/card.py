@@ -9,7 +9,7 @@ import numpy as np
 from study import ranking
 from study.data import Dataset
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Spread
+from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text.markdown import escape, table
 
@@ -41,10 +41,11 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         "## Data",
         *_data(spec, dataset, description),
         "## Metrics",
-        "Mean ± sample standard deviation over the seeds at the last epoch, and the value of these weights.",
-        table(["metric", f"over {len(trials)} seeds", f"seed {trial.seed}"], _metrics(trials, trial)),
+        f"Mean ± sample standard deviation over the seeds, {epochs.words(spec.objective)}, and the value of this seed. "
+        f"Its weights are those at the end of epoch {epochs.values(spec.objective, trial)['epoch']}.",
+        table(["metric", f"over {len(trials)} seeds", f"seed {trial.seed}"], _metrics(spec, trials, trial)),
         "## Groups",
-        *_groups(trials, trial, dataset),
+        *_groups(spec, trials, trial, dataset),
         "## How it was chosen",
         *_choice(spec, record),
         "## Limits",
@@ -70,21 +71,21 @@ def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape, dataset.facts.bias_names))}."
 
 
-def _metrics(trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
-    for name, spread in ranking.spreads(trials).items():
-        value = trial.tested.get(name, trial.last(name))
+def _metrics(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
+    for name, spread in ranking.spreads(spec.objective, trials).items():
+        value = trial.tested.get(name, epochs.value(spec.objective, trial, name))
         if not name.split("/")[1].startswith("group_"):
             yield [name, _spread(spread), "-" if value is None else f"{value:.4f}"]
 
 
-def _groups(trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
+def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
     """Accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
     split = "test" if trial.tested else "val"
     facts = dataset.facts.on(split)
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
         return
-    rows = list(_group_rows(trials, trial, dataset, split))
+    rows = list(_group_rows(spec, trials, trial, dataset))
     if rows:
         yield (
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
@@ -102,13 +103,16 @@ def _groups(trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset)
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
 
 
-def _group_rows(trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset, split: str) -> Iterator[list[str]]:
+def _group_rows(
+    spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset
+) -> Iterator[list[str]]:
+    split = "test" if trial.tested else "val"
     samples, facts = dataset.splits[split], dataset.facts
-    values = ranking.spreads(trials)
+    values = ranking.spreads(spec.objective, trials)
     for target in range(facts.classes):
         for bias in range(facts.bias_classes or 0):
             name = f"{split}/group_{target}_{bias}_accuracy"
-            accuracy = trial.tested.get(name, trial.last(name))
+            accuracy = trial.tested.get(name, epochs.value(spec.objective, trial, name))
             if accuracy is None or samples.bias is None:
                 continue
             count = int(np.sum((samples.target == target) & (samples.bias == bias)))

@@ -45,6 +45,8 @@ def evaluate(
         if split == "val":
             raise UserError("--split val: the model was trained on this split")
         config = replace(config, train=replace(config.train, with_val=False))
+    # a registered model stands for itself: the network that found groups for its search is not a part of it
+    config = replace(config, train=replace(config.train, inferred_groups="none"))
     weights(description, model.parent)  # refuses what was not written by study
     counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
     with _noted(home, description) if counts else nullcontext():

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study import data
+from study import data, ranking
 from study.data import Dataset
 from study.data.dataset import fingerprint
 from study.files import digest
 from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import epochs
 from study.spec import StudySpec
 from study.trained import card
 from study.trained.description import Description
@@ -66,7 +67,7 @@ def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
 
     A trial that misses the study's constraints comes after those that keep them.
     """
-    scores = [(trial, spec.objective.score(trial.reports[-1])) for trial in trials]
+    scores = [(trial, ranking.mean_score(spec.objective, [trial])) for trial in trials]
     scored = [(trial, score) for trial, score in scores if score is not None]
     ordered = sorted(scored, key=lambda pair: (pair[1].violation, -pair[1].gains[0], pair[0].number))
     return ordered[0][0] if ordered else trials[0]
@@ -81,7 +82,7 @@ def _described(
         "study_id": record.id,
         "trial": trial.number,
         "seed": trial.seed,
-        "metrics": {**trial.reports[-1], **trial.tested},
+        "metrics": {**epochs.values(spec.objective, trial), **trial.tested},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": fingerprint_of_test(dataset),
         "code": session,

@@ -1,31 +1,21 @@
-"""What a method knows of the bias of the training samples: all of it, a part, or what a network makes of it.
-
-A network that stands in for labels is trained once on a machine: its outputs are kept beside the prepared data, by
-all that they depend on. The other trials of a study wait for it and read it.
-"""
+"""What a method knows of the bias of the training samples: all of it, a part, or what a network makes of it."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study import models
-from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Split
 from study.errors import UserError
 from study.knobs import options
 from study.methods import UNKNOWN, Labels
 from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
 from study.training.config import TrainOptions, TrialConfig
-from study.training.diverged import Diverged
-from study.training.loop import TrainingLoop
 from study.training.resident import Resident, tensor
+from study.training.stand_in import BATCH, PLAIN, StandIn
 
-PLAIN = {"name": "cross_entropy"}
-BATCH = 256
 OBSERVED = 2048
 """Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
 
@@ -63,21 +53,22 @@ def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     training = _training(config, config.train.seed)
     own = TrialConfig({}, config.model, PLAIN, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
-    network = StandIn(own, Dataset(facts, splits), made_from, "all", keeps_features=False)
-    guess = tensor(network.outputs(labels.bias.device).target, labels.bias.device)
+    network = StandIn(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
+    guess = tensor(network.outputs(labels.bias.device)["all"].target, labels.bias.device)
     return replace(labels, bias=some_bias.where(some_bias != UNKNOWN, guess))
 
 
 def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     """Features of a network that sees too little of an image to know more than its bias (FairKL paper B.2.4)."""
     model = {"name": "bagnet", "receptive_field": options(BiasModel, config.method).bias_field}
-    splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in ("train", "val")}
+    there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
+    splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
     training = _training(config, seed=0)
     own = TrialConfig({}, model, PLAIN, training)
-    network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, "train", keeps_features=True)
+    network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device
-    return replace(labels, bias=None, bias_features=tensor(network.outputs(device).inputs, device))
+    return replace(labels, bias=None, bias_features=tensor(network.outputs(device)["train"].inputs, device))
 
 
 _SOURCES: dict[str, Callable[[Labels, TrialConfig, Dataset], Labels]] = {
@@ -105,45 +96,3 @@ def _training(config: TrialConfig, seed: int) -> TrainOptions:
     return TrainOptions(
         epochs=preparation.bias_epochs, batch_size=BATCH, learning_rate=rate, seed=seed, threads=threads
     )
-
-
-@dataclass(frozen=True)
-class StandIn:
-    """A classifier that is trained to stand in for labels.
-
-    Attributes:
-        config, dataset: what it is trained by and on.
-        made_from: what the data set is, for the name under which the result is kept.
-        split: of the samples whose outputs are asked for.
-        keeps_features: the outputs are its features, else its logits.
-    """
-
-    config: TrialConfig
-    dataset: Dataset
-    made_from: str
-    split: str
-    keeps_features: bool
-
-    def outputs(self, device: torch.device) -> Split:
-        """As a table: features or logits as rows, float32 (N, F), predictions as classes (N,)."""
-        config = self.config
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            features = models.build(config.model, self.dataset.facts).features
-            classes = self.dataset.facts.classes
-            facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=("train",))
-            key: dict[str, Any] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
-            key |= {"facts": asdict(self.dataset.facts), "made_from": self.made_from, "torch": torch.__version__}
-            name = "bias_features" if self.keeps_features else "bias_guess"
-            return cached(name, key, facts, lambda: {"train": self._train(device)}).splits["train"]
-
-    def _train(self, device: torch.device) -> Split:
-        loop = TrainingLoop(self.config, self.dataset, str(device))
-        try:
-            for _ in loop.run():
-                pass
-        except Diverged as problem:
-            raise Diverged(f"the network that stands in for bias labels: {problem}") from None
-        features = loop.evaluate.features(self.split)
-        logits = loop.evaluate.scores("encoder", features)
-        kept = features if self.keeps_features else logits
-        return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())

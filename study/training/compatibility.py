@@ -33,10 +33,22 @@ def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterato
         yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"
     if late := [epoch for epoch in train["keep_epochs"] if epoch >= train["epochs"]]:
         yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
+    if train["inferred_groups"] != "none":
+        yield from _biased_network(sections, facts)
     needed = methods.needs(method).epochs
     if needed and train["epochs"] < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"
         yield ("method", needed[0]), why
+
+
+def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """Whether the network that finds groups can be trained: on classes, and samples as the data set has them."""
+    kind, given = ("train", "inferred_groups"), f"{sections['train']['inferred_groups']!r} given"
+    if facts.unlabelled:
+        name = sections["data"]["name"]
+        yield kind, f"{given}, it needs the class of every training sample, which data.name {name!r} lacks"
+    elif reason := models.unsuited(sections["model"], facts):
+        yield kind, f"{given}, its network sees samples as they are stored: {reason}"
 
 
 def _shapes(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:

@@ -119,6 +119,18 @@ class TrainOptions:
             "the test split. Nothing is ever chosen by them"
         ),
     ] = False
+    inferred_groups: Annotated[
+        Literal["none", "early", "gce"],
+        Doc(
+            "how groups are found without bias labels, for the metrics `inferred_*`: by the classes that a network of "
+            "`model` predicts which was trained to follow the bias. `early`: by cross entropy for a few epochs; "
+            "`gce`: by generalised cross entropy"
+        ),
+    ] = "none"
+    bias_model_epochs: Annotated[
+        Annotated[int, Range(low=1)] | None,
+        Doc("epochs that the network of `inferred_groups` trains; null: as many as its kind does by default"),
+    ] = None
     data_share: Annotated[
         float,
         Range(above=0.0, high=1.0),

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from study.data.dataset import Facts
+from study.training.cells import Cells
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,19 @@ class Counts:
         return self.by_group.diagonal(dim1=0, dim2=2).T / self.by_group.sum(2)
 
     @cached_property
+    def cells(self) -> Cells:
+        """The (class, bias class) cells, small ones drawn to those like them."""
+        return Cells(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2))
+
+    @cached_property
+    def by_class(self) -> Tensor:
+        """All samples, (Y, outputs)."""
+        return self.table.sum(1)
+
+    @cached_property
     def class_accuracy(self) -> Tensor:
         """Accuracy of each class, its recall, (Y,), nan for empty ones."""
-        by_class = self.table.sum(1)
-        return by_class.diagonal() / by_class.sum(1)
+        return self.by_class.diagonal() / self.by_class.sum(1)
 
     @cached_property
     def output_rate(self) -> Tensor:
@@ -57,8 +67,7 @@ class Counts:
     @cached_property
     def bias_accuracy(self) -> Tensor:
         """Accuracy in each bias class, (S,), nan for empty ones."""
-        right = self.by_group.diagonal(dim1=0, dim2=2).sum(1)
-        return right / self.by_group.sum((0, 2))
+        return self.cells.right.sum(0) / self.cells.samples.sum(0)
 
     @cached_property
     def aligned(self) -> Tensor:
@@ -67,8 +76,7 @@ class Counts:
 
     def accuracy(self, cells: Tensor) -> Tensor:
         """Share of right predictions in the cells of which (Y, S) holds 1, nan where they are empty."""
-        right = self.by_group.diagonal(dim1=0, dim2=2).T
-        return (right * cells).sum() / (self.by_group.sum(2) * cells).sum()
+        return (self.cells.right * cells).sum() / (self.cells.samples * cells).sum()
 
 
 def smallest(values: Tensor) -> Tensor:

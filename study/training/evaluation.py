@@ -1,6 +1,6 @@
 """What a trial's networks are worth on a split: online for every epoch, and the final word."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -25,13 +25,21 @@ class Evaluation:
         method: its encoders are evaluated, with its own classifier where it has one.
         online: the linear probe of each encoder, trained beside it.
         splits: of the data, on the device.
+        inferred: gives, by split, the class of the group that each sample was found to be in, (N,); a split that is
+            not there has no metrics of inferred groups.
     """
 
     def __init__(
-        self, method: Method, online: nn.ModuleDict, splits: Mapping[str, Resident], facts: Facts, options: TrainOptions
+        self,
+        method: Method,
+        online: nn.ModuleDict,
+        splits: Mapping[str, Resident],
+        facts: Facts,
+        options: TrainOptions,
+        inferred: Callable[[], Mapping[str, Tensor]] = dict,
     ) -> None:
         self._method, self._online, self._splits = method, online, splits
-        self._facts, self._options = facts, options
+        self._facts, self._options, self._inferred = facts, options, inferred
 
     @torch.no_grad()
     def __call__(self, split: str, final: bool = False) -> dict[str, float]:
@@ -49,7 +57,8 @@ class Evaluation:
             features = self.features(split, name)
             check_features(features, split)
             scores = self.scores(name, features)
-            of_encoder = self._metrics(split, scores, self._predicted(split, name, scores))
+            ruling = split == "val" and name == "encoder"
+            of_encoder = self._metrics(split, scores, self._predicted(split, name, scores), errors=ruling)
             if final and self._options.final:
                 of_encoder |= self._final(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
@@ -88,9 +97,9 @@ class Evaluation:
         thresholds = postprocess.fit(self.scores(encoder, self.features("train", encoder)), train.target, train.bias)
         return thresholds.predict(scores, data.bias, self._options.seed)
 
-    def _metrics(self, split: str, scores: Tensor, predicted: Tensor) -> dict[str, Tensor]:
-        data = self._splits[split]
-        return metrics.compute(scores, predicted, data.target, data.bias, self._facts.on(split))
+    def _metrics(self, split: str, scores: Tensor, predicted: Tensor, errors: bool = False) -> dict[str, Tensor]:
+        data, facts, inferred = self._splits[split], self._facts.on(split), self._inferred().get(split)
+        return metrics.compute(scores, predicted, data.target, data.bias, facts, inferred, errors)
 
     def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
         values: dict[str, Tensor] = {}

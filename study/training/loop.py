@@ -1,7 +1,8 @@
 """The training loop of one trial, top to bottom."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint
 from study.training.checkpoint import Checkpoint, Unusable
+from study.training.chosen_weights import Choice, ChosenWeights
 from study.training.clock import Clock
 from study.training.config import TrialConfig
 from study.training.diverged import check_loss, check_networks
@@ -43,8 +45,8 @@ class TrainingLoop:
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
         self.config, self.options = config, config.train
-        shared = with_share(dataset, self.options.data_share)
-        self.dataset = with_val(shared) if self.options.with_val else shared
+        self._apart = with_share(dataset, self.options.data_share)
+        self.dataset = with_val(self._apart) if self.options.with_val else self._apart
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
         facts = dataset.facts.on("train")
@@ -53,10 +55,13 @@ class TrainingLoop:
         self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: Resident(split, facts, self.device) for name, split in self.dataset.splits.items()}
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
-        self.evaluate = Evaluation(self.method, self.probes, self._splits, dataset.facts, self.options)
+        networks_and_data = self.method, self.probes, self._splits, dataset.facts
+        self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
-    def run(self, resume: Path | None = None, pause: float = 0.0) -> Iterator[dict[str, float]]:
+    def run(
+        self, resume: Path | None = None, pause: float = 0.0, choice: Choice | None = None
+    ) -> Iterator[dict[str, float]]:
         """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
 
         Args:
@@ -64,6 +69,8 @@ class TrainingLoop:
                 is one that the caller knows of. Where it exists, training goes on from it: what follows is bit for
                 bit what would have followed without a stop.
             pause: write it only when so many times the duration of the last write are over.
+            choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
+                names is measured of these. None: those of the last.
 
         Raises:
             Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.
@@ -71,16 +78,18 @@ class TrainingLoop:
             OSError: `resume` cannot be written.
         """
         options, method = self.options, self.method
-        labels = self._labels()
+        labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         method.begin(labels)
         forward = torch.compile(method) if options.compile else method
         main, beside = optimizer(method.parameters(), options), self._probe_optimizer()
         rates = schedule(main, options)
         states = {"method": method, "probes": self.probes, "optimizer": main, "probe_optimizer": beside, "rates": rates}
+        chosen = ChosenWeights(self._networks, choice) if choice else None
+        kept_too = {"chosen": chosen} if chosen else {}
         order = torch.Generator().manual_seed(options.seed)
         chance = torch.Generator(self.device).manual_seed(options.seed)
         generators = {"order": order, "chance": chance}
-        kept = Checkpoint(resume, self._identity(), states, generators, pause) if resume else None
+        kept = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
         done = kept.restore() if kept else 0
         clock = Clock(self.device)
         for epoch in range(done + 1, options.epochs + 1):
@@ -109,8 +118,13 @@ class TrainingLoop:
                 check_loss(values["train/loss"], epoch)
                 check_networks(self._networks.parameters(), method.encoders().values(), epoch)
                 for split in self._reported:
-                    values |= self.evaluate(split, final=epoch == options.epochs)
+                    values |= self.evaluate(split, final=epoch == options.epochs and chosen is None)
                 values |= self._diagnosis(batch)
+                if chosen:
+                    chosen.hear(values)
+                if chosen and epoch == options.epochs:
+                    chosen.put_back()
+                    values = self._finals() | values
             yield values | clock.epoch(images=count)
             if kept and epoch < options.epochs:
                 kept.keep(epoch)
@@ -151,6 +165,11 @@ class TrainingLoop:
         """What the method knows of the training samples: all that the data say."""
         return self._splits["train"].labels
 
+    @cached_property
+    def inferred(self) -> Mapping[str, Tensor]:
+        """By split, the class of the group that each sample was found to be in, (N,): none are looked for."""
+        return {}
+
     def _batches(self, order: torch.Generator) -> Iterator[Tensor]:
         """Positions of the training samples in random order; a last batch of one sample is left out."""
         size, train = self.options.batch_size, self._splits["train"]
@@ -183,6 +202,14 @@ class TrainingLoop:
     def _reported(self) -> list[str]:
         """The splits whose metrics an epoch has."""
         return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
+
+    def _finals(self) -> dict[str, float]:
+        """The metrics of an epoch's splits with the networks as they are, nothing without `train.final`."""
+        return {
+            name: value
+            for split in (self._reported if self.options.final else ())
+            for name, value in self.evaluate(split, final=True).items()
+        }
 
     @torch.no_grad()
     def _diagnosis(self, batch: Batch) -> dict[str, float]:

@@ -5,7 +5,7 @@ scalar there, and the caller fetches them all at once.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from study.data.dataset import Facts
 from study.metrics import GROUPS, METRICS, available
 from study.training.counts import Counts, gap, smallest
+from study.training.standard_errors import ERRORS
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Outcome:
     """What a metric is computed from.
 
     Attributes:
-        counts: of the predictions.
+        counts: of the predictions; for metrics of inferred groups with these in the place of bias classes.
         scores: logits or whatever ranks the classes, (N, Y), or None.
         target: classes (N,), -1 for samples without one, which count nowhere.
     """
@@ -33,8 +34,8 @@ class Outcome:
 
 def accuracy(outcome: Outcome) -> Tensor:
     """Share of right predictions."""
-    table = outcome.counts.table
-    return table.sum(1).diagonal().sum() / table.sum()
+    by_class = outcome.counts.by_class
+    return by_class.diagonal().sum() / by_class.sum()
 
 
 def top5_accuracy(outcome: Outcome) -> Tensor:
@@ -72,6 +73,25 @@ def unbiased_accuracy(outcome: Outcome) -> Tensor:
 def worst_group_accuracy(outcome: Outcome) -> Tensor:
     """Smallest accuracy of a (class, bias class) cell that the split has."""
     return smallest(outcome.counts.group_accuracy)
+
+
+def shrunk_unbiased_accuracy(outcome: Outcome) -> Tensor:
+    """Mean over all cells, empty ones too, of accuracies drawn to those of cells that are alike; see `Cells`."""
+    return outcome.counts.cells.shrunk.mean()
+
+
+def shrunk_worst_group_accuracy(outcome: Outcome) -> Tensor:
+    """The smallest of these."""
+    return outcome.counts.cells.shrunk.amin()
+
+
+def conflicting_accuracy_if_any(outcome: Outcome) -> Tensor:
+    """Accuracy where the group is not the class; where no sample is like that, on all samples.
+
+    A biased network may be right on all of a small split: a search by its groups then goes by accuracy.
+    """
+    value = conflicting_accuracy(outcome)
+    return torch.where(value.isnan(), accuracy(outcome), value)
 
 
 def group_accuracy(outcome: Outcome, of_class: int, of_bias: int) -> Tensor:
@@ -134,6 +154,11 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
     "conflicting_accuracy": conflicting_accuracy,
     "unbiased_accuracy": unbiased_accuracy,
     "worst_group_accuracy": worst_group_accuracy,
+    "shrunk_unbiased_accuracy": shrunk_unbiased_accuracy,
+    "shrunk_worst_group_accuracy": shrunk_worst_group_accuracy,
+    "inferred_unbiased_accuracy": shrunk_unbiased_accuracy,
+    "inferred_conflicting_accuracy": conflicting_accuracy_if_any,
+    "inferred_worst_group_accuracy": shrunk_worst_group_accuracy,
     "equalized_odds": equalized_odds,
     "equal_opportunity": equal_opportunity,
     "demographic_parity": demographic_parity,
@@ -144,7 +169,13 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
 
 
 def compute(
-    scores: Tensor | None, prediction: Tensor, target: Tensor, bias: Tensor | None, facts: Facts
+    scores: Tensor | None,
+    prediction: Tensor,
+    target: Tensor,
+    bias: Tensor | None,
+    facts: Facts,
+    inferred: Tensor | None = None,
+    errors: bool = False,
 ) -> dict[str, Tensor]:
     """Every available metric, as float64 scalars on the device; nan where no sample counts.
 
@@ -154,7 +185,19 @@ def compute(
         target: classes, (N,); a sample of -1 has none and counts nowhere.
         bias: bias classes, (N,), or None, which leaves every metric of groups nan; a sample of -1 is in no group.
         facts: of the data set.
+        inferred: the class that a biased network gives each sample, (N,), or None, which leaves out the metrics of
+            inferred groups.
+        errors: also the standard errors of the metrics by which a rule chooses, as `NAME_standard_error`.
     """
     outcome = Outcome(Counts.of(prediction, target, bias, facts), scores, target)
-    names = [name for name in available(facts) if scores is not None or not METRICS[name].needs_scores]
-    return {name: COMPUTED[name](outcome) for name in names}
+    by_groups = {False: outcome}
+    if inferred is not None:
+        counts = Counts.of(prediction, target, inferred, replace(facts, bias_classes=facts.classes))
+        by_groups[True] = replace(outcome, counts=counts)
+    names = available(facts, inferred=inferred is not None)
+    names = [name for name in names if scores is not None or not METRICS[name].needs_scores]
+    values = {name: COMPUTED[name](by_groups[METRICS[name].of_inferred]) for name in names}
+    ruling = [name for name in names if errors and name in ERRORS]
+    return values | {
+        f"{name}_standard_error": ERRORS[name](by_groups[METRICS[name].of_inferred].counts) for name in ruling
+    }

@@ -84,6 +84,16 @@ def test_prepare_of_a_table_knows_no_conflicting_samples(root: Path) -> None:
     assert "conflicting" not in data_commands.text(document)
 
 
+def test_prepare_counts_no_bias_that_is_not_known(root: Path) -> None:
+    rows = [f"{n},{'ab'[n % 2]},{('a', 'b', '')[n % 3]}" for n in range(60)]
+    (root / "kinds.csv").write_text("\n".join(["age,kind,sort", *rows]) + "\n")
+    wishes = [f"path={root / 'kinds.csv'}", "target=kind", "bias=sort", "bias_gaps=unknown"]
+    document = data_commands.prepare("table", wishes)
+    counted = [sum(map(sum, split["cells"])) for split in document["splits"].values()]
+    assert sum(counted) == 40
+    assert sum(split["samples"] for split in document["splits"].values()) == 60
+
+
 def test_a_class_that_is_not_in_every_split_is_told(root: Path) -> None:
     """Two equal slips are no class of a single row, which is refused."""
     rows = [f"{n},{'cat' if n % 2 else 'dog'},{'mf'[n // 2 % 2]}" for n in range(100)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers import quickstart
+from helpers import quickstart, reread
 
 from study.commands.final_training import extend, final_study, parse_seeds
 from study.errors import UserError
@@ -106,3 +106,12 @@ def test_a_study_is_no_final_training(home: Home) -> None:
     home.create(replace(final_study(SPEC, [0]), name="searched", final_seeds=None))
     with pytest.raises(UserError, match="exists already"):
         extend(home, final_study(SPEC, [0], "searched"))
+
+
+def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing_validates() -> None:
+    best = quickstart("search.epoch=best", "search.epoch_window=5")
+    assert final_study(best, [0]).objective == best.objective
+    without = final_study(best, [0], with_val=True)
+    assert without.objective.window is None
+    with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last with train\.with_val"):
+        reread(replace(without, search=best.search))

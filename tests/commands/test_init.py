@@ -19,7 +19,7 @@ from study.commands import trial as one_trial
 from study.commands.init import Flags, write
 from study.commands.init_answers import Asker
 from study.errors import UserError
-from study.spec import json_schema, load_study
+from study.spec import StudySpec, json_schema, load_study
 from study.spec.document import read
 from study.spec.find import shipped_folder
 
@@ -58,10 +58,18 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     text = path.read_text(encoding="utf-8")
     assert text.startswith(f"# yaml-language-server: $schema={shipped_folder() / json_schema.FILE}\n# mine: eps_sup_")
     spec = load_study("mine.yaml")
-    assert spec.search.space.keys() == {"method.alpha", "method.lambda", "method.epsilon"}
+    own = {"method.alpha", "method.lambda", "method.epsilon", "method.temperature"}
+    assert spec.search.space.keys() == own | {"train.learning_rate"}
     assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
-    assert (spec.metric, spec.trials) == ("val/worst_group_accuracy", 24)
+    assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_accuracy", 24)
     assert spec.resources.gpu == 0
+    assert spec.search.enqueue[0] == {
+        "method.alpha": 0.03,
+        "method.lambda": 0.75,
+        "method.epsilon": 0.5,
+        "method.temperature": 0.1,
+        "train.learning_rate": 0.001,
+    }
     assert load_study("mine.yaml", profile="gpu").resources.gpu == 0.25
 
 
@@ -83,7 +91,7 @@ def test_a_study_of_the_users_images_runs() -> None:
     spec = load_study("mine.yaml", ["train.epochs=1", "search.early_stopping.grace=1", "data.size=8"])
     assert spec.base["data"]["labels"] == "list.csv"
     (epoch,) = one_trial.run(spec)
-    assert 0.0 <= epoch["val/worst_group_accuracy"] <= 1.0
+    assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -117,10 +125,10 @@ def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(i
 def test_a_study_of_the_users_table_runs() -> None:
     write(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1", "search.early_stopping.grace=1"])
-    assert (spec.metric, spec.base["model"]["name"]) == ("val/accuracy", "mlp")
+    assert (spec.metric, spec.base["model"]["name"]) == ("val/inferred_unbiased_accuracy", "mlp")
     assert spec.base["train"]["augmentation"] == "corrupt_columns"
     (epoch,) = one_trial.run(spec)
-    assert 0.0 <= epoch["val/accuracy"] <= 1.0
+    assert 0.0 <= epoch["val/inferred_unbiased_accuracy"] <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -142,7 +150,7 @@ def test_a_study_of_the_users_table_runs() -> None:
         (of(data="utkface", bias="sex"), "data.sensitive: 'sex' given. Allowed: 'age', 'gender' or 'ethnicity'"),
         (of("sup_co", data="biased_digits"), "'sup_co': no such method. Did you mean 'sup_con'?"),
         (of(",", data="biased_digits"), "no method given. Allowed: bias_balanced_cross_entropy, "),
-        (of("bias_con", data="cifar10"), "mine.yaml:11: method.name: 'bias_con' given, it needs bias labels"),
+        (of("bias_con", data="cifar10"), "mine.yaml:12: method.name: 'bias_con' given, it needs bias labels"),
     ],
 )
 def test_what_cannot_be_used_is_told_and_nothing_is_written(flags: Flags, words: str) -> None:
@@ -217,3 +225,149 @@ def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None
     quiet = subprocess.run([*command, "--force"], stdin=subprocess.DEVNULL, **kept)  # type: ignore[call-overload]
     assert quiet.returncode == 2
     assert quiet.stderr.startswith("error: --data: is missing")
+
+
+def test_a_guess_stands_in_where_nothing_says_the_bias() -> None:
+    def spec(guess: str | None) -> StudySpec:
+        flags = of(data="birds", file="image", target="kind", bias="none", guess=guess)
+        return load_study(str(write(flags, None, True, nobody())))
+
+    unknown, colour, texture = spec(None), spec("colour"), spec("texture")
+    for study in (unknown, colour):
+        assert study.search.space["train.jitter"].high == 2.5
+        assert study.search.baseline["train.augmentation"] == "none"
+    assert unknown.search.space["method.name"].choices == ["cross_entropy", "learning_from_failure"]
+    assert unknown.search.space["train.augmentation"].choices == ["none", "bias_con"]
+    assert colour.search.space["train.augmentation"].choices == ["bias_con"]
+    assert texture.base["method"]["bias_source"] == "model"
+    assert "train.jitter" not in texture.search.space
+
+
+@pytest.mark.parametrize(
+    ("chosen", "plain"),
+    [
+        (("fair_sup_con", "cross_entropy"), "cross_entropy"),
+        (("fair_sup_con",), "sup_con"),
+        (("group_dro",), "cross_entropy"),
+        (("wcl",), "info_nce"),
+        (("eps_sup_info_nce",), "eps_sup_info_nce"),
+    ],
+)
+def test_the_baseline_is_the_ordinary_loss(chosen: tuple[str, ...], plain: str) -> None:
+    spec = load_study(str(write(of(*chosen, data="biased_digits"), None, False, nobody())))
+    params = spec.search.baseline
+    method = spec.trial_document(params)["method"]
+    assert method["name"] == plain
+    assert (method.get("alpha", 1.0), method.get("lambda", 0.0), method.get("epsilon", 0.0)) == (1.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "key"),
+    [
+        ("fair_sup_con", "method.group_norm"),
+        ("group_dro", "method.group_adjustment"),
+        ("just_train_twice", "method.upweight"),
+        ("sup_con", "method.temperature"),
+        ("cross_entropy", "train.learning_rate"),
+    ],
+)
+def test_a_methods_own_knobs_are_searched(method: str, key: str) -> None:
+    assert key in load_study(str(write(of(method, data="biased_digits"), None, False, nobody()))).search.space
+
+
+def test_the_file_says_which_methods_need_bias_labels() -> None:
+    text = write(of("bias_con", "learning_from_failure", data="biased_digits"), None, False, nobody()).read_text()
+    assert "# bias_con needs bias labels.\n# learning_from_failure needs no bias labels.\nmethod:" in text
+
+
+def test_keys_are_set_in_the_file_and_checked() -> None:
+    wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: 0.1, high: 0.5}", "resources.hang=90")
+    flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
+    path = write(flags, None, False, nobody())
+    spec = load_study(str(path))
+    assert (spec.base["data"]["size"], spec.epochs, spec.resources.hang) == (16, 40, 90)
+    assert (spec.search.space["method.alpha"].low, spec.search.space["method.alpha"].high) == (0.1, 0.5)
+    assert "# The best configurations and the baseline run again" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ("train.epoch=3", "train.epoch: unknown key. Did you mean 'epochs'?"),
+        ("train.epochs", "not of the form key=value"),
+        ("data.val_share=2", "--set data.val_share: 2 given"),
+        ("data.vals=2", "--set data.vals: unknown key. Did you mean 'val'?"),
+        ("search.space.method.alpha.low=1", "search.space.method.alpha: is 'paper', it has no key 'low'"),
+    ],
+)
+def test_a_key_that_cannot_be_set_is_told_and_nothing_is_written(wish: str, words: str) -> None:
+    assert words in refused(of("sup_con", data="people.csv", target="paid", bias="group", assignments=(wish,)))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "flag", "missing", "rows"),
+    [
+        ("3,,1,a\n4,,0,b", None, "fill", 2),
+        ("3,,1,a\n4,,0,b", "drop", "drop", 2),
+        ("3,2,,a\n4,,0,b", None, "drop", 2),
+        ("3,2,1,a", None, "error", 0),
+    ],
+)
+def test_missing_values_of_a_table_do_not_end_it(gaps: str, flag: str | None, missing: str, rows: int) -> None:
+    with Path("people.csv").open("a") as file:
+        file.write(f"\n{gaps}\n")
+    flags = of("cross_entropy", data="people.csv", target="paid", bias="group", missing=flag)
+    path = write(flags, None, False, nobody())
+    assert load_study(str(path)).base["data"]["missing"] == missing
+    assert (f"{rows} of 82 rows have missing values" in path.read_text()) == bool(rows)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"missing": "fil"}, "'fil' given. Did you mean 'fill'? Allowed: fill, drop"),
+        ({"guess": "colour"}, "--guess colour: is for images, the data are a table"),
+    ],
+)
+def test_an_answer_that_does_not_suit_a_table_is_told(flags: dict[str, str], words: str) -> None:
+    assert words in refused(of("cross_entropy", data="people.csv", target="paid", bias="group", **flags))
+
+
+def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
+    table = folder / "birds" / "list.csv"
+    rows = table.read_text().splitlines()
+    table.write_text("\n".join([rows[0], *(f"{row.rpartition(',')[0]}," for row in rows[1:21]), *rows[21:]]))
+    wishes = ("data.size=8", "train.epochs=1", "search.early_stopping.grace=1")
+    flags = of(data="birds", file="image", target="kind", bias="place", assignments=wishes)
+    path = write(flags, None, False, nobody())
+    assert "# 20 of 60 rows have no bias label." in path.read_text()
+    spec = load_study(str(path))
+    assert spec.base["method"]["bias_source"] == "some_labels"
+    (epoch,) = one_trial.run(spec)
+    assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
+    ((key, why),) = methods.lacking({**spec.base["method"], "bias_source": "labels"}, spec.facts)
+    assert (key, why.partition(" (")[0]) == ("regulariser", "needs the bias of every sample")
+
+
+def test_bias_labels_of_some_rows_of_a_table_are_enough() -> None:
+    with Path("people.csv").open("a") as file:
+        file.write("\n3,2,1,\n4,3,0,\n")
+    flags = of(data="people.csv", target="paid", bias="group")
+    spec = load_study(str(write(flags, None, False, nobody())), ["train.epochs=1", "search.early_stopping.grace=1"])
+    assert spec.facts.some_bias
+    (epoch,) = one_trial.run(spec)
+    assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
+
+
+@pytest.mark.parametrize("val", ["biased", "given"])
+def test_the_validation_split_is_the_users_own_where_there_is_one(val: str) -> None:
+    columns = [("train", "val", "test")[n % 3] for n in range(60)]
+    rows = Path("birds/list.csv").read_text().splitlines()
+    header, *samples = rows
+    text = [f"{header},part", *(f"{row},{part}" for row, part in zip(samples, columns, strict=True))]
+    Path("birds/list.csv").write_text("\n".join(text))
+    wishes = ("data.split=part",) if val == "given" else ()
+    flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
+    path = write(flags, None, False, nobody())
+    assert load_study(str(path)).base["data"]["val"] == val
+    assert f"# val: {val}: " in path.read_text()

@@ -1,11 +1,13 @@
 """Validation cut from training: disjoint, seeded, and as biased or unbiased as asked."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study.data import holdout
-from study.data.dataset import Split
+from study.data.dataset import Labels, Split
+from study.errors import UserError
 
 GROUPS = st.lists(st.integers(0, 5), min_size=1, max_size=200).map(np.array)
 SHARES = st.floats(0.01, 0.5)
@@ -37,6 +39,42 @@ def test_balanced_takes_as_many_of_each_group_as_far_as_there_are_members(
     assert (taken < counts).all() or (counts == 0).any()  # every group stays in training, too
     assert all(have == min(most, count // 2) for have, count in zip(taken, counts, strict=True))
     assert most <= max(1, round(share * len(groups) / (counts > 0).sum()))
+
+
+COUNTS = st.lists(st.sampled_from([0, 0, 1, 2, 3, 10, 57]) | st.integers(0, 200), min_size=6, max_size=6)
+"""Samples of each cell of three classes and two bias classes, many of them empty or tiny."""
+
+
+@given(counts=COUNTS.filter(any), share=SHARES, seed=st.integers(0, 99), kind=st.sampled_from(["biased", "unbiased"]))
+def test_every_kind_cuts_the_cells_of_a_split(counts: list[int], share: float, seed: int, kind: holdout.Kind) -> None:
+    codes = np.random.default_rng(seed).permutation(np.repeat(np.arange(6), counts))
+    whole = Split(np.arange(len(codes), dtype=np.uint8)[:, None, None, None], codes // 2, codes % 2)
+    train, val = holdout.cut(whole, share, seed, kind)
+    labels = holdout.cut_labels(Labels(whole.target, whole.bias), share, seed, kind)
+    for name, part in {"train": train, "val": val}.items():
+        assert np.array_equal(labels[name].target, part.target)
+        assert np.array_equal(labels[name].bias, part.bias)
+    kept, held = (np.bincount(2 * part.target + part.bias, minlength=6) for part in (train, val))
+    assert (kept + held).tolist() == counts
+    if kind == "biased":
+        assert (np.abs(held - share * np.array(counts)) <= 1 + 1e-9).all()
+    else:
+        each = max(1, round(share * len(codes) / np.count_nonzero(counts)))
+        assert held.tolist() == [min(each, count // 2) for count in counts]
+
+
+def test_cells_of_labels_without_a_bias_are_their_classes() -> None:
+    target = np.array([0, 2, 1])
+    assert holdout.cells(Labels(target)).tolist() == [0, 2, 1]
+    assert holdout.cells(Labels(target, np.array([0, 1, 1]))).tolist() == [0, 5, 3]
+    assert holdout.cells(Labels(target[:0], target[:0])).tolist() == []
+
+
+def test_given_is_refused_where_there_is_none() -> None:
+    holdout.refuse_given("biased", "stripes")
+    holdout.refuse_given(None, "stripes")
+    with pytest.raises(UserError, match=r"data\.val: 'given' given, but stripes has no validation split of its own"):
+        holdout.refuse_given("given", "stripes")
 
 
 def test_the_seed_chooses_whom() -> None:

@@ -17,7 +17,7 @@ LOWER |= {"loss", "alignment", "uniformity", "group_similarity_spread", "class_s
 
 def test_which_direction_is_better() -> None:
     assert {name for name, metric in METRICS.items() if metric.better == "min"} == LOWER
-    assert {metric.better for metric in METRICS.values()} == {"max", "min"}
+    assert {name for name, metric in METRICS.items() if metric.better is None} == {"standard_error"}
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -35,7 +35,7 @@ def test_of_any_other_name_nothing_is_known(name: str) -> None:
 
 def test_shares_are_between_0_and_1() -> None:
     shares = {name for name, metric in METRICS.items() if metric.unit == "share"}
-    assert shares == set(metrics.searchable())
+    assert shares == {*metrics.searchable(), "standard_error"}
     assert {(METRICS[name].low, METRICS[name].high) for name in shares} == {(0.0, 1.0)}
     assert metrics.is_share("test/mlp_accuracy")
     assert not metrics.is_share("test/condition_mse")
@@ -50,6 +50,21 @@ def test_what_data_can_have(classes: int, groups: int | None, condition: int | N
     assert ("worst_group_accuracy" in there) == (groups is not None)
     assert METRICS["condition_mse"].possible(facts) == (condition is not None)
     assert METRICS["group_similarity"].possible(facts) == (groups is not None)
+
+
+def test_a_standard_error_is_a_share_that_is_neither_better_nor_worse() -> None:
+    for name in ("accuracy", "shrunk_worst_group_accuracy"):
+        assert metrics.find(f"val/{name}_standard_error") is METRICS["standard_error"]
+        assert metrics.better(f"val/{name}_standard_error") is None
+        assert metrics.is_share(f"val/{name}_standard_error")
+    assert "standard_error" not in metrics.searchable()
+
+
+def test_inferred_groups_need_no_bias_label_but_a_network_that_finds_them() -> None:
+    facts = Facts(3, None, (3, 8, 8))
+    inferred = {name for name, metric in METRICS.items() if metric.of_inferred}
+    assert inferred == {f"inferred_{name}_accuracy" for name in ("unbiased", "conflicting", "worst_group")}
+    assert set(metrics.available(facts, inferred=True)) - set(metrics.available(facts)) == inferred
 
 
 def test_the_table_loads_no_library() -> None:

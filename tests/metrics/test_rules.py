@@ -27,3 +27,5 @@ def test_names_differ() -> None:
 def test_without_bias_labels_the_rules_that_need_them_are_impossible() -> None:
     facts = Facts(classes=3, bias_classes=None, shape=(3, 8, 8))
     assert {rule.needs for rule in RULES if rule.possible(facts)} == {"nothing", "classes"}
+    with_groups = {rule.needs for rule in RULES if rule.possible(facts, inferred=True)}
+    assert with_groups == {"nothing", "classes", "inferred groups"}

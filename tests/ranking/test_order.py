@@ -118,11 +118,11 @@ def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
         Told("confirm", [0.1, 0.5], seed=1, repeats=0, tested={"test/accuracy": 0.4}),
         Told("confirm", [0.2, 0.7], seed=2, repeats=0),
     ).trials
-    found = ranking.spreads(list(trials.values())[1:])
+    found = ranking.spreads(SPEC.objective, list(trials.values())[1:])
     assert set(found) == {"val/accuracy", "test/accuracy"}
     assert found["val/accuracy"] == Spread(pytest.approx(0.6), pytest.approx(0.02**0.5), 2)
     assert found["test/accuracy"] == Spread(0.4, None, 1)
-    assert ranking.spreads([]) == {}
+    assert ranking.spreads(SPEC.objective, []) == {}
 
 
 VALUE = st.floats(0, 1) | st.sampled_from([0.5, 0.25])

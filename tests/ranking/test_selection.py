@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
+from study.home.epoch import Epoch
 from study.ranking import ranked
 from study.ranking.selection import Choice, choose
 
@@ -144,3 +145,26 @@ def test_without_wishes_it_is_the_studys_own_ranking(values: list[tuple[float, f
     found = record(*(trial(*one) for one in values))
     wanted = [one.trial.number for one in ranked(found, SPEC)]
     assert [one.trial.number for one in choose(SPEC, found, Choice(top=len(values)))] == wanted
+
+
+BEST = quickstart("search.confirm={top: 1, seeds: 2}", "search.epoch=best", "search.epoch_window=1")
+RISING = [Told("search", [0.1, 0.5, 0.4]), Told("search", [0.6, 0.2, 0.3])]
+
+
+def test_another_rule_takes_each_trial_at_its_own_best_epoch() -> None:
+    """By its peak, where the last epoch would choose the other trial; where less is better, by its least."""
+    told = record(*RISING)
+    assert [one.trial.number for one in choose(BEST, told, Choice(by="val/accuracy", top=2))] == [1, 0]
+    assert [one.trial.number for one in choose(SPEC, told, Choice(by="val/accuracy", top=2))] == [0, 1]
+    odds = record(*(Told("search", values, metric=ODDS) for values in ([0.5, 0.1, 0.4], [0.3, 0.2, 0.2])))
+    by_odds = quickstart("search.metric=val/equalized_odds", "search.epoch=best", "search.epoch_window=1")
+    assert [one.trial.number for one in choose(by_odds, odds, Choice(by=ODDS, top=2))] == [0, 1]
+
+
+def test_what_is_measured_once_chooses_no_epoch() -> None:
+    told = record(*RISING)
+    for trial in told.trials.values():
+        trial.reports[-1] = Epoch(3, {**dict(trial.reports[-1]), "val/knn_accuracy": 0.5})
+    assert choose(SPEC, told, Choice(by="val/knn_accuracy"))
+    with pytest.raises(UserError, match=r"'val/knn_accuracy': is measured once a trial, and cannot choose its epoch"):
+        choose(BEST, told, Choice(by="val/knn_accuracy"))

@@ -104,3 +104,9 @@ def test_a_study_of_other_settings_is_not_gone_on_with(home: Home, begin: Begin,
     begin(TABLE, profile="cpu").close("complete")
     with pytest.raises(UserError, match="exists already, with other settings"):
         reproduce(home, TABLE, given, unseen)
+
+
+def test_a_table_is_compared_at_the_last_epoch(home: Home) -> None:
+    with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last"):
+        reproduce(home, TABLE, Request(profile="cpu", assignments=("search.epoch=best",)), unseen)
+    assert home.studies() == []

@@ -289,3 +289,13 @@ def test_early_stopping_need_not_suit_a_single_trial(assignments: tuple[str, ...
     )
     with pytest.raises(UserError, match=r"train\.epochs: 0 given"):
         load_study("quickstart", ["train.epochs=0"], one_trial=True)
+
+
+def test_the_epoch_of_a_trial_is_the_last_or_the_best_in_a_window() -> None:
+    assert SPEC.objective.window is None
+    assert quickstart("search.epoch=best").objective.window == 3
+    assert quickstart("search.epoch=best", "search.epoch_window=7").objective.window == 7
+    assert quickstart("search.epoch_window=7").objective == SPEC.objective
+    assert "search.epoch: 'first' given. Allowed: 'last' or 'best'" in message("search.epoch=first")
+    assert "search.epoch_window: 0 given, allowed is greater than or equal to 1" in message("search.epoch_window=0")
+    assert "search.metric: 'val/knn_accuracy' given." in message("search.epoch=best", "search.metric=val/knn_accuracy")

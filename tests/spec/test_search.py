@@ -26,6 +26,17 @@ def message(*assignments: str) -> str:
         ),
         ("search.metric=accuracy", "search.metric: 'accuracy' given. Did you mean 'val/accuracy'?"),
         ("search.metric=test/accuracy", "'test/accuracy' given. test metrics cannot be used to choose. Did you mean"),
+        (
+            "search.metric=val/inferred_unbiased_accuracy",
+            "search.metric: 'val/inferred_unbiased_accuracy' given. It needs train.inferred_groups: early or gce.",
+        ),
+        (
+            "search.constraints=[val/inferred_conflicting_accuracy >= 0.5]",
+            "search.constraints.0: 'val/inferred_conflicting_accuracy' given. It needs train.inferred_groups: early",
+        ),
+        ("search.metric=val/accuracy_standard_error", "'val/accuracy_standard_error' given. Did you mean"),
+        ("search.space.train.inferred_groups={choices: [early, gce]}", "train.inferred_groups: cannot be searched"),
+        ("train.inferred_groups=earli", "train.inferred_groups: 'earli' given. Did you mean 'early'?"),
         ("search.metric=3", "search.metric: 3 given, allowed is a valid string"),
         ("search.space.train.epochs={low: 1, high: 3}", "search.space.train.epochs: cannot be searched"),
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
@@ -127,3 +138,16 @@ def test_more_given_configurations_than_trials_are_refused() -> None:
     enqueue = "search.enqueue=[{method.lambda: 1.0}, {method.lambda: 2.0}]"
     with pytest.raises(UserError, match=r"search.trials: 2 given, allowed is at least 3"):
         load_study("quickstart", [enqueue, "search.trials=2"])
+
+
+def test_groups_that_are_inferred_can_be_searched_by() -> None:
+    groups = "train.inferred_groups=early"
+    spec = quickstart(groups, "search.metric=[val/inferred_unbiased_accuracy, val/inferred_worst_group_accuracy]")
+    assert spec.mode == "max"
+    limited = quickstart(groups, "search.constraints=[val/inferred_conflicting_accuracy >= 0.5]")
+    assert limited.objective.constraints[0].metric == "val/inferred_conflicting_accuracy"
+
+
+def test_groups_are_not_inferred_where_their_network_cannot_be_trained() -> None:
+    with pytest.raises(UserError, match=r"train\.inferred_groups: 'gce' given, it needs the class of every training"):
+        load_study("dcl-fig4", ["data={name: stl10, unlabelled: true}", "train.inferred_groups=gce"])

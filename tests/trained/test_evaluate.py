@@ -23,3 +23,15 @@ def test_a_model_whose_features_are_no_numbers_is_refused_in_words(model: Path, 
     replace(description, weights_digest=digest.of_file(weights)).write(model)
     with pytest.raises(UserError, match=r"json: the features of 36\d of 36\d samples of val are not finite"):
         evaluate(Home(tmp_path / "home"), model, "val")
+
+
+def test_the_network_that_found_groups_for_the_search_is_not_needed(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    expected = evaluate(Home(tmp_path / "home"), model, "val")
+    description = Description.read(model)
+    train = {**description.config["train"], "inferred_groups": "early"}
+    replace(description, config={**description.config, "train": train}).write(model)
+    assert evaluate(Home(tmp_path / "home"), model, "val") == expected
+    assert not list((tmp_path / "data").rglob("*bias_guess*"))

@@ -121,3 +121,10 @@ def test_a_bias_capturing_network_needs_images_with_room_for_its_patch(name: str
     for shape in [(3, 16, 16), (14,)]:
         (lack,) = methods.lacking(method, replace(digits().facts, bias_classes=None, shape=shape))
         assert lack == ("bias_field", "needs images of at least 17 x 17 pixels")
+
+
+def test_a_bias_capturing_network_of_a_final_training_that_trains_on_val_too() -> None:
+    pytest.importorskip("study.models.bagnet")
+    method = {"name": "soft_con", "bias_source": "model", "bias_epochs": 1}
+    (last,) = trained(method, large(), epochs=1, with_val=True)[1]
+    assert not [name for name in last if name.startswith("val/")]

@@ -55,6 +55,9 @@ def test_each_metric_by_hand() -> None:
         "aligned_accuracy": 1.0,
         "conflicting_accuracy": 0.5,
         "worst_group_accuracy": 0.5,
+        # (1 + 10 * 1/2) / 12 in both conflicting cells, (2 + 10) / 12 in both aligned ones
+        "shrunk_unbiased_accuracy": 0.75,
+        "shrunk_worst_group_accuracy": 0.5,
         # class 0: groups (1, 0) and (1/2, 1/2); class 1: (1/2, 1/2) and (0, 1): every difference is 1/2
         "equalized_odds": 0.5,
         "equal_opportunity": 0.5,
@@ -133,12 +136,12 @@ def test_no_metric_waits_for_the_device(of: Facts) -> None:
     scores = torch.rand(50, of.classes, generator=generator)
     target, bias = (torch.randint(0, of.classes, (50,), generator=generator) for _ in range(2))
     with NoWaiting():
-        found = metrics.compute(scores, scores.argmax(1), target, bias, of)
+        found = metrics.compute(scores, scores.argmax(1), target, bias, of, inferred=bias, errors=True)
         with pytest.raises(AssertionError, match="__float__"):
             float(found["accuracy"])
         with pytest.raises(AssertionError, match="a mask"):
             scores[target > 0]
-    assert list(found) == metrics.available(of)
+    assert [name for name in found if not name.endswith("_standard_error")] == metrics.available(of, inferred=True)
 
 
 def test_classes_and_groups_that_the_split_lacks_do_not_count() -> None:

@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from study import data
 from study.data import Dataset, Split
 from study.metrics import available
+from study.metrics.rules import RULES
 from study.training import Diverged, Trial, TrialConfig, Unusable, probes
 
 FRESH = """
@@ -69,7 +70,8 @@ def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
     for one in epochs:
         timed = {name for name in one if name.startswith(COST)}
         assert {"time/epoch", "time/data", "speed/images_per_second", "memory/peak_mib"} <= timed
-        assert set(one) - timed == {"train/loss", *(f"val/{name}" for name in names)}
+        errors = [f"{rule.metric}_standard_error" for rule in RULES if rule.possible(dataset.facts)]
+        assert set(one) - timed == {"train/loss", *(f"val/{name}" for name in [*names, *errors])}
         assert all(type(value) is float for value in one.values())
 
 
@@ -254,7 +256,8 @@ def test_data_without_bias_labels_trains_a_method_that_needs_none(dataset: Datas
     document["method"]["regulariser"] = "none"
     (_, last, _) = metrics(Trial(TrialConfig.from_document(document), plain, "cpu"))
     names = {"accuracy", "top5_accuracy", "balanced_accuracy", "worst_class_accuracy"}
-    assert set(last) == {"train/loss", *(f"val/{name}" for name in names)}
+    errors = {f"{name}_standard_error" for name in names - {"top5_accuracy"}}
+    assert set(last) == {"train/loss", *(f"val/{name}" for name in names | errors)}
 
 
 def test_a_trial_does_not_write_to_its_data(dataset: Dataset) -> None:

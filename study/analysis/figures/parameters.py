@@ -74,7 +74,7 @@ def _title(spec: StudySpec, best: Candidate | None) -> str:
 
 def spot(spec: StudySpec, scale: Scale, trial: TrialRecord, key: str) -> tuple[float, float] | None:
     """Where a trial's mark lies; marks on a choice are spread a little, so that they do not hide one another."""
-    place, value = scale.place(param(spec, trial, key)), trial.last(spec.metric)
+    place, value = scale.place(param(spec, trial, key)), ended_value(spec, trial)
     if place is None or value is None:
         return None
     return place + (0.5 * (turn(trial.number) - 0.5) if scale.names else 0.0), value

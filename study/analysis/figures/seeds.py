@@ -20,11 +20,11 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """The metric on every fresh seed, with mean and standard deviation, on both splits."""
     reference = baseline(record, spec)
     confirmed = [
-        side_of(candidate)
+        side_of(spec, candidate)
         for candidate in [*candidates(record, spec), *([reference] if reference else [])]
         if candidate.confirmed
     ]
-    final = final_side(record)
+    final = final_side(spec, record)
     sides = confirmed or ([final] if final else [])
     if not sides:
         return None
@@ -53,7 +53,7 @@ def _seeds_title(spec: StudySpec, sides: Sequence[Side]) -> str:
 
 def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
     colour = BLACK if side.label == "baseline" else BLUE
-    values = [value for trial in side.trials if (value := metric(trial, name)) is not None]
+    values = [value for trial in side.trials if (value := metric(side.spec, trial, name)) is not None]
     spread = side.spread(name)
     if spread is None:
         axes.annotate(

@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from study.analysis.statistics.formatting import SYMBOLS, in_percent
 from study.home.record import TrialRecord
+from study.ranking import epochs
 from study.spec import StudySpec
 
 # Okabe and Ito, "Color Universal Design" (2008)
@@ -53,7 +54,7 @@ MARKS: dict[str, dict[str, Any]] = {
     "complete": {"marker": "o", "s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4},
     "pruned": {"marker": "v", "s": 26, "facecolors": "none", "edgecolors": GREY, "linewidths": 1.0, "zorder": 3},
 }
-MARK_WORDS = {"complete": "complete", "pruned": "pruned, at its last epoch"}
+MARK_WORDS = {"complete": "complete", "pruned": "pruned, at its end"}
 BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
 BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
@@ -63,8 +64,8 @@ styled = matplotlib.rc_context(STYLE)  # type: ignore[arg-type]  # a decorator; 
 
 
 def ended_value(spec: StudySpec, trial: TrialRecord) -> float | None:
-    """The study's metric at the last epoch of a complete or pruned trial, None for any other."""
-    return trial.last(spec.metric) if trial.state in MARKS else None
+    """The study's metric of a complete or pruned trial at its epoch, None for any other."""
+    return epochs.value(spec.objective, trial, spec.metric) if trial.state in MARKS else None
 
 
 def fade(count: int) -> float:

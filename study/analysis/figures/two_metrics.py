@@ -27,7 +27,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, final_side, side_of
 from study.home.record import StudyRecord
 from study.metrics import lower_is_better
-from study.ranking import Candidate, Spread, baseline, candidates
+from study.ranking import Candidate, Spread, baseline, candidates, epochs
 from study.spec import StudySpec
 
 GAPS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
@@ -50,7 +50,7 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
 def worst_group(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """Worst-group over average accuracy; on the diagonal no group is worse than the average."""
     across, up = worst_group_metrics(spec)
-    if not any((trial.last(up) or 0.0) > 0 for trial in record.trials.values()):
+    if not any((epochs.value(spec.objective, trial, up) or 0.0) > 0 for trial in record.trials.values()):
         return None  # with many small groups, one is always entirely misclassified
     return _figure(spec, record, across, up, with_front=False)
 
@@ -74,16 +74,16 @@ def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] |
     return (f"{split}/{gap}", spec.metric) if gap and spec.metric in reported else None
 
 
-def value_of(candidate: Candidate, name: str) -> float | None:
+def value_of(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
     """A metric of a configuration in the search: its mean over the replicates."""
-    values = [trial.last(name) for trial in candidate.replicates]
+    values = [epochs.value(spec.objective, trial, name) for trial in candidate.replicates]
     numbers = [value for value in values if value is not None]
     return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
 
 
-def point(candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
+def point(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
     """Both metrics of a configuration; None where one is missing."""
-    x, y = value_of(candidate, across), value_of(candidate, up)
+    x, y = value_of(spec, candidate, across), value_of(spec, candidate, up)
     return None if x is None or y is None else (x, y)
 
 
@@ -95,9 +95,9 @@ def confirmed(
     Returns:
         The two metrics' names on that split, and the spreads of both for each configuration.
     """
-    reference, final = baseline(record, spec), final_side(record)
+    reference, final = baseline(record, spec), final_side(spec, record)
     ranked = [*candidates(record, spec), *([reference] if reference else [])]
-    sides = [side_of(candidate) for candidate in ranked if candidate.confirmed] or ([final] if final else [])
+    sides = [side_of(spec, candidate) for candidate in ranked if candidate.confirmed] or ([final] if final else [])
     for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
         spreads = [(side, side.spread(names[0]), side.spread(names[1])) for side in sides]
         if measured := [(side, (x, y)) for side, x, y in spreads if x and y]:
@@ -118,12 +118,12 @@ def pareto(points: Sequence[tuple[float, float]], across: str, up: str) -> list[
 
 def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_front: bool) -> Figure | None:
     reference = baseline(record, spec)
-    points = [(candidate, at) for candidate in candidates(record, spec) if (at := point(candidate, across, up))]
+    points = [(candidate, at) for candidate in candidates(record, spec) if (at := point(spec, candidate, across, up))]
     names, measured = confirmed(spec, record, across, up)
     panels = [bool(points), bool(measured)]
     if len(points) < 2 and not measured:
         return None
-    figure, drawn = new(_title(points, reference, across, up), 4.0, sum(panels))
+    figure, drawn = new(_title(spec, points, reference, across, up), 4.0, sum(panels))
     axes = iter(drawn)
     if points:
         _search(spec, next(axes), points, reference, (across, up), with_front)
@@ -153,7 +153,7 @@ def _search(
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
         _limits(spec, axes, names)
     axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
-    at = point(reference, *names) if reference else None
+    at = point(spec, reference, *names) if reference else None
     if at:
         axes.scatter(*[[x] for x in at], label="baseline", **{**BASELINE_MARK, "zorder": 5})
     axes.set_title("the search, validation split", loc="left")
@@ -221,9 +221,11 @@ def _reported(spec: StudySpec, record: StudyRecord) -> set[str]:
     return {name for trial in record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
 
 
-def _title(points: list[tuple[Candidate, Any]], reference: Candidate | None, across: str, up: str) -> str:
+def _title(
+    spec: StudySpec, points: list[tuple[Candidate, Any]], reference: Candidate | None, across: str, up: str
+) -> str:
     named = [("best", points[0][1])] if points else []
-    if reference and (at := point(reference, across, up)):
+    if reference and (at := point(spec, reference, across, up)):
         named.append(("baseline", at))
     texts = [f"{formatting.value(up, y)} at {formatting.value(across, x)} ({name})" for name, (x, y) in named]
     return f"{_short(up)} at {_short(across)}: {', '.join(texts)}"

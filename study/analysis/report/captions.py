@@ -7,7 +7,7 @@ CAPTIONS = {
     "two metrics.",
     "worst_group": "Each mark is one configuration of the search.",
     "parameters": "Each mark is one trial of the search, one seed. A pruned trial (by early stopping) is drawn at the "
-    "value of its last epoch; all epochs would have given another value. The dashed line is the baseline.",
+    "value that it had at its end; all epochs would have given another value. The dashed line is the baseline.",
     "importance": "How much each searched parameter matters to the metric, from the complete trials of the search that "
     "have it (at most 200, evenly chosen): over the whole space (fANOVA, 32 trees), and for being among the best tenth "
     "(PED-ANOVA). With few trials the shares are rough.",

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from study.analysis.report import nothing_gained
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
-from study.ranking import candidates
+from study.ranking import candidates, epochs
 from study.ranking.picks import fresh_trials
+from study.ranking.ties import ties
 from study.spec import StudySpec
 
 LITTLE_WEIGHT = 0.1
@@ -17,7 +19,7 @@ LITTLE_WEIGHT = 0.1
 def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     """One or two sentences: the search's gain over the baseline, which split chose, on which seeds."""
     reference, best = sides(spec, record)
-    final = final_side(record)
+    final = final_side(spec, record)
     if spec.final_seeds is not None:
         return _final(spec, final) if final else ["No seed of the final training is complete yet."]
     if best and reference:
@@ -36,11 +38,14 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
 def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """What a reader might assume to be known, and is not."""
     reference, best = sides(spec, record)
-    final = final_side(record)
+    final = final_side(spec, record)
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
+    yield from map(str, ties(record, spec))
     if is_search and best and reference is None:
         yield "The baseline is not complete, so what the search gained is not known."
+    if is_search and best and reference and (reason := nothing_gained.why(spec, reference, best)):
+        yield reason
     planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
     if is_search and started < planned:
         ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
@@ -51,10 +56,11 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
     for reason, count in reasons.items():
         yield f"{formatting.count(count, 'trial')} failed: {reason}"
-    without_metric = [trial.number for trial in trials if trial.state == "complete" and trial.last(spec.metric) is None]
+    complete = (trial for trial in trials if trial.state == "complete")
+    without_metric = [trial.number for trial in complete if epochs.value(spec.objective, trial, spec.metric) is None]
     if without_metric:
         left_out = _trials(without_metric)
-        yield f"{spec.metric} is not a number at the last epoch of {left_out}; the results leave them out."
+        yield f"{spec.metric} is not a number {epochs.words(spec.objective)} of {left_out}; the results leave them out."
     numbers = sorted(candidate.trial.number for candidate in candidates(record, spec))
     unconfirmed = [number for number in numbers if not fresh_trials(record, number)]
     if unconfirmed:
@@ -85,7 +91,7 @@ def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if spec.base["train"]["report_test"]:
         yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
         return
-    sides_with_trials = [side for side in (*sides(spec, record), final_side(record)) if side]
+    sides_with_trials = [side for side in (*sides(spec, record), final_side(spec, record)) if side]
     read = [side.label for side in sides_with_trials if side.spread(spec.test_metric)]
     named = {side.number for side in sides_with_trials}
     repeated = {

@@ -19,6 +19,7 @@ from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame
 from study.analysis.tables import report_tables
 from study.home.record import StudyRecord
+from study.ranking import epochs
 from study.spec import StudySpec, rungs
 from study.text.moment import moment
 
@@ -38,8 +39,8 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
     )
     open_points = list(caveats(spec, record))
     sections = [
-        Section("Summary", [Table(summary[:2]), Text(_summary_note(spec, record))])
-        if final_side(record) or any(sides(spec, record))
+        Section("Summary", [Table(summary[:2]), *_beside(spec, record), Text(_summary_note(spec, record))])
+        if final_side(spec, record) or any(sides(spec, record))
         else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations)
@@ -102,13 +103,18 @@ def _caption(name: str, spec: StudySpec) -> str:
 
 
 def _summary_note(spec: StudySpec, record: StudyRecord) -> str:
-    note = "Mean ± sample standard deviation over the seeds in the last column, at the last epoch."
+    note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
     if spec.final_seeds is not None:
         return note
     note += " The interval is Welch's 95% interval of the difference."
     if any(side and len(side.trials) > 1 for side in sides(spec, record)):
         note += " The seeds are fresh: the trial by which a configuration was chosen is not among them."
     return note + " All seeds use the same data and splits."
+
+
+def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:
+    table = report_tables.printed_beside(spec, record)
+    return [Table(table)] if len(table) else []
 
 
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
@@ -137,7 +143,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
     aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
-    metric = f"at the last epoch: {'; '.join([*aims, *spec.search.constraints])}"
+    metric = f"{epochs.words(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
     confirm = ranking.confirm(record, spec)

@@ -26,14 +26,15 @@ class Side:
     label: str
     number: int
     trials: Sequence[TrialRecord]
+    spec: StudySpec
 
     def spread(self, name: str) -> Spread | None:
         """Mean and sample standard deviation of a metric over the trials that have it."""
-        return spread(metric(trial, name) for trial in self.trials)
+        return spread(metric(self.spec, trial, name) for trial in self.trials)
 
     def seeds(self, name: str) -> list[int]:
         """The seeds behind `spread`."""
-        return [trial.seed for trial in self.trials if metric(trial, name) is not None]
+        return [trial.seed for trial in self.trials if metric(self.spec, trial, name) is not None]
 
 
 @dataclass(frozen=True)
@@ -49,22 +50,23 @@ class Difference:
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
 
-def side_of(candidate: Candidate) -> Side:
+def side_of(spec: StudySpec, candidate: Candidate) -> Side:
     """A configuration with its confirm trials, or without any with the trials that the search saw."""
     label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
-    return Side(label, candidate.trial.number, candidate.repeats if candidate.confirmed else candidate.replicates)
+    trials = candidate.repeats if candidate.confirmed else candidate.replicates
+    return Side(label, candidate.trial.number, trials, spec)
 
 
 def sides(spec: StudySpec, record: StudyRecord) -> tuple[Side | None, Side | None]:
     """The baseline and the best searched configuration, each None if no such trial is complete."""
     reference, best = baseline(record, spec), next(iter(candidates(record, spec)), None)
-    return side_of(reference) if reference else None, side_of(best) if best else None
+    return side_of(spec, reference) if reference else None, side_of(spec, best) if best else None
 
 
-def final_side(record: StudyRecord) -> Side | None:
+def final_side(spec: StudySpec, record: StudyRecord) -> Side | None:
     """The final trials of an exported configuration, None if none is complete."""
     trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
-    return Side("final training", trials[0].number, trials) if trials else None
+    return Side("final training", trials[0].number, trials, spec) if trials else None
 
 
 def difference(one: Spread | None, other: Spread | None, confidence: float = CONFIDENCE) -> Difference | None:

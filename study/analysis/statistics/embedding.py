@@ -70,7 +70,7 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
     if record.sessions[-1].get("data") != data.joint_fingerprint(datasets):
         raise UserError(f"{spec.name}: its data have changed since it ran; its models were trained on other data")
     results = []
-    main_trials = [trial for side in (*sides(spec, record), final_side(record)) if side for trial in side.trials]
+    main_trials = [trial for side in (*sides(spec, record), final_side(spec, record)) if side for trial in side.trials]
     for label, trial in kept_models:
         config = spec.trial_config(trial.params, trial.seed)
         model = Trial(config, datasets[data.key(config.data)])
@@ -86,9 +86,9 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
 def _kept(spec: StudySpec, record: StudyRecord, model_file: Callable[..., Path]) -> Iterator[tuple[str, TrialRecord]]:
     """Label and trial of the first kept model of each configuration; where epsilon is searched, it is in the label."""
     reference, best = sides(spec, record)
-    others = [side_of(candidate) for candidate in candidates(record, spec) if candidate.confirmed]
+    others = [side_of(spec, candidate) for candidate in candidates(record, spec) if candidate.confirmed]
     others = [side for side in others if not best or side.number != best.number]
-    for side in (reference, *reversed(others), best, final_side(record)):
+    for side in (reference, *reversed(others), best, final_side(spec, record)):
         kept = [trial for trial in side.trials if model_file(trial.number).is_file()] if side else []
         if side and kept:
             label = f"seed {kept[0].seed}" if kept[0].stage == "final" else side.label

@@ -7,6 +7,7 @@ import pandas as pd
 
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import epochs
 from study.spec import StudySpec
 from study.spec.schema import Domain
 
@@ -57,8 +58,8 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     Returns:
         The columns of `FIXED` (`kind` of failure, `reason` of failure or pruning, `seconds` from the start of the last
         run to its end), then every parameter under its dotted key, then every metric under its name: `val/*` and
-        `train/*` at the trial's last epoch, `test/*` where the test split was read. Absent values are NaN or None. A
-        parameter that a trial was not given has the study file's value, which the trial ran with.
+        `train/*` at the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are NaN
+        or None. A parameter that a trial was not given has the study file's value, which the trial ran with.
     """
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
@@ -98,16 +99,16 @@ def param(spec: StudySpec, trial: TrialRecord, key: str) -> Any:
     return spec.sections.form(section, trial.params).get(name)
 
 
-def metric(trial: TrialRecord, name: str) -> float | None:
-    """A metric of a trial: its final reading of the test split where there is one, else the value at the last epoch."""
-    return trial.tested[name] if name in trial.tested else trial.last(name)
+def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
+    """A metric of a trial: its final reading of the test split where there is one, else the value at its epoch."""
+    return trial.tested[name] if name in trial.tested else epochs.value(spec.objective, trial, name)
 
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
     ended = trial.started is not None and trial.ended is not None
     seconds = trial.ended - trial.started if ended else None  # type: ignore[operator]
     fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.repeats, trial.epochs, seconds]
-    return [*fixed, *(param(spec, trial, key) for key in keys), *(metric(trial, name) for name in metrics)]
+    return [*fixed, *(param(spec, trial, key) for key in keys), *(metric(spec, trial, name) for name in metrics)]
 
 
 def varied(spec: StudySpec) -> dict[str, Domain]:

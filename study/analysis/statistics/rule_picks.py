@@ -15,7 +15,7 @@ from study.analysis.statistics.frame import metric, param, param_keys
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import lower_is_better
-from study.ranking import Spread, spread
+from study.ranking import Spread, epochs, spread
 from study.ranking.picks import Pick, fresh_trials, picks, scores
 from study.spec import StudySpec, objective
 from study.spec.objective import Score
@@ -70,9 +70,9 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
     ranked = ranking.ranked(record, spec)
     fresh = {candidate.trial.number: fresh_trials(record, candidate.trial.number) for candidate in ranked}
     judge = _judge(spec, [trial for trials in fresh.values() for trial in trials])
-    tests = {number: spread(metric(trial, judge) for trial in trials) for number, trials in fresh.items()}
+    tests = {number: spread(metric(spec, trial, judge) for trial in trials) for number, trials in fresh.items()}
     all_picks = picks(record, spec)
-    in_search = {c.trial.number: spread(metric(trial, judge) for trial in c.replicates) for c in ranked}
+    in_search = {c.trial.number: spread(metric(spec, trial, judge) for trial in c.replicates) for c in ranked}
     by_seed = not all(in_search.values())
     known = {number: test.mean for number, test in (tests if by_seed else in_search).items() if test}
     table = RulePicks(judge, [], by_seed)
@@ -87,7 +87,7 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
             PickResult(
                 pick,
                 trials,
-                spread(metric(trial, pick.rule.goal.metrics[0]) for trial in trials),
+                spread(epochs.value(pick.rule.goal, trial, pick.rule.goal.metrics[0]) for trial in trials),
                 test,
                 best - table.turned(test.mean) if test else None,
                 agreement(_standing([scored[number] for number in both]), [gains[number] for number in both]),

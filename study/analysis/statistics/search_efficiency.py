@@ -9,6 +9,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.spent import SEARCH_STAGES, Spent, spent
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import best, searched
+from study.ranking.epochs import scores
 from study.spec import StudySpec, rungs
 
 
@@ -150,7 +151,9 @@ def _since(sorted_times: np.ndarray, times: np.ndarray) -> np.ndarray:
 
 
 def _at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
-    return trial.reports[epoch - 1].get(spec.metric) if trial.epochs >= epoch else None
+    """What a trial was worth behind an epoch, had it ended there."""
+    by_epoch = dict(scores(spec.objective, trial.reports[:epoch])) if trial.epochs >= epoch else {}
+    return by_epoch[epoch].values[0] if epoch in by_epoch else None
 
 
 def _arrived(spec: StudySpec, record: StudyRecord, rung: int) -> dict[int, float]:

@@ -8,7 +8,8 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import param, param_keys
 from study.home.record import StudyRecord
-from study.ranking import Candidate, baseline, candidates
+from study.ranking import Candidate, baseline, candidates, epochs
+from study.ranking.beside import beside
 from study.spec import StudySpec
 
 STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
@@ -98,6 +99,28 @@ def printed_summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def printed_beside(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """The study's metrics at other epochs than the one that counts, see `study.ranking.beside`; empty without any."""
+    by_side = {
+        name: {
+            f"{metric} {which}": spread
+            for which, of in beside(spec, side.trials).items()
+            for metric, spread in of.items()
+        }
+        for name, side in _sides_by_name(spec, record).items()
+        if side
+    }
+    names = dict.fromkeys(name for values in by_side.values() for name in values)
+    rows = [
+        {
+            "beside": name,
+            **{side: formatting.mean(name.split()[0], values.get(name)) for side, values in by_side.items()},
+        }
+        for name in names
+    ]
+    return pd.DataFrame(rows)
+
+
 def trial_counts(record: StudyRecord) -> pd.DataFrame:
     """How many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left out."""
     trials = list(record.trials.values())
@@ -137,8 +160,10 @@ def _reason_text(kind: str | float | None, reason: str | float | None) -> str:
 
 
 def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:
+    if spec.final_seeds is not None:
+        return {"final": final_side(spec, record)}
     reference, best = sides(spec, record)
-    return {"final": final_side(record)} if spec.final_seeds is not None else {"baseline": reference, "best": best}
+    return {"baseline": reference, "best": best}
 
 
 def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
@@ -148,12 +173,13 @@ def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
 
 def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:
     confirmed = candidate.confirmed
+    measured = [trial for trial in candidate.repeats if epochs.value(spec.objective, trial, spec.metric) is not None]
     return {
         "stage": candidate.trial.stage,
         spec.metric: candidate.value,
         "mean": confirmed.mean if confirmed else None,
         "sd": confirmed.deviation if confirmed else None,
         "n": confirmed.count if confirmed else 0,
-        "seeds": tuple(trial.seed for trial in candidate.repeats if trial.last(spec.metric) is not None),
+        "seeds": tuple(trial.seed for trial in measured),
         **{key: param(spec, candidate.trial, key) for key in keys},
     }

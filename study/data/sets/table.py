@@ -33,6 +33,7 @@ class Options:
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
     bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
+    bias_gaps: user_data.BiasGaps = "error"
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
     condition_file: Annotated[
@@ -108,7 +109,7 @@ def _facts(table: _Read) -> Facts:
     width = sum(1 if inputs.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
-    return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names)
+    return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
 
 
 def _read(options: Options) -> _Read:
@@ -126,7 +127,10 @@ def _read(options: Options) -> _Read:
     for column in user_data.columns_of(options.target, rows.columns, path):
         if column in features:
             raise UserError(f"data.features: has the target {column!r} in it")
-    rows = _complete(rows[list(dict.fromkeys([*used, *features]))], used, options.missing, path)
+    rows = rows[list(dict.fromkeys([*used, *features]))]
+    if options.bias_gaps == "unknown":
+        rows = _with_gaps(rows, user_data.columns_of(options.bias, rows.columns, path))
+    rows = _complete(rows, used, options.missing, path)
     for name in features:
         inputs.check(rows[name], path)
     samples = [str(name) for name in rows[options.key]] if options.key else None
@@ -136,6 +140,12 @@ def _read(options: Options) -> _Read:
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     return _Read(path, rows, labels, features, user_data.divide(labels.cells, split_names, options, place))
+
+
+def _with_gaps(rows: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
+    """The rows with labels as text in these columns, empty where they are missing."""
+    labels = rows[columns].convert_dtypes().astype(object)  # whole numbers stay whole beside a gap
+    return rows.assign(**labels.where(labels.notna(), "").astype(str))
 
 
 def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path) -> "pd.DataFrame":

@@ -66,6 +66,27 @@ def test_attributes_are_combined_and_conditions_taken_as_they_are(home):
         assert (split.condition == np.stack([found / 8, found // 4 % 2], 1)).all()
 
 
+def without_gender(lines):
+    """The same, the first twenty without a gender."""
+    return [line.replace(",f,", ",,").replace(",m,", ",,") for line in lines[:20]] + lines[20:]
+
+
+def test_a_bias_that_is_not_known_is_kept_where_that_is_wished(home):
+    write(home, without_gender(rows()))
+    with pytest.raises(UserError, match="column 'gender', row 1: the value is empty"):
+        load(bias="gender")
+    dataset = load(bias="gender+young", bias_gaps="unknown", val_share=0.25, test_share=0.2)
+    assert dataset.facts.some_bias
+    assert [len(split) for split in dataset.splits.values()] == [24, 8, 8]
+    for split in dataset.splits.values():
+        found = np.array(numbers(split.inputs))
+        known = found // 2 % 2 + 2 * (found // 4 % 2)
+        assert (split.bias == np.where(found < 20, -1, known)).all()
+        assert (split.bias < 0).sum() == len(split) // 2  # each split has its share of them
+    write(home, rows())
+    assert not load(bias="gender", bias_gaps="unknown").facts.some_bias
+
+
 def test_conditions_from_a_file(home):
     write(home, rows())
     np.savez(home / "clip.npz", keys=[f"{n}.png" for n in range(50)], values=np.arange(100).reshape(50, 2))

@@ -47,7 +47,7 @@ def progress(spec: StudySpec, record: StudyRecord) -> go.Figure:
     figure = new(xaxis=axis, yaxis=metric_axis(spec.metric))
     for name, of_kind in by_kind(spec, record, trials).items():
         if name in MARK_WORDS:
-            spots = [(trial, (float(trial.number), trial.last(spec.metric))) for trial in of_kind]
+            spots = [(trial, (float(trial.number), ended_value(spec, trial))) for trial in of_kind]
             figure.add_trace(marks(spec, spots, name))
     complete = sorted((candidate.trial.number, candidate.value) for candidate in searched(record, spec))
     if complete:

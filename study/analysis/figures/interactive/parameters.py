@@ -62,7 +62,7 @@ def surface(spec: StudySpec, record: StudyRecord) -> go.Figure:
     )
     bar = {"title": escape(spec.metric), **percent(spec.metric)}
     shades = {"colorscale": colours(spec), "cmin": values.min(), "cmax": values.max(), "colorbar": bar}
-    color = np.array([trial.last(spec.metric) for trial, _ in drawn], dtype=float)
+    color = np.array([ended_value(spec, trial) for trial, _ in drawn], dtype=float)
     figure.add_trace(marks(spec, drawn, "complete").update(marker={**shades, "color": color, "showscale": True}))
     return figure
 

@@ -16,7 +16,7 @@ from study.analysis.figures.style import BLACK, BLUE, GREY, MARK_WORDS, ORANGE
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import baseline, candidates
+from study.ranking import baseline, candidates, epochs
 from study.spec import StudySpec
 
 MOST_MARKS = 1000
@@ -85,7 +85,8 @@ def marks(
 def _hover_text(spec: StudySpec, trial: TrialRecord) -> str:
     """A trial in a few lines."""
     ended = "" if trial.state == "complete" else f", pruned at epoch {trial.epochs}"
-    lines = [f"trial {trial.number}{ended}", f"{spec.metric} {formatting.value(spec.metric, trial.last(spec.metric))}"]
+    reached = epochs.value(spec.objective, trial, spec.metric)
+    lines = [f"trial {trial.number}{ended}", f"{spec.metric} {formatting.value(spec.metric, reached)}"]
     lines += [f"{key} {formatting.setting(value)}" for key, value in trial.params.items()]
     return "<br>".join(escape(line, quote=False) for line in lines)
 

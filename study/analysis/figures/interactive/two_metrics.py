@@ -18,7 +18,7 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> go.Figure:
     names = trade_off_metrics(spec, record)
     assert names is not None  # only called where the Matplotlib figure was drawn
     figure = _figure(spec, record, names)
-    points = [at for candidate in searched(record, spec) if (at := point(candidate, *names))]
+    points = [at for candidate in searched(record, spec) if (at := point(spec, candidate, *names))]
     if points:
         x, y = zip(*[points[place] for place in pareto(points, *names)], strict=True)
         line = {"color": ORANGE, "shape": "hv" if lower_is_better(names[0]) else "vh"}
@@ -37,10 +37,10 @@ def _figure(spec: StudySpec, record: StudyRecord, names: tuple[str, str]) -> go.
     split = "test" if names_on_split[0].startswith("test/") else "validation"
     titles = ["the search, validation split", f"fresh seeds, {split} split, mean ± sd"]
     figure = new(1, 2 if measured else 1, subplot_titles=titles[: 2 if measured else 1])
-    candidates = [candidate for candidate in searched(record, spec) if point(candidate, *names)]
+    candidates = [candidate for candidate in searched(record, spec) if point(spec, candidate, *names)]
     reference = baseline(record, spec)
     places = {
-        candidate.trial.number: point(candidate, *names)
+        candidate.trial.number: point(spec, candidate, *names)
         for candidate in [*candidates, *([reference] if reference else [])]
     }
     for name, of_kind in by_kind(spec, record, [candidate.trial for candidate in candidates]).items():

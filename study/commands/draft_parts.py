@@ -1,0 +1,171 @@
+"""The parts of a user's first study: which methods, what is searched of them, what they are compared with.
+
+The defaults are those that `tests/benchmarks/own_folder.py` measured best on images that they had not seen.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from study import methods
+from study.data import Facts
+from study.metrics import available
+from study.training import augment
+
+Known = Literal["labels", "some_labels", "none"]
+"""What is known of the bias: labels of all samples, of some of them, or of none."""
+
+Guess = Literal["colour", "texture", "unknown"]
+"""What may betray the class where there are no bias labels."""
+
+Section = Mapping[str, Any]
+
+WITH_LABELS, WITHOUT_LABELS = ("eps_sup_info_nce",), ("cross_entropy", "learning_from_failure")
+"""The methods that are drafted where the user names none."""
+
+COUNTERPARTS = {
+    "eps_sup_info_nce": "eps_sup_info_nce",
+    "eps_sup_con": "eps_sup_con",
+    "eps_info_nce": "eps_info_nce",
+    "sup_con_in": "sup_con_in",
+    "sup_con": "sup_con",
+    "fair_sup_con": "sup_con",
+    "bias_con": "sup_con",
+    "soft_con": "sup_con",
+    "info_nce": "info_nce",
+    "debiased_info_nce": "info_nce",
+    "hard_negative_info_nce": "info_nce",
+    "fair_info_nce": "info_nce",
+    "weakly_supervised_info_nce": "info_nce",
+    "fair_cclk": "info_nce",
+    "hard_negative_cclk": "info_nce",
+    "weakly_supervised_cclk": "info_nce",
+    "wcl": "info_nce",
+}
+"""The ordinary loss that a method is made from; of all others the cross entropy."""
+
+PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0}
+"""Values with which a counterpart is that loss and nothing else."""
+
+LEFT_ALONE = ("base_temperature", "kernel")
+"""Keys that a first study does not search, although they have ranges."""
+
+STRONGEST = 2.5
+"""The factor of the colour jitter at which any hue becomes any other."""
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What the user knows of the bias."""
+
+    known: Known = "none"
+    guess: Guess = "unknown"
+
+
+def default_methods(bias: Bias) -> tuple[str, ...]:
+    """The methods of a study whose user names none."""
+    if bias.known != "none" or bias.guess == "texture":
+        return WITH_LABELS
+    return WITHOUT_LABELS[:1] if bias.guess == "colour" else WITHOUT_LABELS
+
+
+def section(name: str, bias: Bias) -> dict[str, Any]:
+    """The section of a method: with FairKL if it takes one and there is something to know the bias from."""
+    values = {"name": name}
+    if bias.known == "none" and bias.guess != "texture":
+        return values
+    if "regulariser" in methods.method_knobs(values):
+        values["regulariser"] = "fair_kl"
+    source = methods.method_knobs(values).get("bias_source")
+    if bias.known == "some_labels" and source:
+        return {**values, "bias_source": "some_labels", "known_bias": 1.0}
+    if bias.known == "none":
+        return {**values, "bias_source": "model"} if source and "model" in source.names else {"name": name}
+    return values
+
+
+def complete(values: Section) -> dict[str, Any]:
+    """A section with every default filled in."""
+    return {key: knob.default for key, knob in methods.method_knobs(values).items()} | dict(values)
+
+
+def words(values: Section) -> str:
+    """What a method needs to know of the bias."""
+    source = values.get("bias_source")
+    if source == "model":
+        return f"{values['name']} needs no bias labels: a network that sees small patches stands for them."
+    if source == "some_labels":
+        return f"{values['name']} needs some bias labels and guesses the others."
+    return f"{values['name']} needs {'' if methods.needs(complete(values)).bias else 'no '}bias labels."
+
+
+def search_space(sections: Sequence[Section], facts: Facts, views: bool, bias: Bias) -> dict[str, Any]:
+    """The search space: the methods, their own keys, the learning rate, and colours where they may betray it."""
+    names = [values["name"] for values in sections]
+    space: dict[str, Any] = {}
+    if len(names) > 1 or plain_name(names) not in names:
+        space["method.name"] = {"choices": names}
+    for values in sections:
+        knobs = methods.method_knobs(values)
+        for key, knob in knobs.items():
+            weighs = key != "alpha" or "lambda" in knobs
+            if knob.searched and key not in LEFT_ALONE and weighs:
+                space[f"method.{key}"] = "paper"
+    space["train.learning_rate"] = {"low": 0.0003, "high": 0.01, "log": True}
+    return space | dict(_colours(facts, views, bias))
+
+
+def augmentation(facts: Facts, views: bool, bias: Bias) -> str | None:
+    """The augmentation of the file: one that gives different views if the methods need them; None: none."""
+    if views:
+        wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
+        return next((name for name in wishes if augment.suits(name, facts) is None), wishes[-1])
+    return "bias_con" if bias.guess == "colour" and _has_colours(facts) else None
+
+
+def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain loss that the result is compared with, on samples as they are unless the loss needs views of them."""
+    plain = plain_name([values["name"] for values in sections])
+    keys = methods.method_knobs({**sections[0], "name": plain})
+    params: dict[str, Any] = {"method.name": plain} if "method.name" in space else {}
+    for key, value in PLAIN.items():
+        if key in keys and f"method.{key}" in space:
+            params[f"method.{key}"] = value
+    if "train.augmentation" in space:
+        params["train.augmentation"] = "none"
+    return params
+
+
+def in_papers(sections: Sequence[Section], space: Mapping[str, Any]) -> bool:
+    """Whether a paper found values of searched keys good."""
+    knobs = [(f"method.{key}", knob) for values in sections for key, knob in methods.method_knobs(values).items()]
+    return any(knob.searched is not None and knob.searched.paper and key in space for key, knob in knobs)
+
+
+def plain_name(names: Sequence[str]) -> str:
+    """The ordinary loss of these methods: the cross entropy if one is made from it, else that of the first."""
+    counterparts = [COUNTERPARTS.get(name, "cross_entropy") for name in names]
+    return "cross_entropy" if "cross_entropy" in counterparts else counterparts[0]
+
+
+def metric(facts: Facts) -> str:
+    """What is searched on: the accuracy without the bias, as far as the validation split can say it."""
+    by_labels = "shrunk_unbiased_accuracy"
+    return by_labels if by_labels in available(facts.on("val")) else "inferred_unbiased_accuracy"
+
+
+def _colours(facts: Facts, views: bool, bias: Bias) -> Iterator[tuple[str, Any]]:
+    """Keys that take colours away, unless it is known what the bias is."""
+    if bias.known != "none" and bias.guess != "colour":
+        return
+    if bias.guess == "texture" or not _has_colours(facts):
+        return
+    jitter: dict[str, Any] = {"low": 1.0, "high": STRONGEST}
+    if not views:
+        yield "train.augmentation", {"choices": ["bias_con"] if bias.guess == "colour" else ["none", "bias_con"]}
+        jitter["when"] = {"train.augmentation": ["bias_con"]}
+    yield "train.jitter", jitter
+
+
+def _has_colours(facts: Facts) -> bool:
+    return not facts.is_table and facts.shape[0] == 3

@@ -1,0 +1,133 @@
+"""At which epoch a trial is taken, and with which values: one rule for worker, early stopping, sampler and results.
+
+`search.epoch: last` takes the last epoch. `best` takes the best by an objective on the validation split: by its first
+metric, after the constraints (those that keep them first; of two that do not, the one that misses them by less). Each
+epoch counts as the mean of the last `search.epoch_window` epochs up to it, so that a lucky epoch does not win, and this
+mean is the trial's value: the largest of many noisy values is too high, and the single value of the epoch that won
+would be. Epochs before the first whole window cannot win; a trial with fewer epochs than the window is taken at its
+last, with the mean of all. Ties go to the earlier epoch. Every other metric is the mean over the same epochs; what
+`train.final` measures belongs to the weights at the end of the chosen epoch, and stands in the last report.
+
+Under several metrics the first alone chooses the epoch, and all metrics are those of that epoch.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from study.home.record import TrialRecord
+from study.spec.objective import Objective, Score
+
+Report = Mapping[str, Any]
+
+LAST = "at the last epoch"
+
+
+class EpochChoice:
+    """The choice among the epochs of one trial that were heard so far.
+
+    Its state can be kept and taken up again: what follows is as if nothing had happened in between.
+
+    Attributes:
+        heard: how many epochs.
+        epoch: the one chosen, from 1; 0 before the first.
+        score: of that epoch, None where a metric that it needs is missing or not a number.
+    """
+
+    def __init__(self, goal: Objective) -> None:
+        self._goal, self._recent = goal, deque[dict[str, float | None]](maxlen=goal.window or 1)
+        self.heard, self.epoch = 0, 0
+        self.score: Score | None = None
+
+    def hear(self, report: Report) -> bool:
+        """Take in the next epoch's metrics. Says whether it is the chosen one now."""
+        self.heard += 1
+        if self._goal.window is None:  # a million reports are heard again when a large study is resumed
+            self.epoch, self.score = self.heard, self._goal.score(report)
+            return True
+        self._recent.append({name: _finite(report.get(name)) for name in self._goal.needed})
+        score = self._goal.score({name: _mean(self._recent, name) for name in self._goal.needed})
+        before = self.score if self.heard > self._goal.window else None
+        if before is not None and (score is None or not _better(score, before)):
+            return False
+        self.epoch, self.score = self.heard, score
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        score = self.score and [list(part) for part in (self.score.values, self.score.gains, self.score.excesses)]
+        return {"heard": self.heard, "epoch": self.epoch, "score": score, "recent": list(self._recent)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        self.heard, self.epoch = state["heard"], state["epoch"]
+        self.score = None if state["score"] is None else Score(*map(tuple, state["score"]))
+        self._recent.clear()
+        self._recent.extend(state["recent"])
+
+
+def values(goal: Objective, trial: TrialRecord) -> Report:
+    """A trial's metrics, and `epoch`: which one was chosen; empty before its first report."""
+    if not trial.reports:
+        return {}
+    last = trial.reports[-1]
+    if goal.window is None:
+        return last
+    known = trial.computed.get(goal)
+    if known is None or known[0] is not last:
+        known = trial.computed[goal] = last, _values(goal, trial.reports)
+    chosen: Report = known[1]
+    return chosen
+
+
+def value(goal: Objective, trial: TrialRecord, name: str) -> float | None:
+    """One metric of a trial, None where it is missing or not a number."""
+    return values(goal, trial).get(name)
+
+
+def scores(goal: Objective, reports: Sequence[Report]) -> Iterator[tuple[int, Score]]:
+    """What a trial was worth after each of its epochs, had it ended there; epochs without a score are left out."""
+    choice = EpochChoice(goal)
+    for report in reports:
+        choice.hear(report)
+        if choice.score is not None:
+            yield choice.heard, choice.score
+
+
+def words(goal: Objective) -> str:
+    """Which epoch, for people."""
+    if goal.window is None:
+        return LAST
+    limits = " within the limits" if goal.constraints else ""
+    if goal.window == 1:
+        return f"at the best epoch by {goal.metrics[0]}{limits}"
+    return f"at the best epoch by {goal.metrics[0]}{limits}, as the mean of the {goal.window} epochs up to it"
+
+
+def _values(goal: Objective, reports: Sequence[Report]) -> dict[str, Any]:
+    choice = EpochChoice(goal)
+    for report in reports:
+        choice.hear(report)
+    window = reports[max(0, choice.epoch - (goal.window or 1)) : choice.epoch]
+    means = {name: _mean(window, name) for name in reports[-1]}
+    # what only the last report has is of the chosen weights
+    return (
+        means
+        | {name: report for name, report in reports[-1].items() if name not in window[0]}
+        | {"epoch": choice.epoch}
+    )
+
+
+def _mean(reports: Sequence[Report] | deque[dict[str, float | None]], name: str) -> float | None:
+    numbers = [number for report in reports if (number := report.get(name)) is not None]
+    return fmean(numbers) if numbers and len(numbers) == len(reports) else None
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _better(score: Score, other: Score) -> bool:
+    return (score.violation, -score.gains[0]) < (other.violation, -other.gains[0])

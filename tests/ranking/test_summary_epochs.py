@@ -1,0 +1,34 @@
+"""What a summary says of the epoch at which trials were taken."""
+
+import pytest
+from helpers import Told, quickstart, record
+
+from study.ranking.summary import lines, result_metrics, summary
+
+TOLD = record(
+    Told("baseline", [0.1, 0.2, 0.6, 0.2]),
+    Told("search", [0.1, 0.8, 0.6, 0.3], params={"method.alpha": 0.5}),
+)
+BEST = quickstart("search.confirm={top: 0}", "search.epoch=best", "search.epoch_window=2")
+
+
+def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> None:
+    document = summary(BEST, TOLD)
+    best = document["best"]
+    assert (best["trial"], best["epochs"], best["search_value"]) == (1, [3], pytest.approx(0.7))
+    assert best["metrics"]["val/accuracy"] == {"mean": pytest.approx(0.7), "sd": None, "n": 1}
+    assert best["beside"] == {"at the last epoch": {"val/accuracy": {"mean": 0.3, "sd": None, "n": 1}}}
+    texts = lines(document)
+    assert "best      val/accuracy               0.7000 (1 seed)" in texts
+    assert "best      val/accuracy               0.3000 (1 seed), at the last epoch" in texts
+    assert (
+        "values are those at the best epoch by val/accuracy, as the mean of the 2 epochs up to it: "
+        "baseline epoch 3; best epoch 3" in texts
+    )
+    assert result_metrics(BEST, TOLD)["best/val/accuracy"] == pytest.approx(0.7)
+
+
+def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:
+    document = summary(quickstart("search.confirm={top: 0}"), TOLD)
+    assert (document["best"]["epochs"], document["best"]["beside"], document["epoch"]) == ([4], {}, "at the last epoch")
+    assert not [line for line in lines(document) if "epoch" in line]

@@ -1,0 +1,87 @@
+"""A metric that most configurations tie in is warned of, with those that tell them apart."""
+
+import io
+from pathlib import Path
+
+import pytest
+from helpers import Told, quickstart, record, write_ledger
+from rich.console import Console
+
+from study.analysis.report.conclusions import caveats
+from study.commands import status
+from study.commands.final_training import final_study
+from study.commands.progress import ProgressView, StudyProgress
+from study.home.folder import Home
+from study.home.record import StudyRecord
+from study.ranking.ties import ties
+
+METRIC = "val/worst_group_accuracy"
+SPEC = quickstart(f"search.metric={METRIC}", "search.trials=6", "search.confirm={top: 0}")
+
+
+def told(*values: float, state: str = "complete") -> list[Told]:
+    """A baseline and search trials of these values, with an accuracy of their own each."""
+    return [
+        Told(
+            "search" if place else "baseline",
+            [value],
+            state,
+            {"method.alpha": place / 10},
+            metric=METRIC,
+            further={"val/accuracy": 0.5 + place / 100, "val/worst_class_accuracy": 0.25},
+        )
+        for place, value in enumerate(values)
+    ]
+
+
+def test_a_value_that_more_than_half_share_is_a_tie() -> None:
+    (tie,) = ties(record(*told(0.0, 0.0, 0.0, 0.1, 0.2)), SPEC)
+    assert (tie.metric, tie.value, tie.sharing, tie.complete) == (METRIC, 0.0, 3, 5)
+    assert tie.instead == ("val/accuracy",)
+    assert str(tie) == (
+        f"{METRIC} is 0 in 3 of 5 complete configurations: it does not tell them apart. Metrics that do: val/accuracy."
+    )
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.0, 0.1, 0.2), (0.0, 0.1, 0.2, 0.3, 0.4), (0.0, 0.0, 0.0), ()])
+def test_half_or_too_few_are_none(values: tuple[float, ...]) -> None:
+    assert ties(record(*told(*values)), SPEC) == []
+
+
+def test_only_complete_configurations_count() -> None:
+    apart, cut = told(0.1, 0.2, 0.3, 0.4), told(0.0, 0.0, 0.0, 0.0, 0.0, state="pruned")[1:]
+    assert ties(record(*apart, *cut), SPEC) == []
+
+
+def test_of_several_metrics_each_is_looked_at() -> None:
+    both = quickstart(f"search.metric=[val/accuracy, {METRIC}]", "search.trials=6", "search.confirm={top: 0}")
+    assert [tie.metric for tie in ties(record(*told(0.0, 0.0, 0.0, 0.0)), both)] == [METRIC]
+
+
+def test_seeds_of_a_final_training_do_not_choose() -> None:
+    finals = [Told("final", [0.0], seed=seed, metric=METRIC) for seed in range(5)]
+    assert ties(record(*finals), final_study(SPEC, list(range(5)))) == []
+
+
+TIED = told(0.0, 0.0, 0.0, 0.0)
+
+
+def test_progress_says_it_once_in_lines_and_always_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.commands.progress.LINE_EVERY", 0.01)
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=200))(SPEC, record(*TIED)):
+        pass
+    assert out.getvalue().count(f"warning: {METRIC} is 0 in 4 of 4") == 1
+    drawn = io.StringIO()
+    Console(file=drawn, width=200).print(StudyProgress(SPEC, record(*TIED)).table())
+    assert f"{METRIC} is 0 in 4 of 4" in drawn.getvalue()
+    assert StudyProgress(SPEC, StudyRecord()).warnings() == []
+
+
+def test_status_and_report_say_it(tmp_path: Path) -> None:
+    folder = Home(tmp_path).create(SPEC)
+    write_ledger(folder.ledger_file, *TIED)
+    document = status.document(folder)
+    assert document["ties"][0]["instead"] == ("val/accuracy",)
+    assert any(line.startswith(f"warning   {METRIC} is 0") for line in status.lines(document))
+    assert next(caveats(SPEC, record(*TIED))).startswith(f"{METRIC} is 0 in 4 of 4")

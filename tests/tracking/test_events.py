@@ -1,0 +1,41 @@
+"""What events of a ledger are in MLflow."""
+
+from helpers import Told, quickstart
+from helpers import events as told_events
+
+from study.home.ledger import Event
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.tracking.change import Change
+from study.tracking.events import Events
+from study.tracking.tracked import Tracked
+
+TRIALS = (
+    Told("search", [0.5, 0.9, 0.1], further={"val/equalized_odds": 0.25}),
+    Told("search", [0.5, 0.4], "pruned"),
+    Told("search", [0.5], "failed"),
+)
+
+
+def brought(spec: StudySpec) -> dict[str, Change]:
+    """What a ledger with these trials is for each run."""
+    found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
+    for at, (name, fields) in enumerate(told_events(*TRIALS), 1):
+        found.append({"event": name, "time": float(at), **{key: v for key, v in fields.items() if v is not None}})
+    return {change.key: change for change in Events(spec, Tracked(""), StudyRecord()).changes(found)}
+
+
+def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
+    """Beside its course, which stays as it was; a failed one has none."""
+    by_key = brought(quickstart("search.epoch=best", "search.epoch_window=2"))
+    points = {key: {point.name: (point.value, point.step) for point in by_key[key].points} for key in ("0", "1", "2")}
+    chosen = {name: value for name, value in points["0"].items() if name.startswith("chosen/")}
+    assert chosen == {"chosen/epoch": (2, 3), "chosen/val/accuracy": (0.7, 3), "chosen/val/equalized_odds": (0.25, 3)}
+    assert [point.value for point in by_key["0"].points if point.name == "val/accuracy"] == [0.5, 0.9, 0.1]
+    assert points["1"]["chosen/val/accuracy"] == (0.45, 2)
+    assert not any(name.startswith("chosen/") for name in points["2"])
+
+
+def test_nothing_is_chosen_where_the_last_epoch_counts() -> None:
+    for change in brought(quickstart()).values():
+        assert not any(point.name.startswith("chosen/") for point in change.points)

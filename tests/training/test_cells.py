@@ -1,0 +1,186 @@
+"""Shrunk cells and standard errors against a slow reading of their definition, and what they must be in the end."""
+
+from math import sqrt
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.data import Facts
+from study.metrics.rules import RULES
+from study.training import metrics
+from study.training.cells import SHRINKAGE, Cells
+from study.training.standard_errors import ERRORS
+
+Table = list[list[tuple[int, int]]]
+"""Right predictions and samples of each (class, group) cell."""
+
+
+def cells(table: Table) -> Cells:
+    right, samples = (torch.tensor([[cell[part] for cell in row] for row in table]).double() for part in (0, 1))
+    return Cells(right, samples)
+
+
+def kinds(table: Table) -> list[list[tuple[int, int]]]:
+    """The places of cells that are alike."""
+    places = [(y, s) for y, row in enumerate(table) for s in range(len(row))]
+    if len(table) != len(table[0]):
+        return [places]
+    return [[(y, s) for y, s in places if y != s], [(y, s) for y, s in places if y == s]]
+
+
+def oracle(table: Table) -> dict[tuple[int, int], tuple[float, float, float, int]]:
+    """Of each cell: its shrunk accuracy, its own variance, its prior's, and its kind."""
+    total = sum(r for row in table for r, _ in row) / sum(n for row in table for _, n in row)
+    k, found = SHRINKAGE, {}
+    for kind, places in enumerate(kinds(table)):
+        weight = sum(table[y][s][1] / (table[y][s][1] + k) for y, s in places)
+        count = sum(table[y][s][1] for y, s in places)
+        prior = sum(table[y][s][0] / (table[y][s][1] + k) for y, s in places) / weight if count else total
+        cautious = (count * prior + 0.5) / (count + 1)
+        of_prior = cautious * (1 - cautious) / max(1.0, (k + 1) * weight)
+        for y, s in places:
+            right, samples = table[y][s]
+            value = (right + k * cautious) / (samples + k)
+            own = value * (1 - value) / (samples + k + 1)
+            found[y, s] = ((right + k * prior) / (samples + k), own, of_prior, kind)
+    return found
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    classes, groups = draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    sizes = draw(st.lists(st.integers(0, 30), min_size=classes * groups, max_size=classes * groups).filter(any))
+    filled = [(draw(st.integers(0, size)), size) for size in sizes]
+    return [filled[y * groups : (y + 1) * groups] for y in range(classes)]
+
+
+@given(tables())
+def test_shrunk_cells_are_what_counting_gives(table: Table) -> None:
+    found, expected, k = cells(table), oracle(table), SHRINKAGE
+    share = {place: k / (table[place[0]][place[1]][1] + k) for place in expected}
+    for (y, s), (value, own, of_prior, _) in expected.items():
+        assert float(found.shrunk[y, s]) == pytest.approx(value)
+        assert float(found.cell_variance[y, s]) == pytest.approx(own + share[y, s] ** 2 * of_prior)
+    variance = sum(own for _, own, _, _ in expected.values())
+    for kind in {kind for *_, kind in expected.values()}:
+        alike = [(place, of_prior) for place, (_, _, of_prior, own_kind) in expected.items() if own_kind == kind]
+        variance += sum(share[place] for place, _ in alike) ** 2 * alike[0][1]
+    assert float(found.mean_variance) == pytest.approx(variance / len(expected) ** 2)
+
+
+@given(tables())
+def test_a_shrunk_cell_lies_between_its_own_accuracy_and_its_prior(table: Table) -> None:
+    found = cells(table)
+    assert ((found.shrunk >= 0) & (found.shrunk <= 1 + 1e-12)).all()
+    for places in kinds(table):
+        empty = [float(found.shrunk[y, s]) for y, s in places if not table[y][s][1]]
+        assert empty == pytest.approx([empty[0]] * len(empty) if empty else [])
+
+
+@given(tables())
+def test_the_more_samples_the_less_is_shrunk(table: Table) -> None:
+    """A hundred thousand times as many samples of the same accuracies: nothing is left of the prior."""
+    full = [[(100_000 * (right + 1), 100_000 * (samples + 2)) for right, samples in row] for row in table]
+    found = cells(full)
+    assert torch.allclose(found.shrunk, found.right / found.samples, atol=1e-4)
+    plain = (found.right / found.samples * (1 - found.right / found.samples) / found.samples).sum().sqrt()
+    assert float(found.mean_variance.sqrt()) == pytest.approx(float(plain) / found.samples.numel(), rel=1e-3)
+
+
+def test_none_right_of_two_is_not_certainly_none() -> None:
+    errors = computed([0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1], Facts(2, 2, (1,)))
+    assert errors["worst_group_accuracy_standard_error"] == pytest.approx(sqrt(1 / 6 * 5 / 6 / 2))
+    assert all(0 < value < 0.5 for name, value in errors.items() if name.endswith("_standard_error") and value == value)
+
+
+def test_cells_of_none_right_do_not_tie_with_cells_of_fewer_samples() -> None:
+    two, one = cells([[(9, 9), (0, 2)], [(1, 2), (9, 9)]]), cells([[(9, 9), (0, 1)], [(1, 2), (9, 9)]])
+    assert 0 < float(two.shrunk.amin()) < float(one.shrunk.amin())
+
+
+def computed(prediction: list[int], target: list[int], bias: list[int], of: Facts) -> dict[str, float]:
+    tensors = [torch.tensor(values) for values in (prediction, target, bias)]
+    values = metrics.compute(None, *tensors, of, inferred=tensors[2] % of.classes, errors=True)
+    return {name: float(value) for name, value in values.items()}
+
+
+def test_each_rule_has_its_standard_error() -> None:
+    assert set(ERRORS) == {rule.metric for rule in RULES}
+
+
+def share_error(hits: list[bool]) -> float:
+    share = (sum(hits) + 0.5) / (len(hits) + 1)
+    return sqrt(share * (1 - share) / len(hits))
+
+
+def mean_error(shares: list[list[bool]]) -> float:
+    return sqrt(sum(share_error(hits) ** 2 for hits in shares)) / len(shares)
+
+
+@st.composite
+def predictions(draw: st.DrawFn) -> tuple[list[int], list[int], list[int], Facts]:
+    classes, groups, count = draw(st.integers(2, 4)), draw(st.integers(2, 4)), draw(st.integers(1, 25))
+    tops = (classes, classes, groups)
+    labels = [draw(st.lists(st.integers(0, top - 1), min_size=count, max_size=count)) for top in tops]
+    return *labels, Facts(classes, groups, (1,))  # type: ignore[return-value]
+
+
+@given(predictions())
+def test_standard_errors_are_what_counting_gives(drawn: tuple[list[int], list[int], list[int], Facts]) -> None:
+    found = computed(*drawn)
+    of = drawn[3]
+    samples = list(zip(*drawn[:3], strict=True))
+    by_class = [[p == y for p, y, _ in samples if y == c] for c in range(of.classes)]
+    by_cell = [
+        [p == y for p, y, b in samples if (y, b) == (c, s)]
+        for c in range(of.classes)
+        for s in range(of.bias_classes or 0)
+    ]
+    by_class, by_cell = [hits for hits in by_class if hits], [hits for hits in by_cell if hits]
+    expected = {
+        "accuracy": share_error([p == y for p, y, _ in samples]),
+        "balanced_accuracy": mean_error(by_class),
+        "worst_class_accuracy": share_error(min(by_class, key=lambda hits: sum(hits) / len(hits))),
+        "unbiased_accuracy": mean_error(by_cell),
+        "worst_group_accuracy": share_error(min(by_cell, key=lambda hits: sum(hits) / len(hits))),
+    }
+    for name, value in expected.items():
+        assert found[f"{name}_standard_error"] == pytest.approx(value), name
+
+
+@given(predictions())
+def test_groups_that_were_inferred_are_judged_as_bias_labels_are(
+    drawn: tuple[list[int], list[int], list[int], Facts],
+) -> None:
+    prediction, target, bias, of = drawn
+    found = computed(*drawn)
+    same = computed(prediction, target, [b % of.classes for b in bias], Facts(of.classes, of.classes, (1,)))
+    for name, labelled in (("unbiased", "shrunk_unbiased"), ("worst_group", "shrunk_worst_group")):
+        for end in ("", "_standard_error"):
+            assert found[f"inferred_{name}_accuracy{end}"] == pytest.approx(same[f"{labelled}_accuracy{end}"])
+    conflicting = same["conflicting_accuracy"]
+    none_there = conflicting != conflicting
+    assert found["inferred_conflicting_accuracy"] == (same["accuracy"] if none_there else conflicting)
+
+
+def test_the_stated_error_of_the_shrunk_mean_is_that_of_drawn_splits() -> None:
+    """Splits drawn from cells whose accuracies follow the model: values spread around the truth as much as is said."""
+    generator = torch.Generator().manual_seed(0)
+    samples = torch.tensor([[40, 2, 1, 0], [1, 40, 0, 2], [0, 1, 40, 3], [2, 0, 1, 40]]).double()
+    aligned, stated, missed = torch.eye(4).double(), [], []
+    for _ in range(400):
+        truth = torch.where(aligned > 0, _beta(9.0, 1.0, generator), _beta(4.0, 6.0, generator))
+        found = Cells(torch.binomial(samples, truth, generator=generator), samples)
+        stated.append(float(found.mean_variance))
+        missed.append(float(found.shrunk.mean() - truth.mean()) ** 2)
+    assert sum(missed) / sum(stated) == pytest.approx(1.0, abs=0.25)
+
+
+def _beta(right: float, wrong: float, generator: torch.Generator) -> torch.Tensor:
+    """Shares (4, 4) of a beta distribution, from gammas of whole numbers: sums of exponentials."""
+    first, second = (
+        torch.zeros(int(shape), 4, 4).double().exponential_(generator=generator).sum(0) for shape in (right, wrong)
+    )
+    return first / (first + second)

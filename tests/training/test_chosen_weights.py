@@ -1,0 +1,68 @@
+"""A trial that ends with the networks of another epoch than the last."""
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from helpers import timeless
+from one_trial import config
+from safetensors.torch import load_file
+
+from study.data import Dataset
+from study.ranking.epochs import EpochChoice
+from study.spec.objective import Objective
+from study.training import Trial
+
+CONFIG = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]")
+
+
+def choice(mode: str) -> EpochChoice:
+    """Of the least or the largest loss: one falls from epoch to epoch, so that the other way the first window wins."""
+    return EpochChoice(Objective(("train/loss",), (mode,), (), 2))  # type: ignore[arg-type]
+
+
+def saved(trial: Trial, path: Path) -> dict[str, bytes]:
+    trial.save(path)
+    return {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
+
+
+def test_it_ends_with_the_networks_of_the_chosen_epoch(dataset: Dataset, tmp_path: Path) -> None:
+    """All that is measured of them is what that epoch reported; `train.final` is measured of them too."""
+    plain, whole = Trial(CONFIG, dataset, "cpu"), choice("max")
+    for epoch, _ in enumerate(plain.run(), start=1):
+        plain.save(tmp_path / f"{epoch}.safetensors")
+    trial = Trial(CONFIG, dataset, "cpu")
+    reports = timeless(trial.run(choice=whole))
+    assert [report["train/loss"] for report in reports] == sorted((r["train/loss"] for r in reports), reverse=True)
+    assert whole.epoch == 2
+    measured = trial.evaluate("val", final=True)
+    assert {name: measured[name] for name in reports[1] if name.startswith("val/")} == {
+        name: value for name, value in reports[1].items() if name.startswith("val/")
+    }
+    finals = {name: value for name, value in reports[-1].items() if "knn" in name}
+    assert finals
+    assert finals == {name: measured[name] for name in finals}
+    assert saved(trial, tmp_path / "chosen.safetensors") == saved_file(tmp_path / "2.safetensors")
+    expected = timeless(Trial(CONFIG, dataset, "cpu").run())
+    assert [without_finals(report) for report in reports] == [without_finals(report) for report in expected]
+
+
+def saved_file(path: Path) -> dict[str, bytes]:
+    return {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
+
+
+def without_finals(report: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in report.items() if "knn" not in name}
+
+
+@pytest.mark.parametrize(("stop", "mode"), [(1, "max"), (3, "max"), (3, "min")])
+def test_cut_off_and_resumed_it_ends_with_the_same_bits(dataset: Dataset, tmp_path: Path, stop: int, mode: str) -> None:
+    """Behind the chosen epoch and before it; what was chosen before the stop lies in the checkpoint alone."""
+    whole, file = Trial(CONFIG, dataset, "cpu"), tmp_path / "state.pt"
+    expected = timeless(whole.run(choice=choice(mode)))
+    first = list(islice(Trial(CONFIG, dataset, "cpu").run(file, choice=choice(mode)), stop + 1))[:stop]
+    again, resumed = Trial(CONFIG, dataset, "cpu"), choice(mode)
+    assert again.epochs_in(file) == stop
+    assert timeless([*first, *again.run(file, choice=resumed)]) == expected
+    assert resumed.epoch == {"min": 4, "max": 2}[mode]
+    assert saved(again, tmp_path / "again.safetensors") == saved(whole, tmp_path / "whole.safetensors")
