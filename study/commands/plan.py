@@ -6,10 +6,7 @@ from typing import Any
 from study.commands import plan_cells
 from study.data import cells
 from study.metrics import available
-<<<<<<< HEAD
 from study.ranking import epochs
-=======
->>>>>>> init
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
@@ -25,18 +22,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
-<<<<<<< HEAD
     samples = [_samples(spec, section) for section in spec.data_sections]
-    reported = [f"val/{name}" for name in available(facts.on("val"))]
+    inferred = spec.base["train"]["inferred_groups"] != "none"
+    reported = [f"val/{name}" for name in available(facts.on("val"), inferred)]
     complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
     }
-=======
-    rule = rule_trials(spec, search.confirm, spec.trials, [f"val/{name}" for name in available(facts.on("val"))])
-    samples = [_samples(spec, section) for section in spec.data_sections]
->>>>>>> init
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
