@@ -125,7 +125,7 @@ def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_
     assert record.test_readings == len(list(record.by_stage("rule"))) == 2
     again = command("confirm", "small", "--rules")
     assert again.returncode == 2
-    assert "have run on 2 fresh seeds or more" in again.stderr
+    assert "small: trial 0 has run on 2 fresh seeds or more" in again.stderr
 
 
 @pytest.mark.slow
