@@ -35,8 +35,7 @@ class TrialRecord:
         reason: which rule pruned the trial, or why it failed.
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
-        attempt: how often it was lost before its end and had to run again.
-        losses: how often that was not because its node died.
+        attempt, losses: how often it was lost before its end and ran again; those where its node had not died.
         alone: it ran out of GPU memory, and runs again with a GPU to itself.
         reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
@@ -94,8 +93,7 @@ class StudyRecord:
         learned_from: name of that study, how many of its configurations are among these and how many are not.
         evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
-        worked: seconds that drivers were at work.
-        busy: seconds that trials ran, all together.
+        worked, busy: seconds that drivers were at work, and that trials ran, all together.
         computed: rankings of it, kept while it does not change; None: none are kept (`study.ranking.ranked_once`).
     """
 

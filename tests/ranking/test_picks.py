@@ -1,6 +1,5 @@
 """What each selection rule would have picked."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ def searched(accuracy: float, *further: float, stage: str = "search", **given: A
     return Told(stage, [accuracy], further=_named(further), **given)
 
 
-def _named(values: tuple[float, ...]) -> Mapping[str, float]:
+def _named(values: tuple[float, ...]) -> dict[str, float]:
     return {f"val/{name}": value for name, value in zip(METRICS, values, strict=False)}
 
 

@@ -73,6 +73,8 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
     yield f"This study chose by {metrics}: trial {best.trial.number}{confirmed}. What other rules pick changes nothing."
     yield "Each rule picks by the values of the search; rank is the pick's place by this study's own ranking."
+    if spec.objective.window is not None:
+        yield "A rule's values are at its own best epochs, test at those that this study's rule chose."
 
 
 def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[str]:

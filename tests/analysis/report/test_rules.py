@@ -79,6 +79,14 @@ def test_without_confirmation_every_reading_is_for_the_rules(writer):
     assert "For this alone the test split was read 2 times" in said(alone, study.record())
 
 
+def test_where_the_best_epoch_counts_it_says_whose(writer):
+    best = load_study("quickstart", ["search.early_stopping={}", "search.epoch=best", "search.epoch_window=1"])
+    sentence = "A rule's values are at its own best epochs, test at those that this study's rule chose."
+    record = write(writer())
+    assert sentence in said(best, record)
+    assert sentence not in said(ASKED, record)
+
+
 def test_a_difference_within_the_spread(writer):
     text = said(ASKED, write(writer(), CLOSE))
     assert "The rules' picks differ by 10.0 points on test/accuracy over 3 fresh seeds" in text
