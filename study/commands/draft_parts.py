@@ -50,8 +50,8 @@ PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0}
 LEFT_ALONE = ("base_temperature", "kernel")
 """Keys that a first study does not search, although they have ranges."""
 
-STRONGEST = 2.5
-"""The factor of the colour jitter at which any hue becomes any other."""
+WEAKEST, STRONGEST = 1.5, 2.5
+"""Factors of the colour jitter; at the largest, hues turn by a quarter of the circle either way."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def augmentation(facts: Facts, views: bool, bias: Bias) -> str | None:
     if views:
         wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
         return next((name for name in wishes if augment.suits(name, facts) is None), wishes[-1])
-    return "bias_con" if bias.guess == "colour" and _has_colours(facts) else None
+    return "bias_con" if next(_colours(facts, views, bias), None) else None
 
 
 def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,11 +160,9 @@ def _colours(facts: Facts, views: bool, bias: Bias) -> Iterator[tuple[str, Any]]
         return
     if bias.guess == "texture" or not _has_colours(facts):
         return
-    jitter: dict[str, Any] = {"low": 1.0, "high": STRONGEST}
     if not views:
-        yield "train.augmentation", {"choices": ["bias_con"] if bias.guess == "colour" else ["none", "bias_con"]}
-        jitter["when"] = {"train.augmentation": ["bias_con"]}
-    yield "train.jitter", jitter
+        yield "train.augmentation", {"choices": ["bias_con"]}  # the baseline has none
+    yield "train.jitter", {"low": WEAKEST, "high": STRONGEST}
 
 
 def _has_colours(facts: Facts) -> bool:
