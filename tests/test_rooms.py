@@ -24,7 +24,7 @@ ALLOWED = {
     "losses": set(),
     "upstream": set(),
     "data": set(),
-    "data.sets": {"data"},
+    "data.sets": {"answer_cache", "data"},
     "answer_cache": {"data"},
     "models": {"answer_cache", "data"},
     "methods": {"answer_cache", "data", "losses", "models"},

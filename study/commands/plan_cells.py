@@ -4,21 +4,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import torch
-
+from study.commands.simulated_errors import simulated
 from study.data.dataset import Facts
 from study.metrics import METRICS
 from study.metrics.rules import RULES
 from study.spec import StudySpec
-from study.training.counts import Counts
-from study.training.metrics import COMPUTED, Outcome
 
 ACCURACY = 0.75
 """In each cell, of the imagined model for which the standard errors are stated."""
-
-DRAWS = 400
-"""Simulated splits: the standard error itself is then known to within 4%."""
 
 FEW = 10
 """Samples of a cell below which its accuracy is hardly more than chance."""
@@ -36,48 +29,30 @@ BY_CELL = ("unbiased_accuracy", "worst_group_accuracy", "equalized_odds", "equal
 def standard_errors(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     """The standard errors of the study's metrics on validation and test, for a model of `ACCURACY` in each cell.
 
-    Simulated: in each of `DRAWS` splits of these cells every sample is right with that probability, and wrong outputs
-    are equally frequent.
-
     Returns:
-        By split and metric: `expected` value and `standard_error`, and `ties`, the probability that two such models get
-        the same value. None for what cannot be simulated, as a ranking of scores, or groups that are inferred.
+        By split and metric: what `simulated_errors.simulated` gives; None for what cannot be simulated, as a ranking of
+        scores, or groups that are inferred.
     """
     names = [name.split("/")[1] for name in spec.objective.needed]
     found = {
-        name: _simulated(cells["splits"][name], facts.on(name), names)
+        name: _of_split(cells["splits"][name], facts.on(name), names)
         for name in ("val", "test")
         if name in cells["splits"]
     }
     return {"accuracy": ACCURACY, **found}
 
 
-def _simulated(contents: Mapping[str, Any], facts: Facts, names: Sequence[str]) -> dict[str, Any]:
-    counts = np.array(contents["cells"] or [[count] for count in contents["classes"]])
-    wrong = (1 - ACCURACY) / (facts.classes - 1)
-    outputs = np.where(np.eye(facts.classes, dtype=bool), ACCURACY, wrong)[:, None]
-    generator = np.random.default_rng(0)
-    unknown = np.zeros((facts.classes, 1 if contents["cells"] else 0, facts.classes))  # samples without a bias label
-    values: dict[str, list[float]] = {name: [] for name in names if _countable(name, facts)}
-    for _ in range(DRAWS):
-        table = np.concatenate([generator.multinomial(counts, outputs), unknown], axis=1)
-        outcome = Outcome(Counts(torch.from_numpy(table).double()), None, torch.empty(0))
-        for name, drawn in values.items():
-            drawn.append(float(COMPUTED[name](outcome)))
-    return {name: _summary(np.array(values[name])) if name in values else None for name in names}
+def _of_split(contents: Mapping[str, Any], facts: Facts, names: Sequence[str]) -> dict[str, Any]:
+    countable = tuple(name for name in names if _countable(name, facts))
+    has_bias = bool(contents["cells"])
+    counts = contents["cells"] or [[count] for count in contents["classes"]]
+    figures = simulated(countable, tuple(map(tuple, counts)), has_bias, ACCURACY)
+    return {name: figures.get(name) for name in names}
 
 
 def _countable(name: str, facts: Facts) -> bool:
     metric = METRICS[name]
     return metric.possible(facts) and not metric.needs_scores and not metric.of_inferred
-
-
-def _summary(values: np.ndarray) -> dict[str, float] | None:
-    if not np.isfinite(values).all():
-        return None
-    _, times = np.unique(values, return_counts=True)
-    ties = float((times * (times - 1)).sum() / (len(values) * (len(values) - 1)))
-    return {"expected": float(values.mean()), "standard_error": float(values.std(ddof=1)), "ties": ties}
 
 
 def warnings(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, Any], facts: Facts) -> list[str]:

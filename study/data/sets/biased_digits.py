@@ -3,15 +3,17 @@
 Small enough to be embedded, real enough to show the effect: the construction is that of Biased-MNIST.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from typing_extensions import Doc
 
+from study.answer_cache import kept
 from study.data import colour_bias, holdout
-from study.data.dataset import Dataset, Facts, Labelled, Split
+from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
+from study.data.holdout import Indices
 from study.data.source import Source
 from study.knobs import Range
 
@@ -48,8 +50,9 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
-    """Those of all that is loaded: it takes milliseconds."""
-    return load(options).splits
+    """Those of what is loaded, without the pixels."""
+    target = np.array(_classes(), dtype=np.int64)
+    return {name: Labels(target[members], colours) for name, members, colours in _assigned(options, target)}
 
 
 def load(options: Options) -> Dataset:
@@ -62,17 +65,31 @@ def load(options: Options) -> Dataset:
     digits = load_digits()
     strokes = (digits.images / 16.0).astype(np.float32)
     target = digits.target.astype(np.int64)
-    generator = np.random.default_rng(options.seed)
     splits = {}
+    for name, members, colours in _assigned(options, target):
+        condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
+        splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours, condition)
+    return Dataset(describe(options), splits)
+
+
+@kept
+def _classes() -> list[int]:
+    """The class of each digit; kept, as scikit-learn takes a second to load."""
+    from sklearn.datasets import load_digits
+
+    return [int(digit) for digit in load_digits().target]
+
+
+def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices, Indices]]:
+    """Each split's name, the positions of its digits, and their colours."""
+    generator = np.random.default_rng(options.seed)
     for name, members in _split(target, options.val_share, generator).items():
         rho = options.rho if name == "train" else colour_bias.UNBIASED
         colours = colour_bias.assign(target[members], rho, generator)
         if name == "val" and options.val == "biased":  # from a generator of its own: test is drawn after it
             own = np.random.default_rng((options.seed, BIASED_VAL))
             colours = colour_bias.assign(target[members], options.rho, own)
-        condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
-        splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours, condition)
-    return Dataset(describe(options), splits)
+        yield name, members, colours
 
 
 def _split(target: np.ndarray, val_share: float, generator: np.random.Generator) -> dict[str, np.ndarray]:
