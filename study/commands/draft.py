@@ -124,7 +124,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
     space = parts.search_space(sections, facts, views, bias)
     metric = parts.metric(facts)
-    train |= {"inferred_groups": "early"} if METRICS[metric].of_inferred else {}
+    train |= {"inferred_groups": "gce"} if METRICS[metric].of_inferred else {}
     profile = "cpu" if wishes.gpu else "gpu"
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
