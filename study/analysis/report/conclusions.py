@@ -7,7 +7,7 @@ from study.analysis.report import nothing_gained
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
-from study.ranking import candidates, epochs
+from study.ranking import candidates, epochs, ranked
 from study.ranking.picks import fresh_trials
 from study.ranking.ties import ties
 from study.spec import StudySpec
@@ -66,6 +66,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if unconfirmed:
         is_or_are = "is" if len(unconfirmed) == 1 else "are"
         yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on one seed only: not confirmed on others."
+    if is_search and best:
+        yield from _drop(spec, record, best)
     yield from _without_weight(record)
     yield from _test_readings(spec, record)
     for trial in trials:
@@ -135,6 +137,16 @@ def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
     on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"
     return [sentence, f"{second}: {_difference_text(spec, test, test_gain)}."]
+
+
+def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
+    """What the search had promised of the best, where it ran again: the luck of a choice among many does not last."""
+    candidate = next(each for each in ranked(record, spec) if each.trial.number == best.number)
+    fresh = best.spread(spec.metric)
+    if candidate.repeats and fresh:
+        before = formatting.value(spec.metric, candidate.value)
+        amount = formatting.change(spec.metric, fresh.mean - candidate.value)
+        yield f"In the search {best.label} had {spec.metric} {before}; on the fresh seeds the mean differs by {amount}."
 
 
 def _difference_text(spec: StudySpec, name: str, difference: Difference) -> str:
