@@ -69,6 +69,10 @@ app.add_typer(data_app, name="data")
 app.add_typer(cluster_app, name="cluster")
 
 
+STOPPED = 130
+"""Exit status of a command that was stopped by a signal."""
+
+
 def main() -> None:
     """Entry point: what the user can set right is one message and exit status 2; Ctrl-C and SIGTERM are 130; a full
     disk is 1.
@@ -82,6 +86,9 @@ def main() -> None:
     except SystemExit as ended:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
             _stopped("stopped")
+        if ended.code == STOPPED:  # while it leaves, Python has no handlers any more: a second signal would end it
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
         raise
     except Interrupted as interrupted:
         _stopped(str(interrupted))
@@ -109,7 +116,7 @@ def _stopped(message: str) -> None:
     print(message, file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(130)
+    os._exit(STOPPED)
 
 
 REPORT = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"

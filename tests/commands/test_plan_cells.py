@@ -96,7 +96,7 @@ def test_many_cells_are_summed_up() -> None:
     told = text(plan(load_study("quickstart_biased")))
     assert "val: 360 samples, 340 aligned, 20 conflicting; cells of 1 to 35, 70 of 100 empty" in told
     assert "a model that is right in 75% of each cell:" in told
-    assert "val/conflicting_accuracy 0.7" in told
+    assert "val/shrunk_unbiased_accuracy 0.7" in told
 
 
 def test_several_data_sets_are_told_apart() -> None:

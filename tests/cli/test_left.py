@@ -1,0 +1,29 @@
+"""A command that was stopped has status 130, also where a further signal comes while Python leaves."""
+
+import subprocess
+import sys
+
+import pytest
+
+STOPPED = """
+import os, sys, typer
+from study.cli import app, main
+
+@app.command("stopped")
+def stopped():
+    raise typer.Exit(130)
+
+class Last:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=int(sys.argv[1])):
+        kill(process, number)
+
+last = Last()
+sys.argv = ["study", "stopped"]
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_a_signal_while_python_leaves_changes_nothing(number: int) -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED, str(number)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
