@@ -125,7 +125,9 @@ def judged(place: Path) -> dict[str, Any]:
     def accuracies(trials: Sequence[TrialRecord]) -> list[float]:
         values = []
         for record_of_trial in trials:
-            trial = Trial(spec.trial_config(record_of_trial.params, record_of_trial.seed), dataset, "cpu")
+            config = spec.trial_config(record_of_trial.params, record_of_trial.seed)
+            config = replace(config, train=replace(config.train, inferred_groups="none"))  # none of the held-out ones
+            trial = Trial(config, dataset, "cpu")
             trial.load(own.model_file(record_of_trial.number))
             values.append(round(100 * trial.evaluate("test")["test/accuracy"], 1))
         return values

@@ -153,6 +153,7 @@ def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> 
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner) -> None:
     """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms. With --json
     nothing but one document is printed.

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from study.sweep.processes import FOLDER, PATIENCE, Processes
 from study.upstream.environment import Part, variables
 
@@ -33,6 +35,7 @@ with ray_session(None, None, processes):
 """
 
 
+@pytest.mark.slow
 def test_trials_find_processes_that_have_imported_what_they_need() -> None:
     """As many as were asked for, and none of Ray's helpers that a study has no use for."""
     settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
@@ -75,6 +78,7 @@ with ray_session(None, None, processes):
 """
 
 
+@pytest.mark.slow
 def test_more_processes_than_ray_starts_at_once_are_not_waited_for() -> None:
     """As where a trial takes half a CPU, or in a container that may use some of the machine's CPUs only."""
     settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}

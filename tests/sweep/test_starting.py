@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from study.home.folder import StudyFolder
 from study.home.ledger import Event, read
 from study.upstream.environment import Part, variables
@@ -85,6 +87,7 @@ def ran(folder: Path, trials: int, slots: int) -> list[Event]:
     return list(read(StudyFolder(folder / "home" / "quickstart").ledger_file))
 
 
+@pytest.mark.slow
 def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_path: Path) -> None:
     """Tune would hand the first waiting trial to whatever process comes free, and end the one started for it; where
     trials end more often than processes start, none but the first few would ever do anything.
@@ -96,6 +99,7 @@ def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_pat
     assert len(processes) == 2
 
 
+@pytest.mark.slow
 def test_trials_that_wait_for_room_begin_in_their_order(tmp_path: Path) -> None:
     """Where more are handed out than fit, as to a cluster that grows by itself."""
     events = ran(tmp_path, trials=40, slots=12)
