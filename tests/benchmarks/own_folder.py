@@ -11,7 +11,9 @@ nothing. The draw `digits-none` has no bias.
 
 Cases: `labels`: the column of the bias is given; `none`: nothing is; `colour`: nothing, but that it may be the
 colour. Printed are percent of the 500, mean over the seeds, the seconds of `study run`, and what it was chosen by. Rows
-are appended to the JSON file, one a line. MNIST is read from STUDY_DATA.
+are appended to the JSON file, one a line. MNIST is read from STUDY_DATA. With `--rules` the study also runs the pick of
+each selection rule on the fresh seeds, and the column `accuracy's pick` is the configuration that plain accuracy on the
+validation split picks among the same trials.
 """
 
 import argparse
@@ -37,6 +39,7 @@ from study.data import Dataset, colour_bias, mnist
 from study.data.dataset import Split
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking.picks import fresh_trials, picks
 from study.ranking.selection import trials_of
 from study.training import Trial
 
@@ -159,7 +162,9 @@ def judged(place: Path) -> dict[str, Any]:
         return values
 
     of_best, of_plain = accuracies(trials_of(best)), accuracies(trials_of(plain))
+    by_accuracy = next(pick for pick in picks(record, spec) if pick.rule.name == "accuracy").number
     return {
+        "by_accuracy": accuracies(fresh_trials(record, by_accuracy)),
         "metric": spec.metric,
         "chosen": best.trial.params,
         "plain": of_plain,
@@ -183,13 +188,18 @@ def main() -> None:
     parser.add_argument("--draws", nargs="+", choices=DRAWS, default=list(DRAWS))
     parser.add_argument("--cases", nargs="+", choices=CASES, default=("labels", "none"))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--rules", action="store_true", help="also what plain accuracy would have picked")
     parser.add_argument("--set", action="append", default=[], help="for study init, as --set train.epochs=40")
     chosen = parser.parse_args()
-    print("| draw | case | plain | chosen | gain | seconds | by |\n|---|---|---|---|---|---|---|")
+    settings = [*chosen.set, *(["search.confirm.rules=true"] if chosen.rules else [])]
+    print("| draw | case | plain | accuracy's pick | chosen | gain | seconds | by |\n|---|---|---|---|---|---|---|---|")
     for case in chosen.cases:
         for name in chosen.draws:
-            row = measured(name, case, [part for text in chosen.set for part in ("--set", text)])
-            figures = f"{mean(row['plain']):.1f} | {mean(row['best']):.1f} | {row['gain']:+.1f} | {row['seconds']}"
+            row = measured(name, case, [part for text in settings for part in ("--set", text)])
+            other = f"{mean(row['by_accuracy']):.1f}" if row["by_accuracy"] else "-"
+            figures = (
+                f"{mean(row['plain']):.1f} | {other} | {mean(row['best']):.1f} | {row['gain']:+.1f} | {row['seconds']}"
+            )
             print(f"| {name} | {case} | {figures} | {row['metric']} |", flush=True)
             if chosen.json:
                 with chosen.json.open("a") as lines:
