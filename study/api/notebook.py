@@ -1,5 +1,6 @@
 """The progress of a study in a notebook: one line that updates, and what is told below it."""
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ def view(quiet: bool) -> View:
     """What shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None and hasattr(shell, "kernel") and not quiet:
+        logging.getLogger("ray.widgets.util").setLevel(logging.WARNING)  # it asks for widgets that are not used
         return NotebookView()
     return ProgressView(Console(), quiet)
 
