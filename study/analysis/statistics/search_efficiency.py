@@ -23,11 +23,7 @@ def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         metric, the first of several; `best` value until then among those that keep the constraints, NaN before the
         first.
     """
-    trials = [
-        trial
-        for trial in record.by_stage(*SEARCH_STAGES)
-        if trial.started is not None and trial.state != "interrupted"  # its end is unknown
-    ]
+    trials = _timed(record)
     candidates = searched(record, spec)
     ends = {
         candidate.trial.number: max(trial.ended or 0.0 for trial in candidate.replicates) for candidate in candidates
@@ -47,6 +43,15 @@ def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         },
         index=pd.Index([candidate.trial.number for candidate in candidates], name="trial", dtype="int64"),
     )
+
+
+def search_time(record: StudyRecord) -> dict[str, float]:
+    """When the last trial of the search or the baseline ended, by the columns `seconds` and `busy_seconds` of
+    `best_so_far`: after the last complete one, pruned ones may have run on."""
+    trials = _timed(record)
+    end = max((trial.ended for trial in trials if trial.ended is not None), default=0.0)
+    begin = min((trial.started for trial in trials if trial.started is not None), default=end)
+    return {"seconds": end - begin, "busy_seconds": float(_busy(trials, np.array([end]))[0])}
 
 
 def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -124,6 +129,12 @@ def printed_early_stopping(spec: StudySpec, record: StudyRecord) -> pd.DataFrame
         if len(repeats):
             rows[f"repeats of the best that ASHA would have pruned, {label}"] = f"{repeats.sum()} of {len(repeats)}"
     return pd.DataFrame({"what early stopping did": list(rows), "value": list(rows.values())}, dtype=object)
+
+
+def _timed(record: StudyRecord) -> list[TrialRecord]:
+    """The trials of the search and the baseline that began; not those that were cut off, whose end is unknown."""
+    trials = record.by_stage(*SEARCH_STAGES)
+    return [trial for trial in trials if trial.started is not None and trial.state != "interrupted"]
 
 
 def _busy(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:
