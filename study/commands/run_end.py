@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study import ranking
+from study.analysis.report import lead
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
@@ -36,7 +37,10 @@ class RunEnd:
 def closing_lines(end: RunEnd) -> list[str]:
     """How a run ended, its results, where things are and the next command."""
     folder, spec, record = end.folder, end.spec, end.record
-    lines = ["", *summary.lines(summary.summary(spec, record))]
+    with ranking.ranked_once(record):
+        lines = ["", *summary.lines(summary.summary(spec, record))]
+        told = lead.document(spec, record)
+    lines += ["", *lead.lines(told, but=("Next",))]
     if record.state == "complete":
         lines += ["", f"report     {folder.report / 'report.html'}"]
         if spec.final_seeds is not None:
@@ -45,7 +49,7 @@ def closing_lines(end: RunEnd) -> list[str]:
             lines.append(f"best       {folder.best_file}")
         if spec.final_seeds is None and ranking.confirm(record, spec).rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
-        lines += ["MLflow UI  study ui", "", *_next_commands(end)]
+        lines += ["MLflow UI  study ui", "", *_next_commands(end, told["next"])]
     else:
         lines += _first_failure(end)
         lines.append(f"go on with it: study resume {spec.name}")

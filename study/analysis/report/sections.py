@@ -11,7 +11,8 @@ from study import ranking
 from study.analysis.figures.curves import CURVES
 from study.analysis.figures.parallel import LINES
 from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
-from study.analysis.report.conclusions import caveats, conclusions
+from study.analysis.report.conclusions import caveats
+from study.analysis.report.lead import lead
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
 from study.analysis.statistics import formatting, search_efficiency
@@ -57,7 +58,8 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > 2 else None,
         _trials(spec, record) if record.trials else None,
     ]
-    return Page(f"Study {spec.name}", conclusions(spec, record), [section for section in sections if section])
+    parts = [(part.title, part.text) for part in lead(spec, record)]
+    return Page(f"Study {spec.name}", parts, [section for section in sections if section])
 
 
 def _thinned(record: StudyRecord) -> list[Text]:

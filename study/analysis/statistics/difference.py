@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from study.analysis.statistics.choice_quantile import chosen_quantile
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, Spread, baseline, candidates, is_confirmed, spread
@@ -152,6 +151,8 @@ def difference_of_means(
 
 def _around(value: float, error: float, freedom: float, confidence: float, is_paired: bool, among: int) -> Difference:
     """The interval of a value with this standard error."""
+    from study.analysis.statistics.choice_quantile import chosen_quantile  # here: what has no interval is told at once
+
     reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, among)) * error
     return Difference(value, (value - reach, value + reach), is_paired, among)
 

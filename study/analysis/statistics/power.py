@@ -11,12 +11,10 @@ BOUND = 0.8
 MOST_SEEDS = 100
 
 
-def seeds_needed(
-    gap: float, deviation: float, freedom: float, confidence: float = 0.95, comparisons: int = 1
-) -> int | None:
+def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, confidence: float = 0.95) -> int | None:
     """The paired seeds with which a difference is clear, if it truly is as large as it was measured.
 
-    The interval of the mean of n paired differences is Student's; its power is that of the noncentral t. A standard
+    The interval is that of `study.analysis.statistics.difference`; its power is that of the noncentral t. A standard
     deviation of few values may be far too small by chance, so its upper 80% bound is taken for it (Browne 1995,
     Statistics in Medicine 14): at least 80% of such answers give at least the power that they promise.
 
@@ -24,22 +22,42 @@ def seeds_needed(
         gap: the difference of the means, not 0.
         deviation: sample standard deviation of the paired differences.
         freedom: degrees of freedom that it is known with.
+        among: from how many configurations the better one was chosen.
         confidence: of the interval.
-        comparisons: among how many the interval holds at once (Bonferroni).
 
     Returns:
         At least 2; None where `MOST_SEEDS` are too few.
     """
-    from scipy.special import chdtri, nctdtr, stdtrit  # here, so that what needs no interval is told at once
-
     if gap == 0.0 or math.isnan(gap):
         return None
+    from scipy.special import chdtri  # here, so that what needs no interval is told at once
+
     bound = deviation * math.sqrt(freedom / float(chdtri(freedom, BOUND)))
     if bound == 0.0:
         return 2
-    for seeds in range(2, MOST_SEEDS + 1):
-        limit = float(stdtrit(seeds - 1, 1 - (1 - confidence) / (2 * comparisons)))
-        shift = math.sqrt(seeds) * abs(gap) / bound
-        if 1 - float(nctdtr(seeds - 1, shift, limit)) >= POWER:
-            return seeds
-    return None
+    low, high = 2, MOST_SEEDS
+    if power(abs(gap) / bound, high, among, confidence) < POWER:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if power(abs(gap) / bound, middle, among, confidence) >= POWER:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def power(size: float, seeds: int, among: int = 1, confidence: float = 0.95) -> float:
+    """The chance that a true difference is clear.
+
+    Args:
+        size: the difference in standard deviations of the paired differences.
+        seeds: at least 2.
+        among, confidence: as in `seeds_needed`.
+    """
+    from scipy.special import nctdtr
+
+    from study.analysis.statistics.choice_quantile import chosen_quantile
+
+    limit = chosen_quantile((1 + confidence) / 2, seeds - 1, among)
+    return 1 - float(nctdtr(seeds - 1, math.sqrt(seeds) * size, limit))
