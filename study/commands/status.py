@@ -26,7 +26,8 @@ def document(folder: StudyFolder) -> dict[str, Any]:
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
-    texts += lead.lines(document["lead"])
+    if document.get("final") or document.get("best"):
+        texts += lead.lines(document["lead"])
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"

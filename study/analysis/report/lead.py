@@ -1,6 +1,7 @@
 """The lead of a report: what won and how sure that is, what it cost, and what to do next."""
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +15,10 @@ from study.analysis.statistics.rivals import Rivals, rivals
 from study.analysis.statistics.rung_values import RungPlace, rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+
+
+WIDTH = 110
+"""Of a terminal's lines."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
     parts = {
         "Result": [*conclusions(spec, record), *several_metrics(spec, record)],
         "How sure": list(_how_sure(spec, record)),
-        "The search": list(_search(spec, record)),
+        "Search": list(_search(spec, record)),
         "Cost": list(_cost(spec, record)),
         "Next": list(_next(spec, record)),
     }
@@ -60,9 +65,15 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     }
 
 
-def lines(document: dict[str, Any], but: Sequence[str] = ("Result",)) -> list[str]:
-    """The parts of a `document` for a terminal, a line each: those but some, which are told in another way."""
-    return [f"{title.lower():<9} {' '.join(texts)}" for title, texts in document["parts"].items() if title not in but]
+def lines(document: Mapping[str, Any], but: Sequence[str] = ()) -> list[str]:
+    """The parts of a `document` for a terminal, but some of them."""
+    parts = document["parts"].items()
+    return [line for title, texts in parts if title not in but for line in wrapped(title.lower(), " ".join(texts))]
+
+
+def wrapped(title: str, text: str) -> list[str]:
+    """A text for a terminal, its title before it."""
+    return textwrap.wrap(text, WIDTH, initial_indent=f"{title:<10}", subsequent_indent=" " * 10)
 
 
 def _runner_up(against: Rivals) -> dict[str, Any]:

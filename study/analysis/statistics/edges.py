@@ -60,15 +60,15 @@ def edges(spec: StudySpec, record: StudyRecord) -> list[Edge]:
     pruned.sort(key=lambda trial: -trial.epochs)
     best, *others = [*(candidate.trial.params for candidate in complete), *(trial.params for trial in pruned)]
     scales = {key: domain for key, domain in spec.search.space.items() if _is_scale(domain)}
-    chance = sum(2 * _width(domain, key in spec.space.integers) for key, domain in scales.items())
+    widths = {key: _width(domain, isinstance(best.get(key), int)) for key, domain in scales.items()}
+    chance = 2 * sum(widths.values())
     level = min(0.5, FALSE_ALARMS / chance) if chance else 0.0
     found = []
     for key, domain in scales.items():
         spot = _place(domain, best.get(key))
-        width = _width(domain, key in spec.space.integers)
         ends: dict[Literal["low", "high"], float] = {"low": 0.0, "high": 1.0}
         for end, place in ends.items():
-            if spot is None or abs(spot - place) > (OUTER if width == OUTER else 1e-9):
+            if spot is None or abs(spot - place) > (OUTER if widths[key] == OUTER else 1e-9):
                 continue
             away = [abs(at - place) for params in others if (at := _place(domain, params.get(key))) is not None]
             if _nearer(away) <= level:

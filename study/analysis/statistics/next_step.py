@@ -5,10 +5,12 @@ The steps that apply, in this order; the first is the one to take:
 1. `resume`: the study is not over.
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`study.analysis.statistics.edges`).
 3. `search`: the best configuration came in the last `LATE` of the search's trials.
-4. `confirm`: the best configurations have not run on fresh seeds.
-5. `seeds`: it is open whether the best is better than the baseline, or than the runner-up, and at most `MOST_SEEDS`
+4. `stop_later`: the best configuration came through a rung only because it came early there: below the cut-off of the
+   whole search, so that others as good were pruned.
+5. `confirm`: the best configurations have not run on fresh seeds.
+6. `seeds`: it is open whether the best is better than the baseline, or than the runner-up, and at most `MOST_SEEDS`
    (`study.analysis.statistics.power`) paired seeds would tell, if the difference is as large as it was measured.
-6. `enough`: none of these.
+7. `enough`: none of these.
 """
 
 import math
@@ -22,6 +24,7 @@ from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.edges import Edge, edges
 from study.analysis.statistics.power import POWER, seeds_needed
 from study.analysis.statistics.rivals import rivals
+from study.analysis.statistics.rung_values import rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.text.shell import typed
@@ -32,7 +35,7 @@ LATE = 0.25
 CONFIRMED = 5
 """Configurations and seeds that a first confirmation is proposed with."""
 
-Kind = Literal["resume", "widen", "search", "confirm", "seeds", "enough"]
+Kind = Literal["resume", "widen", "search", "stop_later", "confirm", "seeds", "enough"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,12 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         more = f"+{math.ceil(when.of / 2)}"
         why = f"The best configuration came late, as trial {when.place} of {when.of} of the search: more may be better."
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
+    if early := [place.epoch for place in rung_places(spec, record, best.number) if place.early]:
+        why = (
+            f"The best configuration was below the cut-off of the whole search at epoch {early[0]}: to prune there loses "
+            f"configurations as good. Search with a first rung (search.early_stopping.grace) later than {early[0]}."
+        )
+        found.append(Step("stop_later", why, None))
     if not ranking.is_confirmed(record, spec):
         top = min(CONFIRMED, len(ranking.searched(record, spec)))
         why = "No configuration has run on fresh seeds, so the value of the best is in part the luck of the choice."
