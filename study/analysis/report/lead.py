@@ -16,7 +16,6 @@ from study.analysis.statistics.rung_values import RungPlace, rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
-
 WIDTH = 110
 """Of a terminal's lines."""
 

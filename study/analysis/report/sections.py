@@ -12,6 +12,7 @@ from study.analysis.figures.curves import CURVES
 from study.analysis.figures.parallel import LINES
 from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
 from study.analysis.report.conclusions import caveats
+from study.analysis.report.groups import groups
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
@@ -34,13 +35,14 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
     model_figures = [
         Picture(name, MODEL_CAPTIONS[name], _one_line(pictures[name])) for name in MODEL_CAPTIONS if name in pictures
     ]
-    summary, configurations = (
+    first, summary, configurations = (
+        report_tables.printed_first(spec, record),
         report_tables.printed_summary(spec, record),
         report_tables.printed_configurations(spec, record),
     )
     open_points = list(caveats(spec, record))
     sections = [
-        Section("Summary", [Table(summary[:2]), *_beside(spec, record), Text(_summary_note(spec, record))])
+        Section("Summary", [Table(first), *_beside(spec, record), *_summary_notes(spec, record)])
         if final_side(spec, record) or any(sides(spec, record))
         else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
@@ -55,7 +57,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(open_points)]) if open_points else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
-        Section("Every metric", [Table(summary)], folded=True) if len(summary) > 2 else None,
+        Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
         _trials(spec, record) if record.trials else None,
     ]
     parts = [(part.title, part.text) for part in lead(spec, record)]
@@ -112,6 +114,11 @@ def _summary_note(spec: StudySpec, record: StudyRecord) -> str:
     if any(side and len(side.trials) > 1 for side in sides(spec, record)):
         note += " The seeds are fresh: the trial by which a configuration was chosen is not among them."
     return note + " All seeds use the same data and splits."
+
+
+def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
+    notes = [_summary_note(spec, record), *groups(spec, record)]
+    return [Text(note) for note in notes]
 
 
 def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:

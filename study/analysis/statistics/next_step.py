@@ -91,8 +91,8 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
     if early := [place.epoch for place in rung_places(spec, record, best.number) if place.early]:
         why = (
-            f"The best configuration was below the cut-off of the whole search at epoch {early[0]}: to prune there loses "
-            f"configurations as good. Search with a first rung (search.early_stopping.grace) later than {early[0]}."
+            f"The best configuration was below the cut-off of the whole search at epoch {early[0]}: to prune there "
+            f"loses configurations as good. Search with a first rung (search.early_stopping.grace) after {early[0]}."
         )
         found.append(Step("stop_later", why, None))
     if not ranking.is_confirmed(record, spec):
