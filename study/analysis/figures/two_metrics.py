@@ -23,7 +23,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import formatting
+from study.analysis.statistics import formatting, seed_words
 from study.analysis.statistics.difference import Side, final_side, side_of
 from study.home.record import StudyRecord
 from study.metrics import lower_is_better
@@ -146,7 +146,9 @@ def _search(
 ) -> None:
     places = [place for _, place in points]
     dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
-    axes.scatter(*zip(*places, strict=True), label="complete, one seed", **{**MARKS["complete"], **dim})
+    axes.scatter(
+        *zip(*places, strict=True), label=f"complete, {seed_words.searched(spec)}", **{**MARKS["complete"], **dim}
+    )
     if with_front:
         line = [places[place] for place in pareto(places, *names)]
         steps: Literal["post", "pre"] = "post" if lower_is_better(names[0]) else "pre"

@@ -65,7 +65,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     unconfirmed = [number for number in numbers if not fresh_trials(record, number)]
     if unconfirmed:
         is_or_are = "is" if len(unconfirmed) == 1 else "are"
-        yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on one seed only: not confirmed on others."
+        ran = "one seed" if len(spec.seeds) == 1 else f"the search's {formatting.seeds(spec.seeds)}"
+        yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on {ran} only: not confirmed on others."
     if is_search and best:
         yield from _drop(spec, record, best)
     yield from _without_weight(record)

@@ -76,26 +76,30 @@ def wrapped(title: str, text: str) -> list[str]:
 
 
 def _runner_up(against: Rivals) -> dict[str, Any]:
-    gap = against.gaps[against.runner_up.number]
+    gap = against.gap
     interval = list(gap.interval) if gap.interval else None
     return {"trial": against.runner_up.number, "difference": gap.value, "interval": interval}
 
 
 def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """The best against the others that ran on the same fresh seeds."""
+    """The best against the others that ran on the same seeds."""
     against = rivals(spec, record)
     if against is None:
         return
-    gap, others = against.gaps[against.runner_up.number], len(against.gaps)
-    best, runner_up = against.best.label, against.runner_up.label
-    amount = _amount(spec, gap)
+    best, seeds = against.best, against.best.seeds(spec.metric)
+    if against.gap.interval is None:
+        yield (
+            f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {against.compared - 1} other "
+            "complete configurations."
+        )
+        return
+    where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
     if against.undecided:
         which = f"trial{'s' if len(against.undecided) > 1 else ''} {formatting.listed(against.undecided)}"
-        yield f"Of the {others + 1} configurations on fresh seeds, {best} cannot be told from {which}."
-        yield f"The difference to the runner-up, {runner_up}, is {amount}."
+        yield f"Of {where}, {best.label} cannot be told from {which}."
     else:
-        all_others = "" if others == 1 else f" So it is than all {others} others that ran on fresh seeds."
-        yield f"{best.capitalize()} is better than the runner-up, {runner_up}: {amount}.{all_others}"
+        yield f"{best.label.capitalize()} is the best of {where} (95% confidence)."
+    yield f"The difference to the runner-up, {against.runner_up.label}, is {_amount(spec, against.gap)}."
 
 
 def _amount(spec: StudySpec, gap: Difference) -> str:

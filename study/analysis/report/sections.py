@@ -10,12 +10,13 @@ import pandas as pd
 from study import ranking
 from study.analysis.figures.curves import CURVES
 from study.analysis.figures.parallel import LINES
-from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
+from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS, caption
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.groups import groups
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
+from study.analysis.report.summary_note import summary_note
 from study.analysis.statistics import formatting, search_efficiency
 from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame
@@ -93,31 +94,17 @@ def _one_line(title: str) -> str:
 
 
 def _caption(name: str, spec: StudySpec) -> str:
-    rule = spec.search.early_stopping.name
+    rule, text = spec.search.early_stopping.name, caption(name, spec)
     if name != "learning_curves" or spec.final_seeds is not None or rule == "none":
-        return CAPTIONS[name]
+        return text
     if rule == "median":
-        return (
-            f"{CAPTIONS[name]} From the dotted line on trials are compared after each epoch and the worse half pruned."
-        )
+        return f"{text} From the dotted line on trials are compared after each epoch and the worse half pruned."
     several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
-    return (
-        f"{CAPTIONS[name]} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
-    )
-
-
-def _summary_note(spec: StudySpec, record: StudyRecord) -> str:
-    note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
-    if spec.final_seeds is not None:
-        return note
-    note += " The interval is Welch's 95% interval of the difference."
-    if any(side and len(side.trials) > 1 for side in sides(spec, record)):
-        note += " The seeds are fresh: the trial by which a configuration was chosen is not among them."
-    return note + " All seeds use the same data and splits."
+    return f"{text} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
 def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
-    notes = [_summary_note(spec, record), *groups(spec, record)]
+    notes = [summary_note(spec, record), *groups(spec, record)]
     return [Text(note) for note in notes]
 
 
@@ -128,7 +115,8 @@ def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:
 
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
     candidates = ranking.candidates(record, spec)
-    note = "Ordered by the value in the search, and by the mean on fresh seeds once all of these have run."
+    means = "," if len(spec.seeds) == 1 else f", the mean over {formatting.seeds(spec.seeds)},"
+    note = f"Ordered by the value in the search{means} and by the mean on fresh seeds once all of these have run."
     rest = len(candidates) - report_tables.TOP
     return note + (f" {formatting.count(rest, 'more trial')} not listed." if rest > 0 else "")
 

@@ -8,7 +8,7 @@ from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import param, param_keys
 from study.home.record import StudyRecord
-from study.ranking import Candidate, baseline, candidates, epochs
+from study.ranking import Candidate, Spread, baseline, candidates, epochs, spread
 from study.ranking.beside import beside
 from study.spec import StudySpec
 
@@ -43,7 +43,7 @@ def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP)
             "trial": f"{candidate.trial.number} (baseline)"
             if candidate.trial.stage == "baseline"
             else str(candidate.trial.number),
-            f"{spec.metric} in the search": formatting.value(spec.metric, candidate.value),
+            f"{spec.metric} in the search": formatting.mean(spec.metric, _in_search(spec, candidate)),
             "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
             "seeds": ", ".join(str(trial.seed) for trial in candidate.repeats) or formatting.MISSING,
             **{key: formatting.setting(param(spec, candidate.trial, key)) for key in keys},
@@ -193,6 +193,11 @@ def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | Non
 def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
     reference, best = by_name["baseline"], by_name["best"]
     return difference(best.values(metric), reference.values(metric), best.among) if reference and best else None
+
+
+def _in_search(spec: StudySpec, candidate: Candidate) -> Spread | None:
+    """The metric over the seeds that the search saw."""
+    return spread(epochs.value(spec.objective, trial, spec.metric) for trial in candidate.replicates)
 
 
 def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:
