@@ -1,13 +1,15 @@
 """The captions of the report's figures, in the order in which the page shows them."""
 
-from study.analysis.statistics import seed_words
+from study.analysis.statistics import formatting, hypervolume, seed_words
 from study.spec import StudySpec
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "learning_curves": "Each line is one trial. Trials on fresh seeds are left out.",
-    "trade_off": "Each mark is one configuration of the search. The front joins those that are not dominated in these "
-    "two metrics.",
+    "trade_off": "Each mark is one configuration of the search. The front joins those that keep the constraints and "
+    "are not dominated in these two metrics.",
+    "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "
+    "configuration of the search, of those that keep the constraints.",
     "worst_group": "Each mark is one configuration of the search.",
     "parameters": "Each mark is one trial of the search, {leading}. A pruned trial (by early stopping) is drawn at the "
     "value that it had at its end; all epochs would have given another value. The dashed line is the baseline{mean}.",
@@ -45,4 +47,15 @@ MODEL_CAPTIONS = {
 def caption(name: str, spec: StudySpec) -> str:
     """A figure's caption, with the seeds that its values stand on."""
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
-    return CAPTIONS[name].format(leading=seed_words.leading(spec), searched=seed_words.searched(spec), mean=means)
+    return CAPTIONS[name].format(
+        leading=seed_words.leading(spec), searched=seed_words.searched(spec), mean=means, reference=_reference(spec)
+    )
+
+
+def _reference(spec: StudySpec) -> str:
+    """The reference point of the hypervolume, as far as the metrics themselves say it."""
+    worst = hypervolume.bounds(spec)
+    return ", ".join(
+        f"{name} {'the worst that was found' if value is None else formatting.setting(value)}"
+        for name, value in zip(spec.objective.metrics, worst, strict=True)
+    )

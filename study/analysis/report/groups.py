@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiased import FIRST, group_range, sampling_error, worst_group
+from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import Side, final_side, sides
 from study.home.record import StudyRecord
+from study.metrics.rules import DEBIASED
 from study.spec import StudySpec
 
 WORST = "worst_group_accuracy"
@@ -14,14 +15,16 @@ WORST = "worst_group_accuracy"
 def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """Paragraphs below the summary; none without bias labels."""
     compared = [side for side in (*sides(spec, record), final_side(spec, record)) if side]
-    if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in FIRST):
+    if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in DEBIASED):
         return
     for split in ("val", "test"):
         texts = [text for side in compared if (text := _worst(record, side, split))]
         if texts:
             yield f"The worst group on {split}: {'; '.join(texts)}.{_sizes(record, split)}"
     side = compared[-1]
-    if any(sampling_error(record, side, f"{split}/{name}") is not None for split in ("val", "test") for name in FIRST):
+    if any(
+        sampling_error(record, side, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
+    ):
         yield (
             "The split's error is the standard error of the best's value because the split is a sample: more seeds do "
             "not make it smaller. The smallest of several groups is, besides, too low by chance, the more so the fewer "

@@ -124,7 +124,7 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
             yield (
                 f"It went on from epoch {place.epoch} because it came early: it was {_place(place.place, place.of)} "
                 f"there, but {_place(place.final_place, place.final_of)} in the end, below the cut-off of the whole "
-                "search. Others as good were pruned there."
+                f"search. Of the {place.final_place - 1} ahead of it there {place.pruned} were pruned."
             )
 
 

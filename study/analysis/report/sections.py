@@ -21,6 +21,7 @@ from study.analysis.statistics import formatting, search_efficiency
 from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame
 from study.analysis.tables import report_tables
+from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord
 from study.ranking import epochs
 from study.spec import StudySpec, rungs
@@ -49,6 +50,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations)
         else None,
+        _front(spec, record),
         rules_section(spec, record),
         Section("Figures", [*figures, *_thinned(record)]) if figures else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
@@ -111,6 +113,11 @@ def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
 def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:
     table = report_tables.printed_beside(spec, record)
     return [Table(table)] if len(table) else []
+
+
+def _front(spec: StudySpec, record: StudyRecord) -> Section | None:
+    table = printed_front(spec, record)
+    return Section("Front", [Table(table), Text(front_note(spec, record))]) if len(table) else None
 
 
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:

@@ -7,23 +7,13 @@ from dataclasses import dataclass
 from study.analysis.statistics.difference import Side
 from study.home.record import StudyRecord
 from study.metrics import GROUPS
-
-FIRST = (
-    "worst_group_accuracy",
-    "conflicting_accuracy",
-    "unbiased_accuracy",
-    "equalized_odds",
-    "equal_opportunity",
-    "demographic_parity",
-    "accuracy_parity",
-)
-"""Metrics that need bias labels, in the order in which a summary begins with them."""
+from study.metrics.rules import DEBIASED
 
 
 def first(names: Iterable[str]) -> list[str]:
-    """Those of `FIRST` among reported names, each on validation and on test."""
+    """Those of `study.metrics.rules.DEBIASED` among reported names, each on validation and on test."""
     known = set(names)
-    return [f"{split}/{name}" for name in FIRST for split in ("val", "test") if f"{split}/{name}" in known]
+    return [f"{split}/{name}" for name in DEBIASED for split in ("val", "test") if f"{split}/{name}" in known]
 
 
 @dataclass(frozen=True)

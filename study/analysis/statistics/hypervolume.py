@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from study.home.record import StudyRecord
 from study.metrics import find
-from study.ranking import Candidate, searched
+from study.ranking import Candidate
 from study.spec import StudySpec
 
 Point = tuple[float, ...]
@@ -44,22 +43,25 @@ def _area(descending: Sequence[Point], reference: Point) -> float:
     return total
 
 
+def bounds(spec: StudySpec) -> list[float | None]:
+    """What each of the study's metrics can be at worst, by the table of metrics; None where it has no bound."""
+    metrics = zip(map(find, spec.objective.metrics), spec.objective.modes, strict=True)
+    return [(metric.low if mode == "max" else metric.high) if metric else None for metric, mode in metrics]
+
+
 def reference_point(spec: StudySpec, found: Sequence[Candidate]) -> Point:
-    """The worst value of each of the study's metrics, in its own direction: what the table of metrics says it can be
-    at worst, or, where it has no bound, the worst of these configurations."""
+    """The worst value of each of the study's metrics, in its own direction: its bound, or, where it has none, the worst
+    of these configurations."""
     worst = []
-    for place, (name, mode) in enumerate(zip(spec.objective.metrics, spec.objective.modes, strict=True)):
-        metric = find(name)
-        bound = (metric.low if mode == "max" else metric.high) if metric else None
+    for place, (bound, mode) in enumerate(zip(bounds(spec), spec.objective.modes, strict=True)):
         values = [candidate.score.values[place] for candidate in found]
         worst.append((min if mode == "max" else max)(values, default=0.0) if bound is None else bound)
     return tuple(worst)
 
 
-def over_trials(spec: StudySpec, record: StudyRecord) -> dict[int, float]:
-    """The hypervolume of the validation front, by the search's complete configurations in the order of their numbers:
-    of all that keep the constraints up to each. Against `reference_point`."""
-    found = sorted(searched(record, spec), key=lambda candidate: candidate.trial.number)
+def over_trials(spec: StudySpec, found: Sequence[Candidate]) -> dict[int, float]:
+    """The hypervolume of the front of those configurations up to each that keep the constraints, by trial, in the order
+    in which they are given, against `reference_point` of all of them."""
     signs = [1.0 if mode == "max" else -1.0 for mode in spec.objective.modes]
     reference = tuple(sign * value for sign, value in zip(signs, reference_point(spec, found), strict=True))
     front: list[Point] = []

@@ -89,10 +89,12 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         more = f"+{math.ceil(when.of / 2)}"
         why = f"The best configuration came late, as trial {when.place} of {when.of} of the search: more may be better."
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
-    if early := [place.epoch for place in rung_places(spec, record, best.number) if place.early]:
+    if early := [place for place in rung_places(spec, record, best.number) if place.early and place.pruned]:
+        epoch, pruned = early[0].epoch, formatting.count(early[0].pruned, "configuration")
         why = (
-            f"The best configuration was below the cut-off of the whole search at epoch {early[0]}: to prune there "
-            f"loses configurations as good. Search with a first rung (search.early_stopping.grace) after {early[0]}."
+            f"At epoch {epoch} the best configuration was below the cut-off of the whole search, and {pruned} ahead of "
+            f"it there {'was' if early[0].pruned == 1 else 'were'} pruned. Prune later: search.early_stopping.grace "
+            f"above {epoch}."
         )
         found.append(Step("stop_later", why, None))
     if not ranking.is_confirmed(record, spec):

@@ -19,6 +19,7 @@ class RungPlace:
         final_place, final_of: the same among all that ever came there.
         early: whether it went on only because it came early: the cut-off of all others that ever came would have
             pruned it.
+        pruned: how many of those ahead of it in the end were pruned there.
     """
 
     epoch: int
@@ -27,6 +28,7 @@ class RungPlace:
     final_place: int
     final_of: int
     early: bool
+    pruned: int
 
 
 def rung_places(spec: StudySpec, record: StudyRecord, number: int) -> list[RungPlace]:
@@ -41,10 +43,12 @@ def rung_places(spec: StudySpec, record: StudyRecord, number: int) -> list[RungP
             continue
         own, others = came[number], [value for trial, value in came.items() if trial != number]
         before = others[: list(came).index(number)]
-        ahead = [sum(spec.better(value, own) for value in values) for values in (before, others)]
+        ahead = sum(spec.better(value, own) for value in before)
         limit = cut_off(others, spec)
         early = bool(own < limit if spec.mode == "max" else own > limit)
-        places.append(RungPlace(epoch, ahead[0] + 1, len(before) + 1, ahead[1] + 1, len(came), early))
+        better = [record.trials[trial] for trial, value in came.items() if spec.better(value, own)]
+        pruned = sum(trial.state == "pruned" and trial.epochs == epoch for trial in better)
+        places.append(RungPlace(epoch, ahead + 1, len(before) + 1, len(better) + 1, len(came), early, pruned))
     return places
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.hypervolume import over_trials
 from study.analysis.statistics.rung_values import arrivals, cut_off, rung_epochs, value_at
 from study.analysis.statistics.spent import SEARCH_STAGES, Spent, spent
 from study.home.record import StudyRecord, TrialRecord
@@ -21,7 +22,7 @@ def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         `busy_seconds`, the time that trials of the search and the baseline had run until then, summed (of a trial that
         was cut off and run again only the last run); `epochs` of the trials that had ended; `value` of the study's
         metric, the first of several; `best` value until then among those that keep the constraints, NaN before the
-        first.
+        first; of a study with several metrics also `hypervolume`, see `study.analysis.statistics.hypervolume`.
     """
     trials = _timed(record)
     candidates = searched(record, spec)
@@ -33,7 +34,7 @@ def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     values = np.array([candidate.value for candidate in candidates], dtype=float)
     allowed = np.where([candidate.score.violation == 0 for candidate in candidates], values, np.nan)
     keep = np.fmax if spec.mode == "max" else np.fmin
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "seconds": times - min((trial.started for trial in trials if trial.started is not None), default=0.0),
             "busy_seconds": _busy(trials, times),
@@ -43,6 +44,9 @@ def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         },
         index=pd.Index([candidate.trial.number for candidate in candidates], name="trial", dtype="int64"),
     )
+    if len(spec.objective.metrics) > 1:
+        frame["hypervolume"] = list(over_trials(spec, candidates).values())
+    return frame
 
 
 def search_time(record: StudyRecord) -> dict[str, float]:
