@@ -40,7 +40,15 @@ ALLOWED = {
     "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec", "training"},
-    "analysis.report": {"analysis.figures", "analysis.statistics", "analysis.tables", "home", "ranking", "spec"},
+    "analysis.report": {
+        "analysis.figures",
+        "analysis.statistics",
+        "analysis.tables",
+        "home",
+        "metrics",
+        "ranking",
+        "spec",
+    },
     "analysis": {"analysis.report", "analysis.statistics", "analysis.tables"},
     "cluster": {"address", "home", "logging", "spec", "upstream"},
 }

@@ -1,10 +1,13 @@
 """The end of a run: its result, and the lines that a user is shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from study import ranking
+from study.analysis.report import lead
+from study.analysis.report.lead import wrapped
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
@@ -36,7 +39,10 @@ class RunEnd:
 def closing_lines(end: RunEnd) -> list[str]:
     """How a run ended, its results, where things are and the next command."""
     folder, spec, record = end.folder, end.spec, end.record
-    lines = ["", *summary.lines(summary.summary(spec, record))]
+    with ranking.ranked_once(record):
+        lines = ["", *summary.lines(summary.summary(spec, record))]
+        told = lead.document(spec, record)
+    lines += ["", *lead.lines(told, but=("Next",))]
     if record.state == "complete":
         lines += ["", f"report     {folder.report / 'report.html'}"]
         if spec.final_seeds is not None:
@@ -45,7 +51,7 @@ def closing_lines(end: RunEnd) -> list[str]:
             lines.append(f"best       {folder.best_file}")
         if spec.final_seeds is None and ranking.confirm(record, spec).rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
-        lines += ["MLflow UI  study ui", "", *_next_commands(end)]
+        lines += ["MLflow UI  study ui", "", *_next_commands(end, told["next"])]
     else:
         lines += _first_failure(end)
         lines.append(f"go on with it: study resume {spec.name}")
@@ -70,13 +76,18 @@ def _first_failure(end: RunEnd) -> list[str]:
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
 
 
-def _next_commands(end: RunEnd) -> list[str]:
+def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the numbers ask for, where they do, and the final training."""
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
         return [f"next: study predict {spec.name} IMAGES", f"      study evaluate {spec.name} --split test"]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
-    return [f"next: {typed('train', _relative(folder.best_file), '--seeds', seeds)}"]
+    train = typed("train", _relative(folder.best_file), "--seeds", seeds)
+    why = wrapped("next", steps[0]["why"]) if steps else []
+    if steps and steps[0]["command"]:
+        return [*why, f"next: {steps[0]['command']}", f"or:   {train}"]
+    return [*why, f"next: {train}"]
 
 
 def _relative(path: Path) -> Path:

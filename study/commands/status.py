@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from study import ranking
+from study.analysis.report import lead
 from study.commands import progress
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -14,15 +15,19 @@ from study.text.moment import moment
 
 
 def document(folder: StudyFolder) -> dict[str, Any]:
-    """A study's summary and, once it has begun, its pace."""
+    """A study's summary, the lead of its report and, once it has begun, its pace."""
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    tied = [asdict(tie) | {"message": str(tie)} for tie in ties(record, spec)]
-    return {**summary.summary(spec, record), "pace": progress.pace(spec, record), "ties": tied}
+    with ranking.ranked_once(record):
+        tied = [asdict(tie) | {"message": str(tie)} for tie in ties(record, spec)]
+        told = {"lead": lead.document(spec, record), "pace": progress.pace(spec, record), "ties": tied}
+        return {**summary.summary(spec, record), **told}
 
 
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
+    if document.get("final") or document.get("best"):
+        texts += lead.lines(document["lead"])
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"

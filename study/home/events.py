@@ -68,6 +68,17 @@ def _versions(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_text, value.values()))
 
 
+def _groups(value: Any) -> bool:
+    """Samples of each group by split, and names, see `study.data.group_sizes`."""
+    return isinstance(value, dict) and all(
+        _texts(part) if name in ("classes", "biases") else _table(part) for name, part in value.items()
+    )
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, list) and all(map(_whole, row)) for row in value)
+
+
 Checks = Mapping[str, Callable[[Any], bool]]
 
 NEEDED: Mapping[str, Checks] = {
@@ -91,7 +102,7 @@ NEEDED: Mapping[str, Checks] = {
 FURTHER: Mapping[str, Checks] = {
     "opened": {
         **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), _text),
-        **{"dirty": _flag, "libraries": _versions, "gpus": _texts},
+        **{"dirty": _flag, "libraries": _versions, "gpus": _texts, "groups": _groups},
     },
     "confirming": {"rules": _flag},
     "trial": {"repeats": _whole},

@@ -83,7 +83,7 @@ class StudyRecord:
 
     Attributes:
         id: unique to the study, whatever it is called.
-        sessions: the `opened` event of each driver that ran it.
+        sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.group_sizes`, by itself.
         state: new, running, complete, interrupted or failed.
         story: (event, trial, epoch) of every trial decided on, report and end, in the order in which they came: early
             stopping and Optuna depend on it.
@@ -100,6 +100,7 @@ class StudyRecord:
     id: str = ""
     trials: dict[int, TrialRecord] = field(default_factory=dict)
     sessions: list[dict[str, Any]] = field(default_factory=list)
+    groups: dict[str, Any] | None = None
     state: str = "new"
     story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
     extended: int | None = None
@@ -205,15 +206,15 @@ class StudyRecord:
         """How often the test split was read with a model: at its end, in each epoch where `train.report_test` asks for
         it, and by evaluations afterwards."""
         trials = list(self.trials.values())
-        at_end = sum(bool(trial.tested) for trial in trials)
         epochs = (trial.epochs for trial in trials if trial.reports and _tests(trial.reports[0]))
-        return at_end + sum(epochs) + self.evaluations
+        return sum(bool(trial.tested) for trial in trials) + sum(epochs) + self.evaluations
 
     def _created(self, event: ledger.Event) -> None:
         self.id = event["id"]
 
     def _opened(self, event: ledger.Event) -> None:
-        self.sessions.append(event)
+        self.groups = event.get("groups", self.groups)
+        self.sessions.append({name: value for name, value in event.items() if name != "groups"})
         self.state, self._last = "running", event["time"]
 
     def _extended(self, event: ledger.Event) -> None:
@@ -230,12 +231,11 @@ class StudyRecord:
         self.evaluations += event["split"] == "test"
 
     def _trial(self, event: ledger.Event) -> None:
-        self.trials[event["trial"]] = TrialRecord(
-            event["trial"], event["stage"], event["params"], event["seed"], event.get("repeats")
-        )
-        if "repeats" in event:
-            self._repeats.setdefault(event["repeats"], []).append(event["trial"])
-        self.story.append(("trial", event["trial"], 0))
+        number, repeats = event["trial"], event.get("repeats")
+        self.trials[number] = TrialRecord(number, event["stage"], event["params"], event["seed"], repeats)
+        if repeats is not None:
+            self._repeats.setdefault(repeats, []).append(number)
+        self.story.append(("trial", number, 0))
 
     def _started(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]

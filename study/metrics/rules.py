@@ -57,3 +57,14 @@ RULES = (
     Rule("accuracy", "bias labels", "equalized_odds <= 0.1"),
 )
 """Those that need least first."""
+
+DEBIASED = (
+    "worst_group_accuracy",
+    "conflicting_accuracy",
+    "unbiased_accuracy",
+    "equalized_odds",
+    "equal_opportunity",
+    "demographic_parity",
+    "accuracy_parity",
+)
+"""Metrics that need bias labels, in the order in which results begin with them."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from study import ranking
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics.rules import DEBIASED
 from study.ranking import Candidate, Spread, epochs
 from study.ranking.beside import beside
 from study.spec import StudySpec
@@ -31,10 +32,11 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     }
     if spec.final_seeds is not None:
         return document | {"final": _final(spec, record)}
+    sides = {"baseline": _candidate(spec, reference) if reference else None}
+    sides["best"] = _candidate(spec, best) if best else None
     return document | {
-        "shown": _study_metrics(spec),
-        "baseline": _candidate(spec, reference) if reference else None,
-        "best": _candidate(spec, best) if best else None,
+        "shown": [*_debiased(sides), *_study_metrics(spec)],
+        **sides,
         "search_ended_by": record.enough,
         "learned_from": _learned(record),
         **({"front": [_front(spec, candidate) for candidate in ranking.front(record, spec)]} if several else {}),
@@ -83,6 +85,17 @@ def _study_metrics(spec: StudySpec) -> list[str]:
     return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
 
 
+def _debiased(sides: Mapping[str, dict[str, Any] | None]) -> list[str]:
+    """What a study of debiasing shows first: worst group, conflicting and unbiased accuracy and the first gap, on test
+    where it was read for all, else on validation."""
+    of_each = [side["metrics"] for side in sides.values() if side]
+    for split in ("test", "val"):
+        names = [f"{split}/{name}" for name in DEBIASED[:4]]
+        if of_each and (known := [name for name in names if all(name in metrics for metrics in of_each)]):
+            return known
+    return []
+
+
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
     counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
@@ -93,7 +106,7 @@ def lines(document: dict[str, Any]) -> list[str]:
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return texts
-    texts += _rows(rows, document["shown"]) + _epochs(document)
+    texts += _rows(rows, dict.fromkeys(document["shown"])) + _epochs(document)
     if learned := document["learned_from"]:
         start = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
         texts.append(f"{start}; {learned['left_out']} were left out")
@@ -110,7 +123,7 @@ def lines(document: dict[str, Any]) -> list[str]:
     return texts
 
 
-def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: list[str]) -> list[str]:
+def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: Iterable[str]) -> list[str]:
     lines = []
     for who, side in rows:
         lines += _values(who, side["metrics"], metrics)

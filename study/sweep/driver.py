@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from study import data
 from study.data import Dataset
+from study.data.group_sizes import group_sizes
 from study.errors import Stopped, UserError
 from study.files.whole import parts
 from study.home.events import ENDED
@@ -55,7 +57,8 @@ def drive(
     fingerprint = data.joint_fingerprint(datasets)
     if record.sessions and record.sessions[-1].get("data") != fingerprint:
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
-    told = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
+    told: dict[str, Any] = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
+    told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
     record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
     state, enough = "interrupted", None
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.best_over_time import best_over_time
 from study.analysis.figures.curves import learning_curves, progress
+from study.analysis.figures.hypervolume import hypervolume
 from study.analysis.figures.importance import importance
 from study.analysis.figures.parallel import parallel
 from study.analysis.figures.parameters import parameters
@@ -22,6 +23,7 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "seeds": seeds,
     "learning_curves": learning_curves,
     "trade_off": trade_off,
+    "hypervolume": hypervolume,
     "worst_group": worst_group,
     "parameters": parameters,
     "importance": importance,

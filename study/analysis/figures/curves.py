@@ -29,7 +29,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import formatting
+from study.analysis.statistics import formatting, seed_words
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates, searched
@@ -166,5 +166,6 @@ def _search_title(spec: StudySpec, record: StudyRecord) -> str:
     if not complete:
         return "No trial of the search is complete"
     best = complete[0]
-    title = f"Best of the search, one seed: {formatting.value(spec.metric, best.value)} (trial {best.trial.number})"
+    value = formatting.value(spec.metric, best.value)
+    title = f"Best of the search, {seed_words.searched(spec)}: {value} (trial {best.trial.number})"
     return f"{title}, baseline {formatting.value(spec.metric, reference.value)}" if reference else title

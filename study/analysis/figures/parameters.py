@@ -23,7 +23,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import formatting
+from study.analysis.statistics import formatting, seed_words
 from study.analysis.statistics.frame import param, varied
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, baseline, candidates
@@ -66,7 +66,7 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
 def _title(spec: StudySpec, best: Candidate | None) -> str:
     if best is None:
         return f"{spec.metric} over each searched parameter: no trial is complete"
-    by = "confirmed on fresh seeds" if best.confirmed else "by one seed"
+    by = "confirmed on fresh seeds" if best.confirmed else f"by {seed_words.searched(spec)}"
     params = best.trial.params
     values = (f"{_short(key)} {formatting.setting(params[key], 3)}" for key in varied(spec) if key in params)
     return f"Best, {by}: {', '.join(values)}"

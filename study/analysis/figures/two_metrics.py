@@ -23,7 +23,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import formatting
+from study.analysis.statistics import formatting, seed_words
 from study.analysis.statistics.difference import Side, final_side, side_of
 from study.home.record import StudyRecord
 from study.metrics import lower_is_better
@@ -116,6 +116,13 @@ def pareto(points: Sequence[tuple[float, float]], across: str, up: str) -> list[
     return sorted(front, key=lambda place: points[place])
 
 
+def front(points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str) -> list[tuple[float, float]]:
+    """Of configurations with both metrics, those that keep the study's constraints and are not dominated in these two
+    metrics, from left to right; empty where none keeps them."""
+    kept = [at for candidate, at in points if candidate.score.violation == 0]
+    return [kept[place] for place in pareto(kept, across, up)]
+
+
 def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_front: bool) -> Figure | None:
     reference = baseline(record, spec)
     points = [(candidate, at) for candidate in candidates(record, spec) if (at := point(spec, candidate, across, up))]
@@ -146,11 +153,14 @@ def _search(
 ) -> None:
     places = [place for _, place in points]
     dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
-    axes.scatter(*zip(*places, strict=True), label="complete, one seed", **{**MARKS["complete"], **dim})
-    if with_front:
-        line = [places[place] for place in pareto(places, *names)]
+    axes.scatter(
+        *zip(*places, strict=True), label=f"complete, {seed_words.searched(spec)}", **{**MARKS["complete"], **dim}
+    )
+    line = front(points, *names) if with_front else []
+    if line:
         steps: Literal["post", "pre"] = "post" if lower_is_better(names[0]) else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
+    if with_front:
         _limits(spec, axes, names)
     axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
     at = point(spec, reference, *names) if reference else None

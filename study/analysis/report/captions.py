@@ -1,23 +1,30 @@
 """The captions of the report's figures, in the order in which the page shows them."""
 
+from study.analysis.statistics import formatting, hypervolume, seed_words
+from study.spec import StudySpec
+
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "learning_curves": "Each line is one trial. Trials on fresh seeds are left out.",
-    "trade_off": "Each mark is one configuration of the search. The front joins those that are not dominated in these "
-    "two metrics.",
+    "trade_off": "Each mark is one configuration of the search. The front joins those that keep the constraints and "
+    "are not dominated in these two metrics.",
+    "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "
+    "configuration of the search, of those that keep the constraints.",
     "worst_group": "Each mark is one configuration of the search.",
-    "parameters": "Each mark is one trial of the search, one seed. A pruned trial (by early stopping) is drawn at the "
-    "value that it had at its end; all epochs would have given another value. The dashed line is the baseline.",
+    "parameters": "Each mark is one trial of the search, {leading}. A pruned trial (by early stopping) is drawn at the "
+    "value that it had at its end; all epochs would have given another value. The dashed line is the baseline{mean}.",
     "importance": "How much each searched parameter matters to the metric, from the complete trials of the search that "
     "have it (at most 200, evenly chosen): over the whole space (fANOVA, 32 trees), and for being among the best tenth "
     "(PED-ANOVA). With few trials the shares are rough.",
-    "surface": "Each mark is one complete trial, each tile the mean of the trials in it.",
-    "parallel": "Each line is one complete trial, coloured by its value. On the page, draw along an axis to pick "
+    "surface": "Each mark is one complete trial{mean}, each tile the mean of the trials in it.",
+    "parallel": "Each line is one complete trial, coloured by its value{mean}. On the page, draw along an axis to pick "
     "trials.",
-    "progress": "Each mark is one trial of the search, one seed. Only complete trials count for the best so far.",
-    "best_over_time": "The best value of a complete configuration so far, one seed. Left: over wall-clock time, with "
-    "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline.",
+    "progress": "Each mark is one trial of the search, {leading}. Only complete trials count for the best so "
+    "far{mean}.",
+    "best_over_time": "The best value of a complete configuration so far, {searched}. Left: over wall-clock time, with "
+    "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline{mean}.",
 }
+"""In braces what depends on the seeds, see `caption`."""
 
 WHICH_MODELS = (
     "Features of the encoder at the last epoch, on the test split (validation where there is none): for the baseline "
@@ -35,3 +42,20 @@ MODEL_CAPTIONS = {
     "cosine, which is given below each image.",
     "tsne": "Distances between clusters say little. Where the bias does not matter, the colours on the right mix.",
 }
+
+
+def caption(name: str, spec: StudySpec) -> str:
+    """A figure's caption, with the seeds that its values stand on."""
+    means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
+    return CAPTIONS[name].format(
+        leading=seed_words.leading(spec), searched=seed_words.searched(spec), mean=means, reference=_reference(spec)
+    )
+
+
+def _reference(spec: StudySpec) -> str:
+    """The reference point of the hypervolume, as far as the metrics themselves say it."""
+    worst = hypervolume.bounds(spec)
+    return ", ".join(
+        f"{name} {'the worst that was found' if value is None else formatting.setting(value)}"
+        for name, value in zip(spec.objective.metrics, worst, strict=True)
+    )

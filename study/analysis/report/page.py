@@ -76,10 +76,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, the conclusions in a few sentences, and sections."""
+    """A title, the lead as parts of a word or two and a few sentences, and sections."""
 
     title: str
-    lead: Sequence[str]
+    lead: Sequence[tuple[str, str]]
     sections: Sequence[Section]
 
 
@@ -107,7 +107,7 @@ def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] 
 
 def to_markdown(page: Page) -> str:
     """The same content as Markdown; pictures are links to `figures/NAME.png`."""
-    parts = [f"# {escape(page.title)}", " ".join(escape(sentence) for sentence in page.lead)]
+    parts = [f"# {escape(page.title)}", *(f"**{escape(title)}.** {escape(text)}" for title, text in page.lead)]
     for section in page.sections:
         parts += [f"## {escape(section.title)}", *(_block(block) for block in section.blocks)]
     return "\n\n".join(parts) + "\n"

@@ -10,14 +10,18 @@ import pandas as pd
 from study import ranking
 from study.analysis.figures.curves import CURVES
 from study.analysis.figures.parallel import LINES
-from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
-from study.analysis.report.conclusions import caveats, conclusions
+from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS, caption
+from study.analysis.report.conclusions import caveats
+from study.analysis.report.groups import groups
+from study.analysis.report.lead import lead
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
+from study.analysis.report.summary_note import summary_note
 from study.analysis.statistics import formatting, search_efficiency
 from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame
 from study.analysis.tables import report_tables
+from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord
 from study.ranking import epochs
 from study.spec import StudySpec, rungs
@@ -33,18 +37,20 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
     model_figures = [
         Picture(name, MODEL_CAPTIONS[name], _one_line(pictures[name])) for name in MODEL_CAPTIONS if name in pictures
     ]
-    summary, configurations = (
+    first, summary, configurations = (
+        report_tables.printed_first(spec, record),
         report_tables.printed_summary(spec, record),
         report_tables.printed_configurations(spec, record),
     )
     open_points = list(caveats(spec, record))
     sections = [
-        Section("Summary", [Table(summary[:2]), *_beside(spec, record), Text(_summary_note(spec, record))])
+        Section("Summary", [Table(first), *_beside(spec, record), *_summary_notes(spec, record)])
         if final_side(spec, record) or any(sides(spec, record))
         else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations)
         else None,
+        _front(spec, record),
         rules_section(spec, record),
         Section("Figures", [*figures, *_thinned(record)]) if figures else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
@@ -54,10 +60,11 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Settings", [Table(_pairs(_settings(spec, record)))]),
         Section("What is not known", [Points(open_points)]) if open_points else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
-        Section("Every metric", [Table(summary)], folded=True) if len(summary) > 2 else None,
+        Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
         _trials(spec, record) if record.trials else None,
     ]
-    return Page(f"Study {spec.name}", conclusions(spec, record), [section for section in sections if section])
+    parts = [(part.title, part.text) for part in lead(spec, record)]
+    return Page(f"Study {spec.name}", parts, [section for section in sections if section])
 
 
 def _thinned(record: StudyRecord) -> list[Text]:
@@ -89,27 +96,18 @@ def _one_line(title: str) -> str:
 
 
 def _caption(name: str, spec: StudySpec) -> str:
-    rule = spec.search.early_stopping.name
+    rule, text = spec.search.early_stopping.name, caption(name, spec)
     if name != "learning_curves" or spec.final_seeds is not None or rule == "none":
-        return CAPTIONS[name]
+        return text
     if rule == "median":
-        return (
-            f"{CAPTIONS[name]} From the dotted line on trials are compared after each epoch and the worse half pruned."
-        )
+        return f"{text} From the dotted line on trials are compared after each epoch and the worse half pruned."
     several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
-    return (
-        f"{CAPTIONS[name]} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
-    )
+    return f"{text} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
-def _summary_note(spec: StudySpec, record: StudyRecord) -> str:
-    note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
-    if spec.final_seeds is not None:
-        return note
-    note += " The interval is Welch's 95% interval of the difference."
-    if any(side and len(side.trials) > 1 for side in sides(spec, record)):
-        note += " The seeds are fresh: the trial by which a configuration was chosen is not among them."
-    return note + " All seeds use the same data and splits."
+def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
+    notes = [summary_note(spec, record), *groups(spec, record)]
+    return [Text(note) for note in notes]
 
 
 def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:
@@ -117,9 +115,15 @@ def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:
     return [Table(table)] if len(table) else []
 
 
+def _front(spec: StudySpec, record: StudyRecord) -> Section | None:
+    table = printed_front(spec, record)
+    return Section("Front", [Table(table), Text(front_note(spec, record))]) if len(table) else None
+
+
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
     candidates = ranking.candidates(record, spec)
-    note = "Ordered by the value in the search, and by the mean on fresh seeds once all of these have run."
+    means = "," if len(spec.seeds) == 1 else f", the mean over {formatting.seeds(spec.seeds)},"
+    note = f"Ordered by the value in the search{means} and by the mean on fresh seeds once all of these have run."
     rest = len(candidates) - report_tables.TOP
     return note + (f" {formatting.count(rest, 'more trial')} not listed." if rest > 0 else "")
 

@@ -1,9 +1,7 @@
 """A study's trials as pandas tables."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
@@ -11,12 +9,15 @@ from study.ranking import epochs
 from study.spec import StudySpec
 from study.spec.schema import Domain
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 T = TypeVar("T")
 
 FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
 
 
-def load(name: str) -> pd.DataFrame:
+def load(name: str) -> "pd.DataFrame":
     """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
 
     Raises:
@@ -52,7 +53,7 @@ def load(name: str) -> pd.DataFrame:
     return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
 
 
-def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     """One row per trial, indexed by its number.
 
     Returns:
@@ -61,6 +62,8 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         `train/*` at the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are NaN
         or None. A parameter that a trial was not given has the study file's value, which the trial ran with.
     """
+    import pandas as pd  # here, so that what needs no table is told at once
+
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
     metrics = metric_names(spec, trials)
@@ -71,8 +74,10 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
 
 
-def epochs_frame(record: StudyRecord) -> pd.DataFrame:
+def epochs_frame(record: StudyRecord) -> "pd.DataFrame":
     """One row per trial and epoch: `trial`, `epoch`, then every reported metric, NaN where it is not finite."""
+    import pandas as pd
+
     rows = [{"trial": trial.number, **report} for trial in record.trials.values() for report in trial.reports]
     metrics = list(dict.fromkeys(key for row in rows for key in row if key not in ("trial", "epoch")))
     frame = pd.DataFrame(rows, columns=["trial", "epoch", *metrics])

@@ -1,14 +1,14 @@
 """The report's tables: each as a frame of numbers, and as `printed_...` the same as text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from study.analysis.statistics import formatting
+from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import param, param_keys
 from study.home.record import StudyRecord
-from study.ranking import Candidate, baseline, candidates, epochs
+from study.ranking import Candidate, Spread, baseline, candidates, epochs, spread
 from study.ranking.beside import beside
 from study.spec import StudySpec
 
@@ -43,7 +43,7 @@ def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP)
             "trial": f"{candidate.trial.number} (baseline)"
             if candidate.trial.stage == "baseline"
             else str(candidate.trial.number),
-            f"{spec.metric} in the search": formatting.value(spec.metric, candidate.value),
+            f"{spec.metric} in the search": formatting.mean(spec.metric, _in_search(spec, candidate)),
             "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
             "seeds": ", ".join(str(trial.seed) for trial in candidate.repeats) or formatting.MISSING,
             **{key: formatting.setting(param(spec, candidate.trial, key)) for key in keys},
@@ -80,11 +80,35 @@ def summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return frame
 
 
-def printed_summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """`summary` as text."""
+def summary_metrics(spec: StudySpec, record: StudyRecord) -> list[str]:
+    """The metrics that a summary begins with: with bias labels those of debiasing, then the study's own."""
+    names = split_metrics(spec, list(_sides_by_name(spec, record).values()))
+    own = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
+    return list(dict.fromkeys([*debiased.first(names), *names[:2], *(name for name in own if name in names)]))
+
+
+def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """The rows of `printed_summary` for `summary_metrics`, and how far the best's value, or the final training's, may
+    be off because its split is a sample, where that is known."""
+    by_name = _sides_by_name(spec, record)
+    side = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
+    metrics = summary_metrics(spec, record)
+    frame = printed_summary(spec, record, metrics)
+    errors = [debiased.sampling_error(record, side, name) if side else None for name in metrics]
+    if any(error is not None for error in errors):
+        printed = [
+            formatting.MISSING if error is None else formatting.change(name, error, signed=False)
+            for name, error in zip(metrics, errors, strict=True)
+        ]
+        frame.insert(len(frame.columns) - 1, "split's error", printed)
+    return frame
+
+
+def printed_summary(spec: StudySpec, record: StudyRecord, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+    """`summary` as text, of all metrics or some."""
     by_name = _sides_by_name(spec, record)
     rows = []
-    for metric in split_metrics(spec, list(by_name.values())):
+    for metric in split_metrics(spec, list(by_name.values())) if metrics is None else metrics:
         row = {"metric": metric}
         for name, side in by_name.items():
             title = f"{name} ({side.label})" if side and side.label not in (name, "final training") else name
@@ -168,7 +192,12 @@ def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | Non
 
 def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
     reference, best = by_name["baseline"], by_name["best"]
-    return difference(best.spread(metric), reference.spread(metric)) if reference and best else None
+    return difference(best.values(metric), reference.values(metric), best.among) if reference and best else None
+
+
+def _in_search(spec: StudySpec, candidate: Candidate) -> Spread | None:
+    """The metric over the seeds that the search saw."""
+    return spread(epochs.value(spec.objective, trial, spec.metric) for trial in candidate.replicates)
 
 
 def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:

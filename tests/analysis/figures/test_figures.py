@@ -14,15 +14,38 @@ from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import pdf, png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import importances
+from study.analysis.statistics.search_efficiency import best_so_far
 from study.spec import load_study
 from study.spec.schema import Domain
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "hypervolume"])
 def test_every_figure_is_drawn(spec, wide, name):
     figure = FIGURES[name](spec, wide)
     assert figure.get_suptitle()
     figure.draw_without_rendering()
+
+
+LIMITED = load_study(
+    "quickstart",
+    ["search.metric=[val/accuracy, val/equalized_odds]", "search.constraints=['val/accuracy >= 0.6']"],
+)
+
+
+def test_fronts_keep_the_constraints(writer):
+    """Accuracy 0.5 at a gap of 0.1 misses the limit; 0.7 at 0.2 and 0.8 at 0.3 are the front; 0.65 at 0.4 is none."""
+    study = writer()
+    for accuracy, gap in ((0.5, 0.1), (0.7, 0.2), (0.65, 0.4), (0.8, 0.3)):
+        study.trial("search", [accuracy], also={"val/equalized_odds": gap})
+    record = study.record()
+    figure = FIGURES["hypervolume"](LIMITED, record)
+    assert figure.get_suptitle() == "Hypervolume 0.63 after trial 3"  # .7 * .8 + .1 * .7
+    assert list(best_so_far(LIMITED, record)["hypervolume"]) == pytest.approx([0.0, 0.56, 0.56, 0.63])
+    drawn = FIGURES["trade_off"](LIMITED, record).axes[0]
+    (line,) = (line for line in drawn.lines if line.get_label() == "front")
+    assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(0.2, 0.7), (0.3, 0.8)]
+    (pointed,) = (trace for trace in INTERACTIVE["trade_off"](LIMITED, record).data if trace.name == "front")
+    assert list(pointed.x) == [0.2, 0.3]
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -30,6 +53,18 @@ def test_nothing_is_drawn_of_nothing(spec, writer, name):
     study = writer()
     study.trial("search", [], state="failed")
     assert FIGURES[name](spec, study.record()) is None
+
+
+def test_the_share_of_time_is_of_the_whole_search_pruned_trials_after_the_last_complete_one_included(spec, writer):
+    study = writer()
+    for value in (0.5, 0.7):
+        study.trial("search", [0.1, 0.1, 0.1, value])  # 8 s each
+    for _ in range(2):
+        study.trial("search", [0.1, 0.1, 0.1], state="pruned")  # 6 s each
+    figure = FIGURES["best_over_time"](spec, study.record())
+    assert "after 57% of the trial time" in figure.get_suptitle()  # 16 of 28 s
+    clock, busy = (axes.lines[0].get_xdata() for axes in figure.axes)
+    assert (clock[-1], busy[-1]) == (58.0, 28.0), "the line goes on to the end of the search"
 
 
 def test_files_are_the_same_every_time(spec, wide):

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.style import by_kind, marks, metric_axis, new
 from study.analysis.figures.style import BLACK, BLUE, ORANGE
-from study.analysis.figures.two_metrics import confirmed, pareto, point, trade_off_metrics, worst_group_metrics
+from study.analysis.figures.two_metrics import confirmed, front, point, trade_off_metrics, worst_group_metrics
 from study.home.record import StudyRecord
 from study.metrics import lower_is_better
 from study.ranking import baseline, searched
@@ -18,9 +18,9 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> go.Figure:
     names = trade_off_metrics(spec, record)
     assert names is not None  # only called where the Matplotlib figure was drawn
     figure = _figure(spec, record, names)
-    points = [at for candidate in searched(record, spec) if (at := point(spec, candidate, *names))]
-    if points:
-        x, y = zip(*[points[place] for place in pareto(points, *names)], strict=True)
+    points = [(each, at) for each in searched(record, spec) if (at := point(spec, each, *names))]
+    if best := front(points, *names):
+        x, y = zip(*best, strict=True)
         line = {"color": ORANGE, "shape": "hv" if lower_is_better(names[0]) else "vh"}
         figure.add_trace(go.Scatter(x=x, y=y, mode="lines", name="front", line=line, hoverinfo="skip"), row=1, col=1)
     return figure

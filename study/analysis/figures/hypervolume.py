@@ -1,0 +1,34 @@
+"""The hypervolume of the front over the trials of a search with several metrics."""
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from study.analysis.figures.style import BLUE, new, styled
+from study.analysis.statistics import formatting
+from study.analysis.statistics.hypervolume import over_trials
+from study.home.record import StudyRecord
+from study.ranking import searched
+from study.spec import StudySpec
+
+
+@styled
+def hypervolume(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """How the front grew; None for a study of one metric, and with fewer than two complete configurations."""
+    if len(spec.objective.metrics) < 2:
+        return None
+    volumes = over_trials(spec, sorted(searched(record, spec), key=lambda candidate: candidate.trial.number))
+    if len(volumes) < 2:
+        return None
+    last = max(volumes.values())
+    reached = next(number for number, volume in volumes.items() if volume == last)
+    ended = [trial.number for trial in record.by_stage("search") if trial.state in ("complete", "pruned")]
+    after = sum(number > reached for number in ended)
+    title = f"Hypervolume {last:.4g} after trial {reached}"
+    title += f"; the {formatting.count(after, 'trial')} after it added nothing" if after else ""
+    figure, (axes,) = new(title, 3.2, 1)
+    numbers, heights = [*volumes, max(ended)], [*volumes.values(), last]
+    axes.step(numbers, heights, where="post", color=BLUE, linewidth=2.2)
+    axes.set_xlabel("trial")
+    axes.set_ylabel("hypervolume")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure

@@ -1,0 +1,175 @@
+"""The lead of a report: what won and how sure that is, what it cost, and what to do next."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from study.analysis.report.conclusions import conclusions
+from study.analysis.report.several_metrics import several_metrics
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Difference, sides
+from study.analysis.statistics.edges import edges
+from study.analysis.statistics.next_step import came, next_steps
+from study.analysis.statistics.rivals import Rivals, rivals
+from study.analysis.statistics.rung_values import RungPlace, rung_places
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+WIDTH = 110
+"""Of a terminal's lines."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A few sentences of the lead under a word or two."""
+
+    title: str
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.sentences)
+
+
+def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
+    """The lead, part by part; parts that have nothing to say are left out."""
+    parts = {
+        "Result": [*conclusions(spec, record), *several_metrics(spec, record)],
+        "How sure": list(_how_sure(spec, record)),
+        "Search": list(_search(spec, record)),
+        "Cost": list(_cost(spec, record)),
+        "Next": list(_next(spec, record)),
+    }
+    return [Part(title, tuple(sentences)) for title, sentences in parts.items() if sentences]
+
+
+def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    """The same as plain values for JSON.
+
+    `parts`: the sentences by title. `runner_up`: its trial and the difference to the best, `undecided`: all trials that
+    cannot be told from the best; both None where that is not known. `best_came`: as which of how many trials.
+    `rungs`: where the best stood at each rung. `edges`: ranges at whose edge the best lies. `next`: the steps that
+    apply, the one to take first, each with its `kind`, `why` and `command`.
+    """
+    against, when = rivals(spec, record), came(spec, record)
+    return {
+        "parts": {part.title: list(part.sentences) for part in lead(spec, record)},
+        "runner_up": _runner_up(against) if against else None,
+        "undecided": list(against.undecided) if against else None,
+        "best_came": {"place": when.place, "of": when.of} if when else None,
+        "rungs": [asdict(place) for place in _places(spec, record)],
+        "edges": [asdict(edge) for edge in edges(spec, record)] if spec.final_seeds is None else [],
+        "next": [asdict(step) for step in next_steps(spec, record)],
+    }
+
+
+def lines(document: Mapping[str, Any], but: Sequence[str] = ()) -> list[str]:
+    """The parts of a `document` for a terminal, but some of them."""
+    parts = document["parts"].items()
+    return [line for title, texts in parts if title not in but for line in wrapped(title.lower(), " ".join(texts))]
+
+
+def wrapped(title: str, text: str) -> list[str]:
+    """A text for a terminal, its title before it."""
+    return textwrap.wrap(text, WIDTH, initial_indent=f"{title:<10}", subsequent_indent=" " * 10)
+
+
+def _runner_up(against: Rivals) -> dict[str, Any]:
+    gap = against.gap
+    interval = list(gap.interval) if gap.interval else None
+    return {"trial": against.runner_up.number, "difference": gap.value, "interval": interval}
+
+
+def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """The best against the others that ran on the same seeds."""
+    against = rivals(spec, record)
+    if against is None:
+        return
+    best, seeds = against.best, against.best.seeds(spec.metric)
+    if against.gap.interval is None:
+        yield (
+            f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {against.compared - 1} other "
+            "complete configurations."
+        )
+        return
+    where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
+    if against.undecided:
+        which = f"trial{'s' if len(against.undecided) > 1 else ''} {formatting.listed(against.undecided)}"
+        yield f"Of {where}, {best.label} cannot be told from {which}."
+    else:
+        yield f"{best.label.capitalize()} is the best of {where} (95% confidence)."
+    yield f"The difference to the runner-up, {against.runner_up.label}, is {_amount(spec, against.gap)}."
+
+
+def _amount(spec: StudySpec, gap: Difference) -> str:
+    amount = formatting.change(spec.metric, gap.value)
+    return f"{amount} (95% interval {formatting.interval(spec.metric, gap)})" if gap.interval else amount
+
+
+def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """When the best came, and how it came through early stopping."""
+    when = came(spec, record) if spec.final_seeds is None else None
+    if when is None:
+        return
+    after = when.of - when.place
+    first = f"The best configuration of the search came as trial {when.place} of {when.of}"
+    yield (
+        f"{first}; {'the one' if after == 1 else f'the {after}'} after it found nothing better."
+        if after
+        else f"{first}."
+    )
+    for place in _places(spec, record):
+        if place.early:
+            yield (
+                f"It went on from epoch {place.epoch} because it came early: it was {_place(place.place, place.of)} "
+                f"there, but {_place(place.final_place, place.final_of)} in the end, below the cut-off of the whole "
+                f"search. Of the {place.final_place - 1} ahead of it there {place.pruned} were pruned."
+            )
+
+
+def _place(place: int, of: int) -> str:
+    return f"{_ordinal(place)} of {of}" if of > 1 else "the first to come"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _places(spec: StudySpec, record: StudyRecord) -> list[RungPlace]:
+    _, best = sides(spec, record)
+    return rung_places(spec, record, best.number) if best and spec.final_seeds is None else []
+
+
+def _cost(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    trials = list(record.trials.values())
+    if not trials:
+        return
+    searched = sum(trial.stage in ("baseline", "search") for trial in trials)
+    pruned = sum(trial.state == "pruned" for trial in trials)
+    kinds = (
+        [formatting.count(searched, "configuration") + (f" ({pruned} pruned)" if pruned else "")] if searched else []
+    )
+    if rest := len(trials) - searched:
+        kinds.append(f"{formatting.count(rest, 'further trial')} on other seeds" if searched else _seeds(rest))
+    epochs = formatting.count(sum(trial.epochs for trial in trials), "epoch")
+    clock, busy = formatting.duration(record.worked), formatting.duration(record.busy)
+    gpu = record.busy * spec.resources.gpu / 3600
+    yield (
+        f"{formatting.listed(kinds)}, {epochs}: {clock} on the clock, {busy} of trial time, "
+        f"{f'{gpu:.2g} GPU hours' if gpu else 'no GPU'}."
+    )
+    yield f"The test split was read {formatting.count(record.test_readings, 'time')}."
+
+
+def _seeds(trials: int) -> str:
+    return formatting.count(trials, "final training", "final trainings")
+
+
+def _next(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """The step to take; what bounds the gain of more search belongs here as well."""
+    for step in next_steps(spec, record)[:1]:
+        yield step.why
+        if step.command:
+            yield f"To do so: {step.command}"

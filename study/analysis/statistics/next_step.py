@@ -1,0 +1,149 @@
+"""What to do next with a study, by a stated rule over its numbers.
+
+The steps that apply, in this order; the first is the one to take:
+
+1. `resume`: the study is not over.
+2. `widen`: the best configuration lies at the edge of a range, in more than chance (`study.analysis.statistics.edges`).
+3. `search`: the best configuration came in the last `LATE` of the search's trials.
+4. `stop_later`: the best configuration came through a rung only because it came early there: below the cut-off of the
+   whole search, so that others as good were pruned.
+5. `confirm`: the best configurations have not run on fresh seeds.
+6. `seeds`: it is open whether the best is better than the baseline, or than the runner-up, and at most `MOST_SEEDS`
+   (`study.analysis.statistics.power`) paired seeds would tell, if the difference is as large as it was measured.
+7. `enough`: none of these.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import stdev
+from typing import Literal
+
+from study import ranking
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Side, difference, sides
+from study.analysis.statistics.edges import Edge, edges
+from study.analysis.statistics.power import POWER, seeds_needed
+from study.analysis.statistics.rivals import rivals
+from study.analysis.statistics.rung_values import rung_places
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.text.shell import typed
+
+LATE = 0.25
+"""The last trials of a search in which the best one is taken as a sign that more trials would find better ones."""
+
+CONFIRMED = 5
+"""Configurations and seeds that a first confirmation is proposed with."""
+
+Kind = Literal["resume", "widen", "search", "stop_later", "confirm", "seeds", "enough"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do.
+
+    Attributes:
+        kind: which rule gave it.
+        why: a sentence with the numbers that it follows from.
+        command: that does it, as it is typed; None where a study file has to be changed first.
+    """
+
+    kind: Kind
+    why: str
+    command: str | None
+
+
+@dataclass(frozen=True)
+class Came:
+    """When the best configuration came: `place` of the `of` configurations that the search began, from 1."""
+
+    place: int
+    of: int
+
+    @property
+    def late(self) -> bool:
+        """Whether that was among the last."""
+        return self.place > (1 - LATE) * self.of
+
+
+def came(spec: StudySpec, record: StudyRecord) -> Came | None:
+    """When the best searched configuration came; None without one, or where the search was of a single one."""
+    _, best = sides(spec, record)
+    numbers = [trial.number for trial in record.by_stage("search") if trial.state != "waiting"]
+    if best is None or len(numbers) < 2:
+        return None
+    return Came(numbers.index(best.number) + 1, len(numbers))
+
+
+def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
+    """The steps that apply, the one to take first; none for a final training, or while a driver is at work."""
+    if spec.final_seeds is not None or record.state == "running":
+        return []
+    if record.state != "complete":
+        return [Step("resume", "The study is not over.", typed("resume", spec.name))]
+    reference, best = sides(spec, record)
+    if best is None:
+        return []
+    when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
+    if when and when.late and spec.search.sampler != "grid" and spec.search.space:
+        more = f"+{math.ceil(when.of / 2)}"
+        why = f"The best configuration came late, as trial {when.place} of {when.of} of the search: more may be better."
+        found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
+    if early := [place for place in rung_places(spec, record, best.number) if place.early and place.pruned]:
+        epoch, pruned = early[0].epoch, formatting.count(early[0].pruned, "configuration")
+        why = (
+            f"At epoch {epoch} the best configuration was below the cut-off of the whole search, and {pruned} ahead of "
+            f"it there {'was' if early[0].pruned == 1 else 'were'} pruned. Prune later: search.early_stopping.grace "
+            f"above {epoch}."
+        )
+        found.append(Step("stop_later", why, None))
+    if not ranking.is_confirmed(record, spec):
+        top = min(CONFIRMED, len(ranking.searched(record, spec)))
+        why = "No configuration has run on fresh seeds, so the value of the best is in part the luck of the choice."
+        found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
+    else:
+        found += _seeds(spec, record, reference, best)
+    return found or [Step("enough", "Nothing that was measured asks for more search or more seeds.", None)]
+
+
+def _widen(edge: Edge) -> Step:
+    why = (
+        f"The best {edge.key}, {formatting.setting(edge.value)}, lies at the {edge.end} end of its range, and better "
+        f"configurations lie nearer to that end than others: search beyond {formatting.setting(edge.limit)}, too."
+    )
+    return Step("widen", why, None)
+
+
+def _seeds(spec: StudySpec, record: StudyRecord, reference: Side | None, best: Side) -> list[Step]:
+    """More seeds for the best and the baseline, or else for the best and the runner-up."""
+    name = spec.metric
+    if reference is not None:
+        gain = difference(best.values(name), reference.values(name), among=best.among)
+        if gain is not None and not gain.clear and spec.better(gain.value, 0.0):
+            step = _more(spec, record, best, reference)
+            return [step] if step else []
+    others = rivals(spec, record)
+    if others is None or others.runner_up.number not in others.undecided:
+        return []
+    step = _more(spec, record, best, others.runner_up)
+    return [step] if step else []
+
+
+def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side) -> Step | None:
+    one, two = best.values(spec.metric), other.values(spec.metric)
+    pairs = [one[seed] - two[seed] for seed in one.keys() & two.keys()]
+    if len(pairs) < 2:
+        return None
+    gap = sum(pairs) / len(pairs)
+    needed = seeds_needed(gap, stdev(pairs), len(pairs) - 1, best.among)
+    if needed is None or needed <= len(pairs):
+        return None
+    order = [candidate.trial.number for candidate in ranking.searched(record, spec)]
+    top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
+    why = (
+        f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label} are not told apart "
+        f"on {formatting.count(len(pairs), 'seed')}. If they truly differ by "
+        f"{formatting.change(spec.metric, abs(gap), False)}, as measured, {needed} seeds show it with a chance of at "
+        f"least {POWER:.0%}."
+    )
+    return Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", needed))

@@ -1,0 +1,152 @@
+"""The lead of a report: each sentence where its numbers carry it, and the next step by its rule."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers import Told, quickstart, record
+
+from study.analysis.report import lead
+from study.analysis.report.lead import Part
+from study.analysis.statistics.next_step import next_steps
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")
+TRIALS = [Told("baseline", [0.5]), Told("search", [0.7]), *(Told("search", [0.6]) for _ in range(9))]
+
+
+def over(*trials: Told) -> StudyRecord:
+    """A study that is complete."""
+    found = record(*trials)
+    found.state = "complete"
+    return found
+
+
+def confirmed(*values: list[float]) -> list[Told]:
+    """Fresh seeds of the baseline, trial 1 and trial 2."""
+    return [
+        Told("confirm", [value], seed=seed, repeats=of)
+        for of, each in enumerate(values)
+        for seed, value in enumerate(each, 1)
+    ]
+
+
+def said(spec: StudySpec, found: StudyRecord) -> dict[str, str]:
+    return {part.title: part.text for part in lead.lead(spec, found)}
+
+
+def first_step(spec: StudySpec, found: StudyRecord) -> tuple[str, str | None]:
+    step = next_steps(spec, found)[0]
+    return step.kind, step.command
+
+
+def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
+    found = over(*TRIALS, *confirmed([0.50, 0.52, 0.54], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64]))
+    parts = said(PLAIN, found)
+    assert list(parts) == ["Result", "How sure", "Search", "Cost", "Next"]
+    assert parts["How sure"].startswith("Trial 1 is the best of the 2 configurations that ran on 3 seeds (95% conf")
+    assert "The difference to the runner-up, trial 2, is +10.7 points (95% interval +" in parts["How sure"]
+    assert parts["Search"] == (
+        "The best configuration of the search came as trial 1 of 10; the 9 after it found nothing better."
+    )
+    assert parts["Cost"].startswith("11 configurations and 9 further trials on other seeds, 20 epochs: ")
+    assert parts["Cost"].endswith("no GPU. The test split was read 0 times.")
+    assert parts["Next"] == "Nothing that was measured asks for more search or more seeds."
+    assert json.loads(json.dumps(lead.document(PLAIN, found)))["runner_up"]["trial"] == 2
+    printed = lead.lines(lead.document(PLAIN, found), but=("Result",))
+    assert printed[0].startswith("how sure  Trial 1 is the best")
+    assert all(len(line) <= lead.WIDTH for line in printed)
+
+
+def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
+    found = over(*TRIALS, *confirmed([0.30, 0.32, 0.34], [0.70, 0.72, 0.75], [0.69, 0.67, 0.74]))
+    assert said(PLAIN, found)["How sure"].startswith("Of the 2 configurations that ran on 3 seeds, trial 1 cannot be")
+    kind, command = first_step(PLAIN, found)
+    assert kind == "seeds"
+    assert command is not None
+    assert command.startswith("study confirm quickstart --top 2 --seeds ")
+    assert int(command.split()[-1]) > 3
+    assert "if they truly differ by 2.3 points, as measured, " in said(PLAIN, found)["Next"].lower()
+
+
+def test_one_seed_tells_nothing_and_asks_for_fresh_ones() -> None:
+    spec, found = (
+        quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 0}"),
+        over(*TRIALS),
+    )
+    assert said(spec, found)["How sure"] == (
+        "On seed 0 alone nothing tells trial 1 from the 9 other complete configurations."
+    )
+    assert first_step(spec, found) == ("confirm", "study confirm quickstart --top 5 --seeds 5")
+
+
+def test_a_best_that_came_last_asks_for_more_trials() -> None:
+    late = [*TRIALS, Told("search", [0.9])]
+    assert said(PLAIN, over(*late))["Search"] == "The best configuration of the search came as trial 11 of 11."
+    assert first_step(PLAIN, over(*late)) == ("search", "study resume quickstart --trials +6")
+
+
+def test_a_study_that_is_not_over_is_gone_on_with() -> None:
+    found = record(*TRIALS)
+    found.state = "interrupted"
+    assert first_step(PLAIN, found) == ("resume", "study resume quickstart")
+    found.state = "running"
+    assert next_steps(PLAIN, found) == []
+
+
+def test_a_study_of_nothing_says_so() -> None:
+    assert lead.lead(PLAIN, over()) == [Part("Result", ("No trial has been started yet.",))]
+
+
+def test_a_best_at_the_end_of_its_range_asks_for_a_wider_one() -> None:
+    spec = quickstart("train.epochs=1", "search.space={method.lambda: {low: 0.0, high: 2.0}}", "search.baseline=null",
+                      "search.early_stopping={name: none}", "search.confirm={top: 0}")  # fmt: skip
+    rising = [Told("search", [0.5 + at / 100], params={"method.lambda": at / 10}) for at in range(20, -1, -1)]
+    step = next_steps(spec, over(*rising))[0]
+    assert (step.kind, step.command) == ("widen", None)
+    assert "The best method.lambda, 2, lies at the high end of its range" in step.why
+    falling = [Told("search", [0.5 - at / 100], params={"method.lambda": at / 10}) for at in range(21)]
+    assert next_steps(spec, over(*falling))[0].kind != "widen", "lambda cannot be below 0"
+
+
+def test_who_survived_by_being_early_is_said() -> None:
+    spec = quickstart("train.epochs=2", "search.early_stopping={name: asha, grace: 1, reduction: 2}",
+                      "search.confirm={top: 0}")  # fmt: skip
+    better = [Told("search", [0.4 + place / 100], "pruned") for place in range(5)]
+    found = over(Told("search", [0.3, 0.9]), Told("search", [0.6, 0.6]), *better)
+    assert (
+        "It went on from epoch 1 because it came early: it was the first to come there, but 7th of 7 in the end, below "
+        "the cut-off of the whole search. Of the 6 ahead of it there 5 were pruned."
+    ) in said(spec, found)["Search"]
+    step = next_steps(spec, found)[0]
+    assert step.kind == "stop_later"
+    assert "5 configurations ahead of it there were pruned" in step.why
+    on_time = over(Told("search", [0.3, 0.4]), Told("search", [0.6, 0.9]), *better)
+    assert "came early" not in said(spec, on_time)["Search"]
+
+
+def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
+    spec = quickstart("train.epochs=1", "search.metric=[val/accuracy, val/equalized_odds]",
+                      "search.constraints=['val/equalized_odds <= 0.1']",
+        "search.early_stopping={name: none}", "search.confirm={top: 0}")  # fmt: skip
+    values = [("baseline", 0.5, 0.3), ("search", 0.7, 0.05), ("search", 0.6, 0.02), ("search", 0.9, 0.4)]
+    found = over(*(Told(stage, [value], further={"val/equalized_odds": gap}) for stage, value, gap in values))
+    result = said(spec, found)["Result"]
+    assert "val/equalized_odds is 0.050 against 0.300 of the baseline: -0.250, which one seed cannot tell" in result
+    assert "The limit val/equalized_odds <= 0.1: the baseline breaks it (0.300), trial 1 keeps it (0.050)." in result
+    assert "No configuration that keeps the limits is best in every metric: on the front of the search are" in result
+    assert "How sure" not in said(spec, found), "a front has no single best"
+
+
+@pytest.mark.parametrize("metric", ["val/accuracy", "val/equalized_odds"])
+def test_differences_have_the_sign_of_the_metric(metric: str) -> None:
+    spec = quickstart("train.epochs=1", f"search.metric={metric}", "search.early_stopping={name: none}",
+                      "search.confirm={top: 2, seeds: 3}")  # fmt: skip
+    sign = 1 if metric == "val/accuracy" else -1
+    told = [Told(one.stage, [0.5 + sign * ((one.values[0] or 0) - 0.5)], metric=metric) for one in TRIALS]
+    fresh = confirmed([0.5, 0.5, 0.51], [0.7, 0.72, 0.75], [0.59, 0.62, 0.64])
+    told += [Told("confirm", [0.5 + sign * ((one.values[0] or 0) - 0.5)], seed=one.seed, repeats=one.repeats,
+                  metric=metric) for one in fresh]  # fmt: skip
+    gap = lead.document(spec, over(*told))["runner_up"]["difference"]
+    assert np.sign(gap) == sign

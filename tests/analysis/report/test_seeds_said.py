@@ -1,0 +1,79 @@
+"""Every sentence that says on which seeds a number stands, for studies with and without replicates and fresh seeds."""
+
+import pytest
+
+from study.analysis.figures.curves import progress
+from study.analysis.figures.parameters import parameters
+from study.analysis.report.conclusions import caveats, conclusions
+from study.analysis.report.sections import report_page
+from study.analysis.tables import report_tables
+from study.home.record import StudyRecord
+from study.spec import StudySpec, load_study
+
+
+@pytest.fixture(scope="module")
+def replicated() -> StudySpec:
+    """Three seeds for each configuration, none of them fresh."""
+    return load_study(
+        "quickstart",
+        ["train.epochs=4", "search.early_stopping.grace=1", "search.replicates=3", "search.confirm={top: 0}"],
+    )
+
+
+@pytest.fixture(scope="module")
+def record(writer) -> StudyRecord:
+    """A baseline and two configurations, on seeds 0, 1 and 2."""
+    study = writer()
+    for stage, alpha, values in (("baseline", 1.0, (0.5, 0.52, 0.54)), ("search", 0.1, (0.6, 0.65, 0.7)),
+                                 ("search", 0.2, (0.5, 0.55, 0.57))):  # fmt: skip
+        first = study.trial(stage, [0.3, values[0]], params={"method.alpha": alpha})
+        for seed, value in enumerate(values[1:], 1):
+            study.trial("replicate", [0.3, value], seed=seed, repeats=first, params={"method.alpha": alpha})
+    return study.record()
+
+
+def said(spec: StudySpec, record: StudyRecord) -> str:
+    """All of the report, with the captions of all figures."""
+    page = report_page(spec, record, dict.fromkeys(("parameters", "progress", "best_over_time", "surface"), ""))
+    return f"{page} {' '.join(caveats(spec, record))}"
+
+
+def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):
+    text = said(replicated, record)
+    assert "The seeds are fresh" not in text
+    assert "one seed" not in text
+    assert "The search saw these seeds and chose by them: no seed is fresh" in text
+    assert "widened because the best was chosen among 2 configurations by the same trials" in text
+    assert "complete on the search's 3 seeds (0, 1, 2) only: not confirmed on others." in text
+    assert "Each mark is one trial of the search, on the first of its 3 seeds." in text
+    assert "The best value of a complete configuration so far, mean over 3 seeds." in text
+
+
+def test_the_best_of_replicates_has_its_spread(replicated, record):
+    first, second = conclusions(replicated, record)
+    assert "to 65.0 ± 5.0% (trial 3), chosen by the validation split, both on 3 seeds (0, 1, 2)." in first
+    assert "95% interval" in second
+    table = report_tables.printed_configurations(replicated, record)
+    assert list(table["val/accuracy in the search"]) == ["65.0 ± 5.0%", "54.0 ± 3.6%", "52.0 ± 2.0%"]
+
+
+def test_titles_name_the_seeds(replicated, record, spec, frozen):
+    assert progress(replicated, record)._suptitle.get_text().startswith("Best of the search, mean over 3 seeds: 65.0%")
+    assert parameters(replicated, record)._suptitle.get_text().startswith("Best, by mean over 3 seeds")
+    assert progress(spec, frozen)._suptitle.get_text().startswith("Best of the search, one seed: 72.0%")
+
+
+def test_fresh_seeds_are_said_to_be_fresh(spec, frozen):
+    text = said(spec, frozen)
+    assert "The seeds are fresh" in text
+    assert "chosen among 2 configurations by the same trials" in text
+    assert "Each mark is one trial of the search, one seed." in text
+
+
+def test_one_seed_that_chose_is_said_to_have_chosen(spec, writer):
+    study = writer()
+    study.trial("baseline", [0.5])
+    study.trial("search", [0.7])
+    text = said(spec, study.record())
+    assert "The search saw this seed and chose by it" in text
+    assert "fresh: the trial" not in text

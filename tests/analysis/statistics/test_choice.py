@@ -1,0 +1,66 @@
+"""The best against the runner-up, and the set of those that cannot be told from it."""
+
+import pytest
+
+from study.analysis.statistics.choice import against_runner_up, cannot_be_told_from_best
+from study.analysis.statistics.choice_quantile import chosen_quantile
+from study.spec import load_study
+
+
+def study_of(writer, *values: tuple[float, ...], metric: str = "val/accuracy"):
+    """A baseline, and configurations in the order of their search values, each on fresh seeds."""
+    study = writer()
+    study.trial("baseline", [0.5], metric=metric)
+    for place in range(len(values)):
+        value = 0.9 - 0.01 * place
+        study.trial("search", [value], params={"method.alpha": 0.1 + place / 100}, metric=metric)
+    for number, of_seeds in enumerate([(0.5, 0.51, 0.52), *values]):
+        for seed, value in enumerate(of_seeds, 1):
+            study.trial("confirm", [value], seed=seed, repeats=number, metric=metric)
+    return study.record()
+
+
+@pytest.fixture(scope="module")
+def of_four():
+    return load_study("quickstart", ["search.confirm={top: 4, seeds: 3}"])
+
+
+CLEAR = ((0.80, 0.81, 0.82), (0.79, 0.805, 0.80), (0.30, 0.305, 0.33), (0.78, 0.83, 0.79))
+
+
+def test_what_cannot_be_told_from_the_best(of_four, writer):
+    assert cannot_be_told_from_best(of_four, study_of(writer, *CLEAR)) == [4, 2]
+
+
+def test_the_runner_up_in_pairs(of_four, writer):
+    found = against_runner_up(of_four, study_of(writer, *CLEAR))
+    assert (found.paired, found.among) == (True, 4)
+    assert found.value == pytest.approx(0.01)
+    reach = chosen_quantile(0.975, 2, 4) * 0.026457513 / 3**0.5  # 0.02, -0.02 and 0.03 by seed
+    assert found.interval == pytest.approx((0.01 - reach, 0.01 + reach))
+
+
+def test_where_less_is_better(writer):
+    spec = load_study("quickstart", ["search.confirm={top: 2, seeds: 3}", "search.metric=val/equalized_odds"])
+    values = ((0.10, 0.11, 0.12), (0.50, 0.52, 0.53))
+    record = study_of(writer, *values, metric="val/equalized_odds")
+    assert cannot_be_told_from_best(spec, record) == []
+    assert against_runner_up(spec, record).interval[1] < 0
+
+
+def test_on_one_seed_nothing_is_told_apart(spec, writer):
+    study = writer()
+    for value in (0.1, 0.9, 0.4):
+        study.trial("search", [value])
+    record = study.record()
+    assert cannot_be_told_from_best(spec, record) == [2, 0]
+    assert against_runner_up(spec, record).interval is None
+
+
+def test_without_two_there_is_nothing_to_say(spec, writer):
+    study = writer()
+    study.trial("search", [0.5])
+    record = study.record()
+    assert against_runner_up(spec, record) is None
+    assert cannot_be_told_from_best(spec, record) == []
+    assert cannot_be_told_from_best(spec, writer().record()) == []

@@ -1,0 +1,238 @@
+"""What the lead of a report says beside the gain: the edge of a range, when the best came, which rung it survived, how
+many seeds would tell, how far a value may be off; and the hypervolume.
+
+Each row asks the software's own functions about simulated studies whose truth is known.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.analysis.statistics.debiased import sampling_error
+from study.analysis.statistics.difference import Side, difference
+from study.analysis.statistics.edges import edges
+from study.analysis.statistics.hypervolume import hypervolume
+from study.analysis.statistics.next_step import came
+from study.analysis.statistics.power import POWER, seeds_needed
+from study.analysis.statistics.power import power as power_of
+from study.analysis.statistics.rivals import rivals
+from study.analysis.statistics.rung_values import rung_places
+from study.spec import StudySpec
+from study.spec.objective import Score
+from study.sweep.early_stopping import early_stopping
+
+from .row import Row
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
+
+from helpers import Told, quickstart, record
+
+Floats = NDArray[np.float64]
+
+RANGES = (
+    "method.alpha: {low: 0.001, high: 1.0, log: true}",
+    "method.lambda: {low: 0.1, high: 2.0}",
+    "method.temperature: {low: 0.05, high: 1.0}",
+    "train.learning_rate: {low: 0.0001, high: 0.1, log: true}",
+)
+EDGE = "the best lies at the end of its range: search beyond"
+LEAD = "report, status, run"
+
+
+def rows(draws: int) -> Iterator[Row]:
+    """Rows of whole studies take a quarter of the draws."""
+    rng, fewer = np.random.default_rng(7), max(20, draws // 4)
+    yield from seeds(draws, rng)
+    for params, trials in ((1, 12), (2, 24), (4, 24), (4, 60)):
+        yield false_alarms(params, trials, fewer, rng)
+    yield hits(fewer, rng)
+    yield nothing_better(max(20, draws // 20), rng)
+    yield more_trials(fewer, rng)
+    yield came_early(max(20, draws // 20), rng)
+    for configurations, number in ((2, 3), (5, 3), (5, 5)):
+        yield the_best(configurations, number, fewer, rng)
+    yield split_error(draws, rng)
+    for metrics in (2, 3):
+        yield volume(metrics, max(20, draws // 10), rng)
+
+
+def seeds(draws: int, rng: np.random.Generator) -> Iterator[Row]:
+    """From the spread that was measured on few seeds, and, where it is known, by the intervals themselves."""
+    statement = "N seeds show it with a chance of at least 80%"
+    for pilot, size in ((3, 2.0), (5, 1.0), (10, 0.7)):
+        measured = np.sqrt(rng.chisquare(pilot - 1, draws) / (pilot - 1))
+        answers = [seeds_needed(size, float(deviation), pilot - 1) for deviation in measured]
+        kept = [power_of(size, answer) >= POWER for answer in answers if answer is not None]
+        truth = f"true difference {size:g} sd of the paired differences; sd from {pilot} seeds"
+        yield row(LEAD, statement, truth, "kept by at least 80% of the answers", 0.8, 1.0, kept)
+    for among in (1, 5):
+        needed = seeds_needed(1.0, 1.0, 1e9, among)
+        assert needed is not None
+        level = dict.fromkeys(range(needed), 0.0)
+        gaps = rng.normal(1.0, 1.0, (draws, needed)).tolist()
+        found = (difference(dict(enumerate(gap)), level, among) for gap in gaps)
+        clear = [bool(one and one.clear) for one in found]
+        truth = f"true difference 1 sd; sd known; the best of {among}; N = {needed}"
+        yield row(LEAD, statement, truth, "at least 80%", 0.8, 1.0, clear)
+
+
+def row(where: str, statement: str, truth: str, nominal: str, low: float, high: float, found: Sequence[bool]) -> Row:
+    return Row(statement, where, truth, nominal, low, high, float(np.mean(found)), len(found))
+
+
+def searched(params: int) -> StudySpec:
+    """A random search of so many ranges."""
+    return quickstart(
+        f"search.space={{{', '.join(RANGES[:params])}}}",
+        "search.baseline=null",
+        "search.sampler=random",
+        "search.early_stopping={name: none}",
+        "search.confirm={top: 0}",
+        "train.epochs=1",
+    )
+
+
+def search(spec: StudySpec, trials: int, height: Callable[[Floats], Floats], rng: np.random.Generator) -> list[Told]:
+    """Trials at random places, (N, parameters) in [0, 1]; their values have a noise of 0.02 over their heights."""
+    places = rng.random((trials, len(spec.search.space)))
+    values = 0.5 + height(places) + rng.normal(0, 0.02, trials)
+    told = []
+    for place, value in zip(places, values.tolist(), strict=True):
+        params = {}
+        for (key, domain), at in zip(spec.search.space.items(), place.tolist(), strict=True):
+            assert domain.low is not None
+            assert domain.high is not None
+            width = domain.high / domain.low if domain.log else domain.high - domain.low
+            params[key] = domain.low * width**at if domain.log else domain.low + at * width
+        told.append(Told("search", [value], params=params))
+    return told
+
+
+def flat(places: Floats) -> Floats:
+    return np.zeros(len(places))
+
+
+def false_alarms(params: int, trials: int, draws: int, rng: np.random.Generator) -> Row:
+    spec = searched(params)
+    named = [bool(edges(spec, record(*search(spec, trials, flat, rng)))) for _ in range(draws)]
+    truth = f"no parameter matters; random search, {params} ranges, {trials} trials"
+    return row(LEAD, EDGE, truth, "at most 5%", 0.0, 0.05, named)
+
+
+def hits(draws: int, rng: np.random.Generator) -> Row:
+    spec = searched(2)
+    found = [
+        any((edge.key, edge.end) == ("method.alpha", "high") for edge in edges(spec, record(*told)))
+        for told in (search(spec, 60, lambda places: 0.15 * places[:, 0], rng) for _ in range(draws))
+    ]
+    truth = "the value rises by 7.5 sd of the noise along one of 2 ranges; random search, 60 trials"
+    return row(LEAD, EDGE, truth, "found in at least a third", 1 / 3, 1.0, found)
+
+
+def nothing_better(draws: int, rng: np.random.Generator) -> Row:
+    """Against the values themselves."""
+    spec, right = searched(1), []
+    for _ in range(draws):
+        told = search(spec, int(rng.integers(2, 30)), flat, rng)
+        values = [one.values[0] or 0.0 for one in told]
+        when = came(spec, record(*told))
+        right.append(when is not None and (when.place, when.of) == (int(np.argmax(values)) + 1, len(values)))
+    statement = "the best came as trial k of n; the others after it found nothing better"
+    return row(LEAD, statement, "2 to 29 trials", "always", 1.0, 1.0, right)
+
+
+def more_trials(draws: int, rng: np.random.Generator) -> Row:
+    """Half as many trials again, after searches whose best came in their last quarter."""
+    spec, better = searched(2), []
+    while len(better) < draws:
+        told = search(spec, 36, lambda places: -0.6 * ((places - 0.4) ** 2).sum(1), rng)
+        when = came(spec, record(*told[:24]))
+        if when is not None and when.late:
+            values = [one.values[0] or 0.0 for one in told]
+            better.append(max(values[24:]) > max(values[:24]))
+    truth = "random search, 24 trials, the best among the last 6; 12 more trials"
+    return row(LEAD, "the best came late: more may be better", truth, "1 in 3, as after any search", 0.28, 0.39, better)
+
+
+def came_early(draws: int, rng: np.random.Generator) -> Row:
+    """Whether ASHA prunes the best, had it come after all others."""
+    spec = quickstart("train.epochs=4", "search.early_stopping={name: asha, grace: 1, reduction: 3}")
+    right: list[bool] = []
+    while len(right) < draws:
+        rule, told = early_stopping(spec), []
+        for number in range(20):
+            values = np.clip(rng.normal(0.5, 0.1, 4), 0, 1).tolist()
+            ends = next((at for at in (1, 2, 3) if rule.prunes(number, at, _score(values[at - 1]))), 4)
+            told.append(Told("search", values[:ends], "complete" if ends == 4 else "pruned"))
+        best = max(
+            (number for number, one in enumerate(told) if one.state == "complete"),
+            key=lambda number: told[number].values[-1] or 0.0,
+        )
+        for place in rung_places(spec, record(*told), best):
+            last = early_stopping(spec)
+            for number, one in enumerate(told):
+                if number != best and len(one.values) >= place.epoch:
+                    last.prunes(number, place.epoch, _score(one.values[place.epoch - 1]))
+            right.append(place.early == last.prunes(99, place.epoch, _score(told[best].values[place.epoch - 1])))
+    truth = "20 trials of 4 epochs, reduction 3; the best replayed after all others"
+    return row(LEAD, "it went on because it came early", truth, "always", 1.0, 1.0, right)
+
+
+def _score(value: float | None) -> Score:
+    return Score((value or 0.0,), (value or 0.0,))
+
+
+def the_best(configurations: int, number: int, draws: int, rng: np.random.Generator) -> Row:
+    """All alike but for the seeds and the first, which is truly better, but by less than anybody can see."""
+    spec = quickstart(
+        "train.epochs=1",
+        "search.early_stopping={name: none}",
+        f"search.confirm={{top: {configurations}, seeds: {number}}}",
+    )
+    called = []
+    for _ in range(draws):
+        shared = rng.normal(0, 0.03, number)
+        told = [Told("baseline", [0.3]), *(Told("search", [0.5 + place / 1000]) for place in range(configurations))]
+        for place in range(configurations + 1):
+            level = 0.3 if place == 0 else 0.6
+            values = (level + shared + rng.normal(0, 0.01, number)).tolist()
+            told += [Told("confirm", [one], seed=seed, repeats=place) for seed, one in enumerate(values, 1)]
+        found = rivals(spec, record(*told))
+        called.append(found is not None and not found.undecided and found.best.number != 1)
+    truth = f"{configurations} configurations, another better by next to nothing; {number} seeds"
+    statement = "trial k is the best of those that ran on n seeds (95% confidence)"
+    return row(LEAD, statement, truth, "at most 5%", 0.0, 0.05, called)
+
+
+def split_error(draws: int, rng: np.random.Generator) -> Row:
+    """How often the true accuracy lies within two of them."""
+    spec, cells = quickstart(), [[300, 60], [40, 300]]
+    told = record(Told("final", [0.5]))
+    told.groups = {"test": cells}
+    true, inside = 0.8, []
+    for right in rng.binomial(100, true, draws):
+        told.trials[0].tested = {"test/conflicting_accuracy": right / 100}
+        side = Side("final training", 0, [told.trials[0]], spec)
+        error = sampling_error(told, side, "test/conflicting_accuracy")
+        assert error is not None
+        inside.append(abs(right / 100 - true) <= 1.96 * error)
+    truth = "100 conflicting samples of the test split, accuracy 80%"
+    return row("report", "split's error: the value ± 1.96 of it", truth, "92% to 97%", 0.92, 0.97, inside)
+
+
+def volume(metrics: int, draws: int, rng: np.random.Generator) -> Row:
+    """Against the share of 4,000 random points that a front dominates."""
+    inside = []
+    for _ in range(draws):
+        front = rng.random((int(rng.integers(1, 12)), metrics))
+        exact = hypervolume([tuple(point) for point in front.tolist()], (0.0,) * metrics)
+        at_random = rng.random((4000, metrics))
+        share = float((at_random[:, None] <= front[None]).all(-1).any(-1).mean())
+        inside.append(abs(share - exact) <= 1.96 * math.sqrt(exact * (1 - exact) / 4000))
+    truth = f"random fronts of {metrics} metrics, against 4,000 random points"
+    nominal = "95% within 1.96 standard errors of counting"
+    return row("report", "hypervolume", truth, nominal, 0.93, 0.97, inside)
