@@ -82,13 +82,15 @@ def claims_table(stated: Sequence[Mapping[str, Any]], cells: Mapping[Labels, Cel
                 formatting.MISSING if result.direction is None else _direction_text(result.direction)
                 for result in results
             ],
-            "resamples": [
-                formatting.MISSING if result.share is None else f"{100 * result.share:.1f}%" for result in results
-            ],
+            "p": [formatting.MISSING if result.p is None else _p_text(result.p) for result in results],
             "remark": [result.remark or formatting.MISSING for result in results],
         },
         dtype=object,
     )
+
+
+def _p_text(p: float) -> str:
+    return "< 0.001" if p < 0.001 else "> 0.999" if p > 0.999 else f"{p:.3f}"
 
 
 def _direction_text(direction: bool) -> str:
