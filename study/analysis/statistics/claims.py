@@ -1,9 +1,10 @@
 """Whether a table's claims hold, given its uncertainty: Student's t for each comparison of two cells that a claim has.
 
-Cells that ran on the same seeds are compared seed by seed, others by Welch's t (`study.analysis.statistics.difference`).
-A claim of several comparisons is true only if all are, so it holds where each is shown at the 5% level: at most 5% of
-false claims are said to hold, whatever the number of comparisons (intersection-union test, Berger 1982). It is refuted
-by one comparison, so there the level is divided by their number (Bonferroni): at most 5% of true claims are refuted.
+Cells that ran on the same seeds are compared seed by seed, others by Welch's t, see
+`study.analysis.statistics.difference`. A claim of several comparisons is true only if all are. So it holds where each
+is shown at the 5% level: at most 5% of false claims are said to hold, whatever the number of comparisons
+(intersection-union test, Berger 1982). It is refuted by one comparison, so there the level is divided by their number
+(Bonferroni): at most 5% of true claims are refuted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -139,7 +140,8 @@ def _p(more: Cell, less: Cell) -> float:
     gap = difference(more.by_seed, less.by_seed)
     if gap is None or not gap.paired:
         gap = difference_of_means(spread(more.values), spread(less.values))
-    assert gap and gap.error is not None  # both have two values or more
+    assert gap  # both have values
+    assert gap.error is not None  # of two or more
     if gap.error < ROUNDING:
         return float(round(gap.value, DECIMALS) <= 0)
     return float(stdtr(gap.freedom, -gap.value / gap.error))

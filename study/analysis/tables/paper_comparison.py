@@ -7,7 +7,7 @@ import pandas as pd
 
 from study.analysis.statistics import claims, formatting
 from study.analysis.statistics.cells import Cell
-from study.analysis.statistics.verdict import MARGIN, margin_of, rule, verdict
+from study.analysis.statistics.verdict import MARGIN, margin_of, rule, verdict, widest
 from study.analysis.tables.cell_grid import notes_on, to_entry
 from study.analysis.tables.grid import Entry, Grid
 
@@ -47,7 +47,9 @@ def compare_with_paper(
             lines.append(our_line)
             continue
         verdicts = [
-            verdict(cell.spread, theirs.spread, margin_of(cell.metric, theirs.spread, margin)).word if cell else ""
+            verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread, margin)).word
+            if cell
+            else ""
             for cell, theirs in zip(our_row, paper_entries, strict=True)
         ]
         lines += [

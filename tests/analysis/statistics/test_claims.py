@@ -48,7 +48,9 @@ def test_of_a_gap_less_is_better_and_of_a_mean_squared_error_more() -> None:
 def test_cells_that_share_their_seeds_are_compared_seed_by_seed() -> None:
     one = Cell("test/accuracy", (0.61, 0.72, 0.83), seeds=(0, 1, 2))
     other = Cell("test/accuracy", (0.59, 0.70, 0.80), seeds=(0, 1, 2))
-    assert better(one, other).p == pytest.approx(stats.ttest_rel(one.values, other.values, alternative="greater").pvalue)
+    assert better(one, other).p == pytest.approx(
+        stats.ttest_rel(one.values, other.values, alternative="greater").pvalue
+    )
     assert better(one, other).word == "holds"
     assert better(cell(*one.values), cell(*other.values)).word == "cannot tell", "without seeds they are not"
 
