@@ -1,7 +1,7 @@
 """A study's trials as pandas tables."""
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
@@ -11,12 +11,29 @@ from study.ranking import epochs
 from study.spec import StudySpec
 from study.spec.schema import Domain
 
+if TYPE_CHECKING:
+    from study.analysis.statistics.pruned import Pruned
+
 T = TypeVar("T")
 
 FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
 
 
-def load(name: str) -> pd.DataFrame:
+class TrialsFrame(pd.DataFrame):
+    """Rows of trials that know their study: its pruned trials are estimated from courses that no row holds.
+
+    Selections of rows and columns keep `pruned`; what is joined or concatenated does not have it.
+    """
+
+    _metadata = ["pruned"]  # noqa: RUF012  # as pandas asks of a subclass: what a selection keeps
+    pruned: "Pruned | None" = None
+
+    @property
+    def _constructor(self) -> "Callable[..., TrialsFrame]":
+        return TrialsFrame
+
+
+def load(name: str) -> TrialsFrame:
     """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
 
     Raises:
@@ -52,7 +69,7 @@ def load(name: str) -> pd.DataFrame:
     return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
 
 
-def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def trials_frame(spec: StudySpec, record: StudyRecord) -> TrialsFrame:
     """One row per trial, indexed by its number.
 
     Returns:
@@ -61,6 +78,8 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         `train/*` at the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are NaN
         or None. A parameter that a trial was not given has the study file's value, which the trial ran with.
     """
+    from study.analysis.statistics.pruned import Pruned
+
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
     metrics = metric_names(spec, trials)
@@ -68,7 +87,9 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
     frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
     frame["repeats"] = frame["repeats"].astype("Int64")
-    return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
+    found = TrialsFrame(frame.astype({"seconds": float, **dict.fromkeys(metrics, float)}))
+    found.pruned = Pruned(spec, record)
+    return found
 
 
 def epochs_frame(record: StudyRecord) -> pd.DataFrame:
