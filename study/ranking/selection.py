@@ -2,11 +2,12 @@
 
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
 their means over these seeds, so that a lucky seed does not win. A front uses the values on the search's own seeds,
-which all configurations have. Test metrics choose nothing.
+which all configurations have. The study's constraints hold here, too: configurations that miss them come last, and are
+on a front only where none keeps them. Test metrics choose nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from study import ranking
 from study.errors import UserError, nearest
@@ -40,7 +41,8 @@ class Choice:
         if self.trial is not None:
             return "its number, given by the user"
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or ", ".join(spec.objective.metrics)
-        return " where ".join([metrics, *([" and ".join(self.where)] if self.where else [])])
+        limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
+        return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])
 
 
 def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candidate]:
@@ -66,6 +68,11 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     keeping = [(candidate, score) for candidate, score in scored if score.violation == 0]
     if limits and scored and not keeping:
         raise UserError(_closest(spec, goal, scored))
+    if choice.pareto or choice.by:
+        goal = replace(goal, constraints=spec.objective.constraints)
+        keeping = _scored(goal, [candidate for candidate, _ in keeping if candidate in fresh], fresh=True) + _scored(
+            goal, [candidate for candidate, _ in keeping if candidate not in fresh]
+        )
     if choice.pareto:
         keeping = [keeping[place] for place in objective.front([score for _, score in keeping])]
     chosen = [candidate for candidate, _ in keeping]

@@ -114,6 +114,33 @@ def test_wishes_that_cannot_be_met(wishes: dict[str, Any], told: str) -> None:
         numbers(*TRIALS, **wishes)
 
 
+LIMITED = quickstart("search.confirm={top: 0, seeds: 2}", f"search.constraints=['{ODDS} <= 0.15']")
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        ({"pareto": ["val/accuracy", ODDS]}, [2, 4]),
+        ({"pareto": ["val/accuracy", ODDS], "where": ["val/accuracy >= 0.7"]}, [2]),
+        ({"by": "val/balanced_accuracy", "top": 5}, [2, 3, 4, 1, 0]),
+    ],
+)
+def test_the_constraints_of_the_study_hold_for_a_front_and_for_another_metric(
+    wishes: dict[str, Any], expected: list[int]
+) -> None:
+    """Trial 1 is the most accurate and misses the limit, as the baseline does."""
+    for one in TRIALS:
+        one.further["val/balanced_accuracy"] = one.values[0] or 0.0
+    choice = Choice(**wishes)
+    assert [one.trial.number for one in choose(LIMITED, record(*TRIALS), choice)] == expected
+    assert choice.words(LIMITED).endswith(f"{ODDS} <= 0.15")
+
+
+def test_where_no_configuration_keeps_the_constraints_the_front_is_of_those_that_miss_them_least() -> None:
+    found = choose(LIMITED, record(*TRIALS[:2], trial(0.95, 0.2)), Choice(pareto=["val/accuracy", ODDS]))
+    assert [one.trial.number for one in found] == [2, 1], "0.95 and 0.9 accurate, both miss it by 0.05"
+
+
 def test_a_repeat_is_not_a_configuration_of_its_own() -> None:
     with pytest.raises(UserError, match="only repeats trial 1 on another seed"):
         numbers(*TRIALS, trial(0.6, 0.2, "confirm", repeats=1, seed=1), trial=6)

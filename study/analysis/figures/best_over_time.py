@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import BLACK, BLUE, metric_axis, new, plain, styled
 from study.analysis.statistics import formatting
-from study.analysis.statistics.search_efficiency import best_so_far
+from study.analysis.statistics.search_efficiency import best_so_far, search_time
 from study.home.record import StudyRecord
 from study.ranking import baseline
 from study.spec import StudySpec
@@ -22,11 +22,15 @@ def best_over_time(spec: StudySpec, record: StudyRecord) -> Figure | None:
     if len(frame) < 2:
         return None
     baseline_candidate = baseline(record, spec)
-    figure, panels = new(_title(spec, frame["best"].tolist(), frame["busy_seconds"].tolist()), 3.4, 2)
+    total = search_time(record)
+    best = frame["best"].tolist()
+    figure, panels = new(_title(spec, best, frame["busy_seconds"].tolist(), total["busy_seconds"]), 3.4, 2)
     for axes, (column, description) in zip(panels, TIMES.items(), strict=True):
-        scale, unit = unit_of(float(frame[column].max()))
-        axes.step(frame[column] / scale, frame["best"], where="post", color=BLUE, linewidth=2.2)
-        axes.scatter(frame[column].iloc[-1:] / scale, frame["best"].iloc[-1:], color=BLUE, s=24, zorder=3)
+        end = total[column]
+        scale, unit = unit_of(end)
+        times = [seconds / scale for seconds in (*frame[column], end)]
+        axes.step(times, [*best, best[-1]], where="post", color=BLUE, linewidth=2.2)
+        axes.scatter(times[-1:], best[-1:], color=BLUE, s=24, zorder=3)
         if baseline_candidate:
             axes.axhline(baseline_candidate.value, color=BLACK, linewidth=1.3, linestyle="--")
         axes.set_xlim(left=0)
@@ -46,10 +50,10 @@ def unit_of(seconds: float) -> tuple[int, str]:
     return next((scale, name) for least, scale, name in UNITS if seconds >= least)
 
 
-def _title(spec: StudySpec, best: list[float], busy: list[float]) -> str:
-    """The share of the time after which the search was within a tenth of its final gain."""
+def _title(spec: StudySpec, best: list[float], busy: list[float], total: float) -> str:
+    """The share of the search's time after which it was within a tenth of its final gain."""
     gained = best[-1] - best[0]
     place = next(place for place, value in enumerate(best) if abs(best[-1] - value) <= 0.1 * abs(gained))
-    share = 100 * busy[place] / busy[-1] if busy[-1] else 100.0
+    share = 100 * busy[place] / total if total else 100.0
     first, last = (formatting.value(spec.metric, value) for value in (best[place], best[-1]))
     return f"{spec.metric} {first} after {share:.0f}% of the trial time, {last} in the end"

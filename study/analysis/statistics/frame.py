@@ -1,9 +1,7 @@
 """A study's trials as pandas tables."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import pandas as pd
 
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
@@ -12,28 +10,16 @@ from study.spec import StudySpec
 from study.spec.schema import Domain
 
 if TYPE_CHECKING:
-    from study.analysis.statistics.pruned import Pruned
+    import pandas as pd
+
+    from study.analysis.statistics.rows import TrialsFrame
 
 T = TypeVar("T")
 
 FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
 
 
-class TrialsFrame(pd.DataFrame):
-    """Rows of trials that know their study: its pruned trials are estimated from courses that no row holds.
-
-    Selections of rows and columns keep `pruned`; what is joined or concatenated does not have it.
-    """
-
-    _metadata = ["pruned"]  # noqa: RUF012  # as pandas asks of a subclass: what a selection keeps
-    pruned: "Pruned | None" = None
-
-    @property
-    def _constructor(self) -> "Callable[..., TrialsFrame]":
-        return TrialsFrame
-
-
-def load(name: str) -> TrialsFrame:
+def load(name: str) -> "TrialsFrame":
     """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
 
     Raises:
@@ -69,7 +55,7 @@ def load(name: str) -> TrialsFrame:
     return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
 
 
-def trials_frame(spec: StudySpec, record: StudyRecord) -> TrialsFrame:
+def trials_frame(spec: StudySpec, record: StudyRecord) -> "TrialsFrame":
     """One row per trial, indexed by its number.
 
     Returns:
@@ -78,7 +64,10 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> TrialsFrame:
         `train/*` at the trial's epoch by `search.epoch`, `test/*` where the test split was read. Absent values are NaN
         or None. A parameter that a trial was not given has the study file's value, which the trial ran with.
     """
+    import pandas as pd  # here, so that what needs no table is told at once
+
     from study.analysis.statistics.pruned import Pruned
+    from study.analysis.statistics.rows import TrialsFrame
 
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
@@ -92,8 +81,10 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> TrialsFrame:
     return found
 
 
-def epochs_frame(record: StudyRecord) -> pd.DataFrame:
+def epochs_frame(record: StudyRecord) -> "pd.DataFrame":
     """One row per trial and epoch: `trial`, `epoch`, then every reported metric, NaN where it is not finite."""
+    import pandas as pd
+
     rows = [{"trial": trial.number, **report} for trial in record.trials.values() for report in trial.reports]
     metrics = list(dict.fromkeys(key for row in rows for key in row if key not in ("trial", "epoch")))
     frame = pd.DataFrame(rows, columns=["trial", "epoch", *metrics])

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.rung_values import arrivals, cut_off, rung_epochs, value_at
 from study.analysis.statistics.spent import SEARCH_STAGES, Spent, spent
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import best, searched
-from study.ranking.epochs import scores
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec
 
 
 def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -23,11 +23,7 @@ def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         metric, the first of several; `best` value until then among those that keep the constraints, NaN before the
         first.
     """
-    trials = [
-        trial
-        for trial in record.by_stage(*SEARCH_STAGES)
-        if trial.started is not None and trial.state != "interrupted"  # its end is unknown
-    ]
+    trials = _timed(record)
     candidates = searched(record, spec)
     ends = {
         candidate.trial.number: max(trial.ended or 0.0 for trial in candidate.replicates) for candidate in candidates
@@ -49,6 +45,15 @@ def best_so_far(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     )
 
 
+def search_time(record: StudyRecord) -> dict[str, float]:
+    """When the last trial of the search or the baseline ended, by the columns `seconds` and `busy_seconds` of
+    `best_so_far`: after the last complete one, pruned ones may have run on."""
+    trials = _timed(record)
+    end = max((trial.ended for trial in trials if trial.ended is not None), default=0.0)
+    begin = min((trial.started for trial in trials if trial.started is not None), default=end)
+    return {"seconds": end - begin, "busy_seconds": float(_busy(trials, np.array([end]))[0])}
+
+
 def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """What the complete and pruned trials of the search and the baseline cost, and what they would have cost in full.
 
@@ -62,14 +67,6 @@ def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     rows = {state: astuple(one) for state, one in spent(spec, record).items()}
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("state").astype({"saved": float, "seconds": float, "full_seconds": float})
-
-
-def _rungs(spec: StudySpec) -> list[int]:
-    """The epochs at which ASHA with one bracket compares trials; none for any other rule."""
-    rule = spec.search.early_stopping
-    if rule.name != "asha" or rule.brackets > 1 or spec.final_seeds is not None:
-        return []
-    return list(rungs.brackets(rule, spec.epochs)[0].rungs)
 
 
 def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -88,16 +85,16 @@ def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     study_best = best(record, spec)
     single = len(spec.objective.metrics) == 1 and not spec.objective.constraints
     rows = []
-    for rung in _rungs(spec) if single else []:
-        arrived = _arrived(spec, record, rung)
-        final = _cutoff(list(arrived.values()), spec)
+    for rung in rung_epochs(spec) if single else []:
+        arrived = arrivals(spec, record, rung)
+        final = cut_off(list(arrived.values()), spec)
         for trial in record.by_stage("confirm"):
-            value = _at(trial, spec, rung)
+            value = value_at(trial, spec, rung)
             if value is None or trial.repeats not in arrived:
                 continue
             then = list(arrived.values())[: list(arrived).index(trial.repeats)]
             is_best = study_best is not None and study_best.trial.number == trial.repeats
-            rows.append((trial.number, trial.seed, trial.repeats, is_best, rung, value, _cutoff(then, spec), final))
+            rows.append((trial.number, trial.seed, trial.repeats, is_best, rung, value, cut_off(then, spec), final))
     frame = pd.DataFrame(rows, columns=columns).astype({"value": float, "cutoff": float, "final_cutoff": float})
     for name, cutoff in (("stopped", "cutoff"), ("stopped_finally", "final_cutoff")):
         frame[name] = frame["value"] < frame[cutoff] if spec.mode == "max" else frame["value"] > frame[cutoff]
@@ -126,6 +123,12 @@ def printed_early_stopping(spec: StudySpec, record: StudyRecord) -> pd.DataFrame
     return pd.DataFrame({"what early stopping did": list(rows), "value": list(rows.values())}, dtype=object)
 
 
+def _timed(record: StudyRecord) -> list[TrialRecord]:
+    """The trials of the search and the baseline that began; not those that were cut off, whose end is unknown."""
+    trials = record.by_stage(*SEARCH_STAGES)
+    return [trial for trial in trials if trial.started is not None and trial.state != "interrupted"]
+
+
 def _busy(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:
     """The time that trials had run, summed, until each of these times."""
     starts = np.sort([trial.started for trial in trials if trial.started is not None])
@@ -148,25 +151,3 @@ def _since(sorted_times: np.ndarray, times: np.ndarray) -> np.ndarray:
     before = np.searchsorted(sorted_times, times, side="right")
     elapsed: np.ndarray = before * (times - first) - totals[before]
     return elapsed
-
-
-def _at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
-    """What a trial was worth behind an epoch, had it ended there."""
-    by_epoch = dict(scores(spec.objective, trial.reports[:epoch])) if trial.epochs >= epoch else {}
-    return by_epoch[epoch].values[0] if epoch in by_epoch else None
-
-
-def _arrived(spec: StudySpec, record: StudyRecord, rung: int) -> dict[int, float]:
-    """The values of the searched trials at a rung, by trial, in the order of their arrival."""
-    numbers = dict.fromkeys(number for event, number, epoch in record.story if event == "report" and epoch == rung)
-    trials = [record.trials[number] for number in numbers if record.trials[number].stage == "search"]
-    values = {trial.number: _at(trial, spec, rung) for trial in trials}
-    return {number: value for number, value in values.items() if value is not None}
-
-
-def _cutoff(values: list[float], spec: StudySpec) -> float:
-    """The worst value with which a trial goes on: 1 / reduction of the values are no worse; NaN without any."""
-    if not values:
-        return float("nan")
-    share = 100 / spec.search.early_stopping.reduction
-    return float(np.percentile(values, 100 - share if spec.mode == "max" else share))

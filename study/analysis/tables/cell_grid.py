@@ -14,8 +14,8 @@ from study.metrics import is_share
 OVER = {
     ("seeds",): "over seeds",
     ("configurations",): "over configurations, each with its mean over its seeds",
-    ("configurations", "seeds"): "over seeds in a cell of one configuration, over configurations, each with its mean "
-    "over its seeds, in a cell of several",
+    ("configurations", "seeds"): "over seeds, in a cell of one configuration; in a cell of several the sample standard "
+    "deviation over configurations, each with its mean over its seeds, stands in square brackets",
 }
 """What the standard deviation is taken over, by the kinds of cells that a table has."""
 
@@ -64,13 +64,20 @@ def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
     """
     n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
-    return Entry(cell.metric, cell.spread, f"({remark})" if remark and not _is_even(cells) else "", source)
+    bracketed = cell.over == "configurations" and len(_over(cells)) > 1
+    shown = f"({remark})" if remark and not _is_even(cells) else ""
+    return Entry(cell.metric, cell.spread, shown, source, bracketed=bracketed)
 
 
-def notes_on(cells: Collection[Cell]) -> list[str]:
-    """Notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count."""
-    over = tuple(sorted({cell.over for cell in cells if cell.values}))
-    metrics = ", ".join(dict.fromkeys(_unit(cell.metric) for cell in cells))
+def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str]:
+    """Notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count.
+
+    Args:
+        gaps_in_percent: as in `Grid`.
+    """
+    over = _over(cells)
+    units = formatting.in_percent if not gaps_in_percent else is_share
+    metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
         return [f"{metrics}: no trial has a value yet."]
     notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
@@ -93,8 +100,14 @@ def _is_even(cells: Iterable[Cell]) -> bool:
     return len(sizes) == 1 and others == 0
 
 
-def _unit(metric: str) -> str:
-    return f"{metric} in percent" if is_share(metric) else metric
+def _over(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """What the deviations of these cells are over; cells of one value have none, and count where all are such."""
+    filled = [cell for cell in cells if cell.values]
+    return tuple(sorted({cell.over for cell in filled if len(cell.values) > 1} or {cell.over for cell in filled}))
+
+
+def _unit(metric: str, in_percent: bool) -> str:
+    return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_share(metric) else metric
 
 
 def _place(label: Any) -> Place:

@@ -28,6 +28,8 @@ class Entry:
         remark: printed after the number, or the words of an entry without one.
         source: whose number it is; only numbers of the same metric and source are ranked against each other.
         mark: its rank.
+        bracketed: whether its deviation stands in square brackets: it is over configurations, in a table where that of
+            other entries, after ±, is over seeds.
     """
 
     metric: str = ""
@@ -35,6 +37,7 @@ class Entry:
     remark: str = ""
     source: str = ""
     mark: Mark | None = None
+    bracketed: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,10 @@ class Grid:
         heads: titles of the column labels, one per level, empty where the labels need none.
         entries: a list per row with an entry per column.
         notes: sentences to print under the table.
-        digits: of percentages, after the decimal point. Other numbers have four significant digits.
+        digits: of percentages, after the decimal point; gaps and other shares have two more. Other numbers have four
+            significant digits.
+        gaps_in_percent: whether gaps and other shares are printed in percent, as accuracies are: next to a paper's, who
+            print them so. Everywhere else they are fractions.
     """
 
     stub: tuple[str, ...]
@@ -57,14 +63,17 @@ class Grid:
     entries: Sequence[Sequence[Entry]]
     notes: Sequence[str] = field(default_factory=tuple)
     digits: int = 1
+    gaps_in_percent: bool = False
 
     def number(self, entry: Entry) -> str:
-        """`90.51 ± 1.55` without a unit, `-` for a missing number, empty for an entry of words."""
+        """`90.51 ± 1.55`, or `90.51 [1.55]`, without a unit, `-` for a missing number, empty for an entry of words."""
         if entry.spread is None:
             return formatting.MISSING if entry.metric else ""
         scale, digits = self._form(entry.metric, entry.spread.mean)
-        parts = [entry.spread.mean, entry.spread.deviation]
-        return " ± ".join(f"{scale * part:z.{digits}f}" for part in parts if part is not None)
+        mean, *deviation = (
+            f"{scale * part:z.{digits}f}" for part in (entry.spread.mean, entry.spread.deviation) if part is not None
+        )
+        return " ".join([mean, *(f"[{one}]" if entry.bracketed else f"± {one}" for one in deviation)])
 
     def marked(self, along: Along) -> "Grid":
         """The same grid with the best and second-best of each row or column marked; equal printed numbers share a mark.
@@ -79,7 +88,7 @@ class Grid:
             if entry.spread is not None and (direction := better(entry.metric)):
                 sign = 1.0 if direction == "max" else -1.0
                 line = (row if along == "row" else column, entry.metric, entry.source)
-                lines[line][row, column] = sign * float(self.number(entry).split(" ± ")[0])
+                lines[line][row, column] = sign * float(self.number(entry).split()[0])
         marks: dict[tuple[int, int], Mark] = {}
         for line_values in lines.values():
             ranks = sorted(set(line_values.values()), reverse=True)
@@ -94,6 +103,8 @@ class Grid:
 
     def _form(self, metric: str, mean: float) -> tuple[float, int]:
         """The factor of a number, and its digits after the decimal point."""
-        if is_share(metric):
+        if formatting.in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
             return 100.0, self.digits
+        if is_share(metric):
+            return 1.0, self.digits + 2
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3

@@ -55,7 +55,7 @@ def compare_with_paper(
             ((row, PAPER), paper_entries),
             ((row, VERDICT), [Entry(remark=word) for word in verdicts]),
         ]
-    notes = [*notes_on(our_cells), rule(margin)]
+    notes = [*notes_on(our_cells, gaps_in_percent=True), rule(margin)]
     return Grid(
         stub=("", ""),
         rows=[labels for labels, _ in lines],
@@ -63,6 +63,7 @@ def compare_with_paper(
         columns=[(column,) for column in columns],
         entries=[entries for _, entries in lines],
         notes=notes if our_cells else [],
+        gaps_in_percent=True,
     )
 
 

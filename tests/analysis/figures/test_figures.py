@@ -32,6 +32,18 @@ def test_nothing_is_drawn_of_nothing(spec, writer, name):
     assert FIGURES[name](spec, study.record()) is None
 
 
+def test_the_share_of_time_is_of_the_whole_search_pruned_trials_after_the_last_complete_one_included(spec, writer):
+    study = writer()
+    for value in (0.5, 0.7):
+        study.trial("search", [0.1, 0.1, 0.1, value])  # 8 s each
+    for _ in range(2):
+        study.trial("search", [0.1, 0.1, 0.1], state="pruned")  # 6 s each
+    figure = FIGURES["best_over_time"](spec, study.record())
+    assert "after 57% of the trial time" in figure.get_suptitle()  # 16 of 28 s
+    clock, busy = (axes.lines[0].get_xdata() for axes in figure.axes)
+    assert (clock[-1], busy[-1]) == (58.0, 28.0), "the line goes on to the end of the search"
+
+
 def test_files_are_the_same_every_time(spec, wide):
     one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
     assert png(one) == png(other)

@@ -105,6 +105,16 @@ def test_markdown_of_a_partly_finished_study() -> None:
     ]
 
 
+def test_a_spread_over_configurations_does_not_look_like_one_over_seeds() -> None:
+    """The cell of alpha 0.01 has two configurations, that of alpha 1 one on two seeds."""
+    told = trials({(0.01, 0.5): [0.89, 0.91], (0.01, 1.0): [0.80], (1.0, 0.5): [0.4, 0.5]})
+    table = ablation(trials_frame(SPEC, record(*told)), "method.alpha", METRIC)
+    lines = to_markdown(table, best="column").splitlines()
+    assert [line.split(" | ")[1] for line in lines[2:4]] == ["**85.0 [7.1]** |", "*45.0 ± 7.1* |"]
+    assert "± sample standard deviation over seeds, in a cell of one configuration; in a cell of several" in lines[-1]
+    assert "85.0 {[}7.1]" in to_latex(table)
+
+
 def test_csv_is_not_rounded() -> None:
     table = sensitivity(trials_frame(SPEC, record(*PARTLY)), "method.alpha", "method.lambda", METRIC)
     rows = list(csv.reader(io.StringIO(to_csv(table))))
@@ -132,9 +142,10 @@ def test_several_metrics_side_by_side_rank_each_in_its_direction() -> None:
     assert to_markdown(to_grid(*tables), best="column").splitlines()[:4] == [
         "| method.alpha | test/accuracy | test/equalized_odds |",
         "| --- | ---: | ---: |",
-        "| 0.1 | **80.0** | *30.0* |",
-        "| 1 | *70.0* | **10.0** |",
-    ]
+        "| 0.1 | **80.0** | *0.300* |",
+        "| 1 | *70.0* | **0.100** |",
+    ], "gaps are fractions, in the library as in the report"
+    assert "test/accuracy in percent, test/equalized_odds as a fraction: " in to_markdown(to_grid(*tables))
 
 
 def test_what_is_no_share_is_no_percent() -> None:

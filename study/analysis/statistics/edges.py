@@ -1,0 +1,137 @@
+"""Whether the best configuration lies at the edge of what was searched, so that a wider range may hold a better one."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Literal
+
+from study.home.record import StudyRecord
+from study.knobs import Range
+from study.ranking import candidates
+from study.spec import StudySpec
+from study.spec.schema import Domain
+
+OUTER = 0.05
+"""Share of a range, on its own scale, that is its edge."""
+
+FALSE_ALARMS = 0.05
+"""Share of the searches in which no parameter matters that may name one."""
+
+STEPS = 5
+"""Values that a range in steps must have at least: of fewer, one is at an edge too often."""
+
+AHEAD, BEHIND = 3, 6
+"""Other configurations in the better third and behind it, at least: fewer show no trend."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A parameter whose best value lies at the edge of its range, where better configurations lie, too.
+
+    Attributes:
+        key: dotted.
+        end: which edge.
+        value: of the best configuration.
+        limit: the searched range's end.
+        further: whether the parameter may take values beyond it.
+    """
+
+    key: str
+    end: Literal["low", "high"]
+    value: float
+    limit: float
+    further: bool
+
+
+def edges(spec: StudySpec, record: StudyRecord) -> list[Edge]:
+    """The searched ranges at whose edge the best configuration lies, where that is more than chance.
+
+    Two things must hold. The best configuration lies in the outer `OUTER` of the range on its scale, or has the range's
+    end where it is searched in steps. And of the other configurations that ended, the better third lies nearer to
+    this edge than the rest (Mann-Whitney, one-sided, normal approximation with ties; pruned ones count as worse than
+    complete ones). The level of that test is chosen so that, in a search where no parameter matters, at most
+    `FALSE_ALARMS` of the searches name any: by chance the best lies at an edge far more often.
+    """
+    complete = candidates(record, spec)
+    if not complete:
+        return []
+    pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned"]
+    pruned.sort(key=lambda trial: -trial.epochs)
+    best, *others = [*(candidate.trial.params for candidate in complete), *(trial.params for trial in pruned)]
+    scales = {key: domain for key, domain in spec.search.space.items() if _is_scale(domain)}
+    chance = sum(2 * _width(domain, key in spec.space.integers) for key, domain in scales.items())
+    level = min(0.5, FALSE_ALARMS / chance) if chance else 0.0
+    found = []
+    for key, domain in scales.items():
+        spot = _place(domain, best.get(key))
+        width = _width(domain, key in spec.space.integers)
+        ends: dict[Literal["low", "high"], float] = {"low": 0.0, "high": 1.0}
+        for end, place in ends.items():
+            if spot is None or abs(spot - place) > (OUTER if width == OUTER else 1e-9):
+                continue
+            away = [abs(at - place) for params in others if (at := _place(domain, params.get(key))) is not None]
+            if _nearer(away) <= level:
+                limit = domain.low if end == "low" else domain.high
+                assert limit is not None
+                found.append(Edge(key, end, float(best[key]), float(limit), _further(spec, key, best, end, limit)))
+    return found
+
+
+def _is_scale(domain: Domain) -> bool:
+    """Whether values of a domain lie on a scale that is long enough to have edges."""
+    if domain.choices is not None or domain.low is None or domain.high is None or domain.low == domain.high:
+        return False
+    return domain.step is None or (domain.high - domain.low) / domain.step >= STEPS - 1
+
+
+def _width(domain: Domain, whole: bool) -> float:
+    """The share of a uniformly drawn parameter's values that are at one edge."""
+    assert domain.low is not None
+    assert domain.high is not None
+    step = domain.step or (1 if whole and not domain.log else None)
+    return OUTER if step is None else max(OUTER, 1 / (math.floor((domain.high - domain.low) / step) + 1))
+
+
+def _place(domain: Domain, value: Any) -> float | None:
+    """Where a value lies between the ends, 0 to 1 on the range's scale; None for what is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or domain.low is None or domain.high is None:
+        return None
+    if not domain.low <= value <= domain.high:
+        return None
+    low, high, at = (math.log(each) if domain.log else each for each in (domain.low, domain.high, value))
+    return (at - low) / (high - low)
+
+
+def _nearer(distances: Sequence[float]) -> float:
+    """The chance that the first third of some distances, in random order, is as small against the rest as it is."""
+    first = len(distances) // 3
+    ahead, behind = distances[:first], distances[first:]
+    if len(ahead) < AHEAD or len(behind) < BEHIND:
+        return 1.0
+    wins = sum((one < other) + 0.5 * (one == other) for one in ahead for other in behind)
+    total, pairs = len(distances), len(ahead) * len(behind)
+    ties = sum(count**3 - count for count in _counts(distances).values())
+    variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
+    if variance <= 0:
+        return 1.0
+    return 1 - NormalDist().cdf((wins - pairs / 2 - 0.5) / math.sqrt(variance))
+
+
+def _counts(values: Sequence[float]) -> dict[float, int]:
+    counts: dict[float, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def _further(spec: StudySpec, key: str, params: Mapping[str, Any], end: str, limit: float) -> bool:
+    """Whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
+    section, _, name = key.partition(".")
+    knob = spec.sections.knobs(section, params).get(name)
+    notes = getattr(knob.type, "__metadata__", ()) if knob else ()
+    for note in (note for note in notes if isinstance(note, Range)):
+        bounds = (note.low, note.above) if end == "low" else (note.high, note.below)
+        if any(bound is not None and (limit <= bound if end == "low" else limit >= bound) for bound in bounds):
+            return False
+    return True
