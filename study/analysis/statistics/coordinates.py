@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-DEGREE = 4
-"""Of the polynomials of a range, at most."""
 LEVELS = 50
 """A range of more steps is taken for a continuous one."""
 
@@ -35,11 +33,13 @@ class Axis:
         key: its dotted key.
         levels: how many values it has, 0 for a continuous range.
         ordered: whether its values are numbers of a range; False for choices.
+        degree: of the polynomials of a range, at most.
     """
 
     key: str
     levels: int
     ordered: bool
+    degree: int
     _distribution: "BaseDistribution"
 
     @property
@@ -47,7 +47,7 @@ class Axis:
         """Columns."""
         if not self.ordered:
             return self.levels - 1
-        return min(DEGREE, self.levels - 1) if self.levels else DEGREE
+        return min(self.degree, self.levels - 1) if self.levels else self.degree
 
     @property
     def weights(self) -> Array:
@@ -87,24 +87,24 @@ class Axis:
         return float(np.clip(unit(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 
-def axes(spec: StudySpec) -> dict[str, Axis]:
+def axes(spec: StudySpec, degree: int) -> dict[str, Axis]:
     """The searched parameters of a study, constants left out, by key."""
     from study.spec.distributions import distributions
 
     of_space = distributions(spec.space)
-    return {key: _axis(key, of_space[key]) for key in varied(spec)}
+    return {key: _axis(key, of_space[key], degree) for key in varied(spec)}
 
 
-def _axis(key: str, distribution: "BaseDistribution") -> Axis:
+def _axis(key: str, distribution: "BaseDistribution", degree: int) -> Axis:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(distribution, CategoricalDistribution):
-        return Axis(key, len(distribution.choices), False, distribution)
+        return Axis(key, len(distribution.choices), False, degree, distribution)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     levels = 0
     if distribution.step is not None and not distribution.log:
         levels = round((distribution.high - distribution.low) / distribution.step) + 1
-    return Axis(key, levels if levels <= LEVELS else 0, True, distribution)
+    return Axis(key, levels if levels <= LEVELS else 0, True, degree, distribution)
 
 
 def _on_levels(levels: int, count: int) -> Array:

@@ -24,6 +24,8 @@ from study.spec import StudySpec
 
 Array = NDArray[np.float64]
 
+DEGREE = 4
+"""Of the polynomials that the parameters add."""
 MOST = 400
 """Trials that went on after an epoch and are looked at, evenly chosen."""
 WIDER = 1.5
@@ -46,6 +48,17 @@ class Estimates:
     def value(self, number: int) -> float:
         """The estimate for one trial."""
         return float(self.draws[number].mean())
+
+
+def pruned(spec: StudySpec, record: StudyRecord) -> "Pruned":
+    """The pruned trials of a study; the same ones within `study.ranking.ranked_once`, whose estimates are kept."""
+    if record.computed is None:
+        return Pruned(spec, record)
+    key = "pruned", id(spec)
+    if key not in record.computed:
+        record.computed[key] = spec, Pruned(spec, record)
+    found: Pruned = record.computed[key][1]
+    return found
 
 
 class Pruned:
@@ -75,7 +88,7 @@ class Pruned:
         """(trials, columns): the searched parameters, and which trials have those that not all have."""
         params = [trial.params for trial in self._trials]
         columns = [np.empty((len(params), 0))]
-        for key, axis in axes(self._spec).items():
+        for key, axis in axes(self._spec, DEGREE).items():
             columns.append(axis.columns(params) * np.sqrt(axis.weights))
             given = np.array([key in one for one in params], dtype=float)
             columns += [given[:, None] - given.mean()] if given.min(initial=1.0) < given.max(initial=0.0) else []

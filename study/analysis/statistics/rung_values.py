@@ -1,4 +1,4 @@
-"""What searched trials were worth at the rungs of ASHA, and the cut-offs there; no tables, so that it is told at once."""
+"""What searched trials were worth at the rungs of ASHA, and the cut-offs there: without tables, told at once."""
 
 from dataclasses import dataclass
 
