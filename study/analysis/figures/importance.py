@@ -1,51 +1,59 @@
-"""How much each searched parameter matters to the study's metric, as bars."""
+"""How much of the metric's variance each searched parameter explains, as bars with intervals."""
 
-import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from study.analysis.figures.style import BLUE, ORANGE, label, legend, new, styled
+from study.analysis.figures.style import BLUE, GREY, ORANGE, PALE, label, new, styled
 from study.analysis.statistics import formatting
-from study.analysis.statistics.importance import importances
+from study.analysis.statistics.importance import Importances, importances
+from study.analysis.statistics.variance_shares import Share
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+
+MUCH = 0.1
+"""A share that is worth a sentence; said only where the whole interval is above it."""
 
 
 @styled
 def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """`importances` as bars, each with the number of trials behind it."""
-    frame = importances(spec, record)
-    if not len(frame):
+    """`importances` as bars: each parameter alone, their interactions, the remainder."""
+    found = importances(spec, record)
+    if not found.shares:
         return None
-    figure, (axes, *_) = new(_title(spec, frame), 1.5 + 0.55 * len(frame))
-    places = range(len(frame) - 1, -1, -1)
-    for shift, name, colour, meaning in (
-        (0.19, "fanova", BLUE, "over the whole space (fANOVA)"),
-        (-0.19, "ped_anova", ORANGE, "among the best tenth (PED-ANOVA)"),
-    ):
-        axes.barh([place + shift for place in places], frame[name], height=0.34, color=colour, label=meaning)
-    for place, (_, row) in zip(places, frame.iterrows(), strict=True):
-        for shift, name in ((0.19, "fanova"), (-0.19, "ped_anova")):
-            axes.annotate(
-                f"{100 * row[name]:.0f}%",
-                (row[name], place + shift),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8.5,
-            )
-    counts = [formatting.count(int(count), "trial") for count in frame["trials"]]
-    axes.set_yticks(list(places), [f"{label(key)}\n{n}" for key, n in zip(frame.index, counts, strict=True)])
-    axes.set_xlabel("importance, share")
-    axes.set_xlim(0, 1.08)
+    bars: list[tuple[str, Share, str]] = [
+        (f"{label(key)}\n{formatting.count(found.trials[key], 'trial')}", share, BLUE)
+        for key, share in found.shares.items()
+    ]
+    bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
+    bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []
+    figure, (axes, *_) = new(title(spec, found), 1.4 + 0.5 * len(bars))
+    for place, (_, share, colour) in enumerate(reversed(bars)):
+        axes.barh(place, share.value, height=0.6, color=colour)
+        axes.plot([share.low, share.high], [place, place], color=GREY, linewidth=1.6)
+        words = f"{percent(share)}  ({100 * share.low:.0f} to {100 * share.high:.0f})"
+        at = max(share.high, share.value)
+        axes.annotate(words, (at, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
+    axes.set_yticks(range(len(bars)), [name for name, _, _ in reversed(bars)])
+    axes.set_xlabel(f"share of the variance of {spec.metric} over the space, 95% interval")
+    axes.set_xlim(0, 1.2)
+    axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20%", "40%", "60%", "80%", "100%"])
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    legend(figure, axes)
     return figure
 
 
-def _title(spec: StudySpec, frame: pd.DataFrame) -> str:
-    if frame["trials"].nunique() > 1:  # shares of different totals
-        return f"Importance for {spec.metric}, among the parameters that the same trials have"
-    share = 100 * frame["fanova"].iloc[0]
-    return f"{frame.index[0]} matters most to {spec.metric}: {share:.0f}% of the importance (fANOVA)"
+def title(spec: StudySpec, found: Importances) -> str:
+    """What is sure enough to be said in a sentence."""
+    key, share = next(iter(found.shares.items()))
+    if share.low >= MUCH:
+        return f"{key} alone explains {_words(share)} of the variance of {spec.metric} over the space"
+    said = f"No parameter alone is seen to explain {100 * MUCH:.0f}% of the variance of {spec.metric} over the space"
+    together = found.interactions
+    return said + (f"; interactions explain {_words(together)}" if together and together.low >= MUCH else "")
+
+
+def percent(share: Share) -> str:
+    """`48%`."""
+    return f"{100 * share.value:.0f}%"
+
+
+def _words(share: Share) -> str:
+    return f"{percent(share)} (95%: {100 * share.low:.0f} to {100 * share.high:.0f})"

@@ -30,7 +30,7 @@ def parallel(spec: StudySpec, record: StudyRecord) -> Figure | None:
     scales = scales_of(spec, reference)
     values = [candidate.value for candidate in [*trials, *([reference] if reference else [])]]
     low, high = min(values), max(values)
-    figure, (axes, *_) = new(_title(spec, len(drawn), len(trials)), 4.2)
+    figure, (axes, *_) = new(_title(spec, record, len(drawn), len(trials)), 4.2)
     shades = LineCollection(
         [_line(spec, scales, candidate, (low, high)) for candidate in drawn],
         array=np.array([candidate.value for candidate in drawn]),
@@ -96,6 +96,8 @@ def _name(key: str, short: bool) -> str:
     return f"{SYMBOLS[key]}{separator}{name}" if key in SYMBOLS else name
 
 
-def _title(spec: StudySpec, drawn: int, count: int) -> str:
+def _title(spec: StudySpec, record: StudyRecord, drawn: int, count: int) -> str:
     which = f"{drawn} of {count} complete trials" if drawn < count else formatting.count(count, "complete trial")
-    return f"{which}, each a line from its parameters to its {spec.metric}"
+    pruned = sum(trial.state == "pruned" for trial in record.by_stage("search"))
+    without = f" ({pruned} pruned ones are left out)" if pruned else ""
+    return f"{which}{without}, each a line from its parameters to its {spec.metric}"

@@ -1,6 +1,6 @@
 """Each searched parameter against the study's metric, as small multiples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ from study.analysis.figures.style import (
 )
 from study.analysis.statistics import formatting, seed_words
 from study.analysis.statistics.frame import param, varied
+from study.analysis.statistics.pruned import pruned
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, baseline, candidates
 from study.spec import StudySpec
@@ -38,17 +39,18 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     space, reference = varied(spec), baseline(record, spec)
     if not trials or not space:
         return None
-    best = next(iter(candidates(record, spec)), None)
+    best, estimates = next(iter(candidates(record, spec)), None), estimated(spec, record)
+    words = MARK_WORDS | ({"pruned": ESTIMATED} if estimates else {})
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
     figure, panels = new(_title(spec, best), 0.9 + 2.7 * rows, columns, rows)
     for axes, (key, domain) in zip(panels, space.items(), strict=False):
         scale = Scale.of(domain, [param(spec, reference.trial, key)] if reference else [])
         scale.apply(axes)
-        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key))]
+        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key, estimates))]
         for state, mark in MARKS.items():
             of_state = [at for trial, at in spots if trial.state == state]
-            _scatter(axes, of_state, label=MARK_WORDS[state], alpha=fade(len(trials)), **mark)
+            _scatter(axes, of_state, label=words[state], alpha=fade(len(trials)), **mark)
         if reference:
             axes.axhline(reference.value, color=BLACK, linewidth=1.1, linestyle="--", zorder=1)
             _scatter(axes, [spot(spec, scale, reference.trial, key)], label="baseline", zorder=5, **BASELINE_MARK)
@@ -72,9 +74,28 @@ def _title(spec: StudySpec, best: Candidate | None) -> str:
     return f"Best, {by}: {', '.join(values)}"
 
 
-def spot(spec: StudySpec, scale: Scale, trial: TrialRecord, key: str) -> tuple[float, float] | None:
-    """Where a trial's mark lies; marks on a choice are spread a little, so that they do not hide one another."""
-    place, value = scale.place(param(spec, trial, key)), ended_value(spec, trial)
+ESTIMATED = "pruned, estimated"
+"""Of trials that are drawn at the value that they are estimated to have ended with."""
+
+
+def estimated(spec: StudySpec, record: StudyRecord) -> dict[int, float]:
+    """What pruned trials are estimated to have ended with, by number; empty where that cannot be told."""
+    if not any(trial.state == "pruned" for trial in record.by_stage("search")):
+        return {}
+    found = pruned(spec, record).values(spec.metric)
+    return {} if isinstance(found, str) else {number: found.value(number) for number in found.draws}
+
+
+def spot(
+    spec: StudySpec, scale: Scale, trial: TrialRecord, key: str, estimates: Mapping[int, float] | None = None
+) -> tuple[float, float] | None:
+    """Where a trial's mark lies; marks on a choice are spread a little, so that they do not hide one another.
+
+    Args:
+        estimates: values of trials that are not drawn at the one that they had at their end.
+    """
+    value = (estimates or {}).get(trial.number, ended_value(spec, trial))
+    place = scale.place(param(spec, trial, key))
     if place is None or value is None:
         return None
     return place + (0.5 * (turn(trial.number) - 0.5) if scale.names else 0.0), value

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.figures.parameters import estimated
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import (
     BEST_MARK,
@@ -22,7 +23,7 @@ from study.analysis.figures.style import (
     styled,
 )
 from study.analysis.statistics import formatting
-from study.analysis.statistics.importance import best_values
+from study.analysis.statistics.importance import importances
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import candidates, searched
 from study.spec import StudySpec
@@ -39,12 +40,15 @@ class ParameterPair:
         keys, scales: of the parameter on the horizontal axis, then of the one on the vertical axis.
         trials: in the order of the ranking.
         spots: where each lies, and its value, (N, 3).
+        stopped: the same of the pruned trials, with what they are estimated to have ended with; None where they cannot
+            be estimated.
     """
 
     keys: tuple[str, str]
     scales: tuple[Scale, Scale]
     trials: list[TrialRecord]
     spots: np.ndarray
+    stopped: np.ndarray | None = None
 
     def at(self, trial: TrialRecord) -> tuple[float, float] | None:
         """Where a trial lies; None if it has no place on an axis."""
@@ -53,29 +57,42 @@ class ParameterPair:
 
     def tiles(self) -> tuple[list[np.ndarray], np.ndarray]:
         """The edges of tiles over both axes, and the mean of the trials in each, NaN for an empty one."""
-        count = int(np.clip(np.sqrt(len(self.spots) / 2), 2, 12))
+        spots = self.spots if self.stopped is None else np.vstack([self.spots, self.stopped])
+        count = int(np.clip(np.sqrt(len(spots) / 2), 2, 12))
         edges = [scale.edges(count) for scale in self.scales]
-        x, y, values = self.spots.T
+        x, y, values = spots.T
         sums, counts = (np.histogram2d(x, y, bins=edges, weights=weights)[0] for weights in (values, None))
         return edges, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
+    def range(self) -> tuple[float, float]:
+        """The least and the largest of complete trials and tiles."""
+        values = np.concatenate([self.spots[:, 2], self.tiles()[1].ravel()])
+        return float(np.nanmin(values)), float(np.nanmax(values))
+
 
 def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None:
-    """The two numeric parameters that are most important by PED-ANOVA; where it says nothing, the first two.
+    """The two numeric parameters that explain most together; where importance says nothing, the first two.
 
     Only pairs that at least three complete trials have in common. None without such a pair.
     """
-    shares = best_values(spec, record)
+    found = importances(spec, record)
     numeric = {key: Scale.of(domain) for key, domain in spec.search.space.items() if _is_numeric(domain)}
-    pairs = sorted(combinations(numeric, 2), key=lambda pair: -sum(shares[key][0] for key in pair if key in shares))
+    pairs = sorted(combinations(numeric, 2), key=lambda pair: -found.together(*pair))
     complete = searched(record, spec)
     for across, up in pairs:
         empty = ParameterPair((across, up), (numeric[across], numeric[up]), [], np.empty((0, 3)))
         placed = [(candidate, at) for candidate in complete if (at := empty.at(candidate.trial))]
         if len(placed) >= 3:
             spots = np.array([(*at, candidate.value) for candidate, at in placed])
-            return replace(empty, trials=[candidate.trial for candidate, _ in placed], spots=spots)
+            trials = [candidate.trial for candidate, _ in placed]
+            return replace(empty, trials=trials, spots=spots, stopped=_stopped(spec, record, empty))
     return None
+
+
+def _stopped(spec: StudySpec, record: StudyRecord, pair: ParameterPair) -> np.ndarray | None:
+    estimates = estimated(spec, record)
+    placed = [(*at, value) for number, value in estimates.items() if (at := pair.at(record.trials[number]))]
+    return np.array(placed).reshape(-1, 3) if estimates else None
 
 
 @styled
@@ -85,14 +102,15 @@ def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
     if pair is None:
         return None
     count = formatting.count(len(pair.trials), "complete trial")
-    figure, (axes, *_) = new(f"{spec.metric} of {count} over {pair.keys[0]} and {pair.keys[1]}", 4.8)
+    figure, (axes, *_) = new(_title(spec, pair, count), 4.8)
     pair.scales[0].apply(axes, "x")
     pair.scales[1].apply(axes, "y")
     axes.grid(visible=False)
     x, y, values = pair.spots.T
     cmap = COLOURS if spec.mode == "max" else f"{COLOURS}_r"
-    shades: dict[str, Any] = {"cmap": cmap, "vmin": values.min(), "vmax": values.max()}
     (across, up), means = pair.tiles()
+    low, high = pair.range()
+    shades: dict[str, Any] = {"cmap": cmap, "vmin": low, "vmax": high}
     axes.pcolormesh(across, up, means.T, alpha=0.45, linewidth=0, rasterized=True, **shades)
     pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned"]
     _pruned(axes, [at for trial in pruned if (at := pair.at(trial))])
@@ -106,6 +124,13 @@ def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
     metric_axis(figure.colorbar(marks, ax=axes, label=plain(spec.metric), pad=0.02).ax, spec.metric)
     legend(figure, axes)
     return figure
+
+
+def _title(spec: StudySpec, pair: ParameterPair, complete: str) -> str:
+    """How many trials are behind the colours."""
+    if pair.stopped is not None and len(pair.stopped):
+        complete += f" and {len(pair.stopped)} pruned, estimated,"
+    return f"{spec.metric} of {complete} over {pair.keys[0]} and {pair.keys[1]}"
 
 
 def _pruned(axes: Axes, spots: list[tuple[float, float]]) -> None:

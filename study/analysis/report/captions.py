@@ -11,12 +11,15 @@ CAPTIONS = {
     "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "
     "configuration of the search, of those that keep the constraints.",
     "worst_group": "Each mark is one configuration of the search.",
-    "parameters": "Each mark is one trial of the search, {leading}. A pruned trial (by early stopping) is drawn at the "
-    "value that it had at its end; all epochs would have given another value. The dashed line is the baseline{mean}.",
-    "importance": "How much each searched parameter matters to the metric, from the complete trials of the search that "
-    "have it (at most 200, evenly chosen): over the whole space (fANOVA, 32 trees), and for being among the best tenth "
-    "(PED-ANOVA). With few trials the shares are rough.",
-    "surface": "Each mark is one complete trial{mean}, each tile the mean of the trials in it.",
+    "parameters": "Each mark is one trial of the search, {leading}. A pruned trial (by early stopping) is drawn at "
+    "what it is estimated to have ended with, or, where that cannot be told, at the value that it had when it was pruned, "
+    "as the legend says. The dashed line is the baseline{mean}.",
+    "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
+    "the search's trials that have the parameter; a pruned trial counts with what it is estimated to have ended with. "
+    "A parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between "
+    "trials, and what is too jagged or takes three parameters. Lines are 95% intervals.",
+    "surface": "Each mark is one complete trial{mean}. Each tile is the mean of the trials in it: the complete ones, "
+    "and the pruned ones with what they are estimated to have ended with, where they can be.",
     "parallel": "Each line is one complete trial, coloured by its value{mean}. On the page, draw along an axis to pick "
     "trials.",
     "progress": "Each mark is one trial of the search, {leading}. Only complete trials count for the best so "

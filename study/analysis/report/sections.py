@@ -19,7 +19,8 @@ from study.analysis.report.rules import rules_section
 from study.analysis.report.summary_note import summary_note
 from study.analysis.statistics import formatting, search_efficiency
 from study.analysis.statistics.difference import final_side, sides
-from study.analysis.statistics.frame import trials_frame
+from study.analysis.statistics.frame import trials_frame, varied
+from study.analysis.statistics.importance import importances
 from study.analysis.tables import report_tables
 from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord
@@ -52,7 +53,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         else None,
         _front(spec, record),
         rules_section(spec, record),
-        Section("Figures", [*figures, *_thinned(record)]) if figures else None,
+        Section("Figures", [*figures, *_thinned(record), *_without(spec, record, pictures)]) if figures else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
         Section("Trials", [Table(report_tables.printed_counts(record)), *_early_stopping(spec, record)])
         if record.trials
@@ -71,6 +72,13 @@ def _thinned(record: StudyRecord) -> list[Text]:
     if len(record.trials) <= min(CURVES, LINES):
         return []
     return [Text("With many trials, figures with a line per trial and interactive figures show an even selection.")]
+
+
+def _without(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> list[Text]:
+    """Why there is no figure of importance."""
+    if "importance" in pictures or not varied(spec):
+        return []
+    return [Text(f"Not shown: how important each parameter is. The reason: {importances(spec, record).missing}.")]
 
 
 def _trials(spec: StudySpec, record: StudyRecord) -> Section:

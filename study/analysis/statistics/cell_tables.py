@@ -6,8 +6,10 @@ from itertools import product
 import pandas as pd
 
 from study import metrics
-from study.analysis.statistics.cells import STATISTICS, Cell, cell, param_columns
+from study.analysis.statistics.cells import ESTIMATE, STATISTICS, Cell, cell, param_columns
 from study.analysis.statistics.levels import levels
+from study.analysis.statistics.pruned import Estimates
+from study.analysis.statistics.rows import TrialsFrame
 from study.errors import UserError, nearest
 
 BINS = 5
@@ -26,7 +28,8 @@ def ablation(frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: in
         bins: see `study.analysis.statistics.levels.levels`.
 
     Returns:
-        Indexed by value (see `levels`), a column for each of `STATISTICS`; the columns' name is the metric.
+        Indexed by value (see `levels`), a column for each of `STATISTICS`; the columns' name is the metric. `mean` is
+        that of complete trials, `estimate` that of complete and pruned ones.
 
     Raises:
         UserError: a parameter or the metric is not one of this study.
@@ -85,7 +88,15 @@ def _cells(
     members: dict[tuple[Place, Place], list[int]] = {pair: [] for pair in product(rows, columns)}
     for position, pair in enumerate(zip(row_of_trial, column_of_trial, strict=True)):
         members[pair].append(position)
-    return rows, columns, {pair: cell(frame.iloc[positions], metric) for pair, positions in members.items()}
+    pruned = _pruned(frame, metric)
+    return rows, columns, {pair: cell(frame.iloc[positions], metric, pruned) for pair, positions in members.items()}
+
+
+def _pruned(frame: pd.DataFrame, metric: str) -> Estimates | str:
+    """The estimates of a study's pruned trials, where the frame has any and knows its study."""
+    if not isinstance(frame, TrialsFrame) or frame.pruned is None or not (frame["state"] == "pruned").any():
+        return ""
+    return frame.pruned.values(metric)
 
 
 def _places(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], list[Place]]:
@@ -126,9 +137,9 @@ def _index(places: list[Place], keys: list[str]) -> pd.Index:
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
-    """Means and deviations as floats, NaN where there are none, counts as integers."""
-    kinds = {"mean": float, "sd": float} | dict.fromkeys(
-        ("n", "pruned", "failed", "open", "unread", "repeated"), "int64"
+    """Means, deviations and ends of intervals as floats, NaN where there are none, counts as integers."""
+    kinds = dict.fromkeys(("mean", "sd", *ESTIMATE[:4]), "float64") | dict.fromkeys(
+        ("n", "pruned", "failed", "open", "unread", "repeated", "estimated"), "int64"
     )
     first = table.columns.get_level_values(0)
     return table.astype(

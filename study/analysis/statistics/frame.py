@@ -12,12 +12,14 @@ from study.spec.schema import Domain
 if TYPE_CHECKING:
     import pandas as pd
 
+    from study.analysis.statistics.rows import TrialsFrame
+
 T = TypeVar("T")
 
 FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
 
 
-def load(name: str) -> "pd.DataFrame":
+def load(name: str) -> "TrialsFrame":
     """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
 
     Raises:
@@ -53,7 +55,7 @@ def load(name: str) -> "pd.DataFrame":
     return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
 
 
-def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
+def trials_frame(spec: StudySpec, record: StudyRecord) -> "TrialsFrame":
     """One row per trial, indexed by its number.
 
     Returns:
@@ -64,6 +66,9 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     """
     import pandas as pd  # here, so that what needs no table is told at once
 
+    from study.analysis.statistics.pruned import pruned
+    from study.analysis.statistics.rows import TrialsFrame
+
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
     metrics = metric_names(spec, trials)
@@ -71,7 +76,9 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
     frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
     frame["repeats"] = frame["repeats"].astype("Int64")
-    return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
+    found = TrialsFrame(frame.astype({"seconds": float, **dict.fromkeys(metrics, float)}))
+    found.pruned = pruned(spec, record)
+    return found
 
 
 def epochs_frame(record: StudyRecord) -> "pd.DataFrame":

@@ -1,104 +1,151 @@
-"""How much each searched parameter matters to the study's metric, by Optuna's evaluators."""
+"""How much of the metric's variance over the searched space each parameter explains."""
 
-import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import combinations
 
-import pandas as pd
+import numpy as np
+from numpy.typing import NDArray
 
-from study.analysis.statistics.frame import thin, varied
-from study.home.record import StudyRecord
-from study.ranking import Candidate, searched
+from study.analysis.statistics import formatting
+from study.analysis.statistics.coordinates import axes
+from study.analysis.statistics.frame import varied
+from study.analysis.statistics.pruned import pruned
+from study.analysis.statistics.variance_shares import Share, variance_shares
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import searched
 from study.spec import StudySpec
 
-if TYPE_CHECKING:
-    from optuna.importance import BaseImportanceEvaluator
-
-LEAST = 10
-"""Complete trials that a parameter's importance needs."""
-MOST = 200
-"""Trials that are evaluated at most, evenly chosen: fANOVA takes minutes for thousands."""
-TREES = 32
-"""In fANOVA's forest, half of Optuna's number: with more its time grows, while the shares hardly change."""
+LEAST = 30
+"""Trials that importance needs. With fewer the intervals were found to miss too often."""
+DEGREE = 7
+"""Of the polynomials of a range: a peak a quarter as wide as the range is still seen."""
 
 
-def importances(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """The importance of each searched parameter, from the complete trials of the search.
+@dataclass(frozen=True)
+class Importances:
+    """Shares of the metric's variance over the searched space, each value drawn with equal chance.
 
-    fANOVA (Hutter et al. 2014): the share of the metric's variance over the whole space that a parameter alone
-    explains, by a random forest. PED-ANOVA (Watanabe et al. 2023): how much the best tenth of the trials concentrate
-    in some of its values. A parameter that not every trial has is evaluated on those that have it. Both are shares
-    among the parameters that these trials have in common; the share of a single one would say nothing.
-
-    Returns:
-        Indexed by `parameter`, the most important first: `fanova`, `ped_anova` and `trials`, how many were evaluated.
-        Parameters of fewer than 10 trials, with one value, or without another to compare with, are left out.
+    Attributes:
+        shares: of each parameter alone, the largest first.
+        trials: how many each rests on: those that have it.
+        pairs: what two parameters explain together and neither does alone; the mean alone.
+        interactions, remainder: of all pairs; of everything else, which is noise between trials, and what is too
+            jagged or takes three parameters. Of the trials of the first parameter; None without any.
+        missing: why there are none, in words; empty otherwise.
     """
-    from optuna.importance import FanovaImportanceEvaluator
 
-    among_best = best_values(spec, record)
-    over_space = _evaluated(spec, record, FanovaImportanceEvaluator(n_trees=TREES, seed=0))
-    rows = {key: (over_space[key][0], *shares) for key, shares in among_best.items()}
-    index = pd.Index(list(rows), name="parameter", dtype=object)
-    frame = pd.DataFrame(list(rows.values()), index=index, columns=["fanova", "ped_anova", "trials"])
-    frame = frame.astype({"fanova": float, "ped_anova": float, "trials": "int64"})
-    return frame.sort_values(["fanova", "ped_anova"], ascending=False, kind="stable")
+    shares: dict[str, Share] = field(default_factory=dict)
+    trials: dict[str, int] = field(default_factory=dict)
+    pairs: dict[frozenset[str], float] = field(default_factory=dict)
+    interactions: Share | None = None
+    remainder: Share | None = None
+    missing: str = ""
 
-
-def best_values(spec: StudySpec, record: StudyRecord) -> dict[str, tuple[float, int]]:
-    """PED-ANOVA's share, which is quick to compute, and the number of trials, by parameter."""
-    import optuna
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        return _evaluated(spec, record, optuna.importance.PedAnovaImportanceEvaluator())
+    def together(self, one: str, other: str) -> float:
+        """What two parameters explain, alone and with each other; 0 for what is not known."""
+        alone = sum(self.shares[key].value for key in (one, other) if key in self.shares)
+        return alone + self.pairs.get(frozenset((one, other)), 0.0)
 
 
-def _within(candidate: Candidate, spec: StudySpec) -> bool:
+def importances(spec: StudySpec, record: StudyRecord) -> Importances:
+    """The importance of each searched parameter, from the search's trials: complete and pruned ones.
+
+    A pruned trial counts with what it is estimated to have ended with (`study.analysis.statistics.pruned`), and the
+    shares are drawn over what that may be. A parameter that not every trial has is evaluated on those that have it,
+    beside the parameters that these have in common. Configurations that the search could not have drawn are left out.
+    """
+    if record.computed is None:
+        return _importances(spec, record)
+    key = "importances", id(spec)
+    if key not in record.computed:
+        record.computed[key] = spec, _importances(spec, record)
+    found: Importances = record.computed[key][1]
+    return found
+
+
+def _importances(spec: StudySpec, record: StudyRecord) -> Importances:
+    if not varied(spec):
+        return Importances(missing="nothing was searched")
+    values = _values(spec, record)
+    if isinstance(values, str):
+        return Importances(missing=values)
+    trials, responses = values
+    if len(trials) < LEAST:
+        have = "has" if len(trials) == 1 else "have"
+        return Importances(
+            missing=f"{formatting.count(len(trials), 'trial')} of the search {have} a value, {LEAST} are needed"
+        )
+    if np.ptp(responses) == 0:
+        return Importances(missing="all trials have the same value")
+    found, rest = Importances(), 0
+    for members, keys in _groups(spec, trials).items():
+        if len(members) < LEAST or np.ptp(responses[list(members)]) == 0:
+            continue
+        of_group = _of_group(spec, [trials[place] for place in members], responses[list(members)], keys)
+        found.shares.update(of_group.shares)
+        found.trials.update(of_group.trials)
+        found.pairs.update({pair: share for pair, share in of_group.pairs.items() if pair not in found.pairs})
+        if len(members) > rest:
+            rest = len(members)
+            found = Importances(found.shares, found.trials, found.pairs, of_group.interactions, of_group.remainder)
+    if not found.shares:
+        return Importances(missing=f"no parameter has {LEAST} trials")
+    shares = dict(sorted(found.shares.items(), key=lambda item: -item[1].value))
+    return Importances(shares, found.trials, found.pairs, found.interactions, found.remainder)
+
+
+def _values(spec: StudySpec, record: StudyRecord) -> tuple[list[TrialRecord], NDArray[np.float64]] | str:
+    """The trials by number, and their values (trials, draws); or why they say nothing."""
+    complete = {candidate.trial.number: candidate for candidate in searched(record, spec)}
+    stopped = [trial for trial in record.by_stage("search") if trial.state == "pruned" and _within(trial, spec)]
+    draws: dict[int, NDArray[np.float64]] = {}
+    if stopped:
+        estimates = pruned(spec, record).values(spec.metric)
+        if isinstance(estimates, str):
+            without = formatting.count(len(stopped), "pruned trial")
+            return f"early stopping left the better trials, and {without} cannot be estimated: {estimates}"
+        draws = estimates.draws
+    rows = {number: np.array([one.value]) for number, one in complete.items() if _within(one.trial, spec)}
+    rows |= {trial.number: draws[trial.number] for trial in stopped}
+    if not rows:
+        return [], np.empty((0, 1))
+    columns = max(map(len, rows.values()))
+    numbers = sorted(rows)
+    return [record.trials[number] for number in numbers], np.array(
+        [np.broadcast_to(rows[number], columns) for number in numbers]
+    )
+
+
+def _within(trial: TrialRecord, spec: StudySpec) -> bool:
     """Whether the search could have given these values; enqueued configurations may lie outside its space."""
-    params = candidate.trial.params.items()
+    params = trial.params.items()
     return all(spec.search.space[key].contains(value) for key, value in params if key in spec.search.space)
 
 
-def _evaluated(
-    spec: StudySpec, record: StudyRecord, evaluator: "BaseImportanceEvaluator"
-) -> dict[str, tuple[float, int]]:
-    """An evaluator's share of each parameter, and the number of trials behind it."""
-    space = varied(spec)
-    complete = sorted(
-        (candidate for candidate in searched(record, spec) if _within(candidate, spec)),
-        key=lambda candidate: candidate.trial.number,
-    )
+def _groups(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, ...], list[str]]:
+    """The parameters that the same trials have, by the places of these trials, the most trials first."""
     groups: dict[tuple[int, ...], list[str]] = {}
-    for key in space:
-        members = tuple(place for place, candidate in enumerate(complete) if key in candidate.trial.params)
+    for key in varied(spec):
+        members = tuple(place for place, trial in enumerate(trials) if key in trial.params)
         groups.setdefault(members, []).append(key)
-    shares_by_key: dict[str, tuple[float, int]] = {}
-    for members, keys in groups.items():
-        trials = thin([complete[place] for place in members], MOST)
-        if len(trials) >= LEAST and len({candidate.value for candidate in trials}) > 1:
-            shared = [key for key in space if all(key in candidate.trial.params for candidate in trials)]
-            shares = _shares(spec, trials, shared, evaluator) if len(shared) > 1 else {}
-            shares_by_key |= {key: (shares[key], len(trials)) for key in keys if key in shares}
-    return {key: shares_by_key[key] for key in space if key in shares_by_key}
+    return dict(sorted(groups.items(), key=lambda item: -len(item[0])))
 
 
-def _shares(
-    spec: StudySpec, trials: Sequence[Candidate], keys: Sequence[str], evaluator: "BaseImportanceEvaluator"
-) -> dict[str, float]:
-    import optuna
-
-    from study.spec.distributions import distributions
-
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        study = optuna.create_study(direction="maximize" if spec.mode == "max" else "minimize")
-        of_space = distributions(spec.space)
-        domains = {key: of_space[key] for key in keys}
-        for candidate in trials:
-            params = {key: candidate.trial.params[key] for key in keys}
-            study.add_trial(optuna.create_trial(value=candidate.value, params=params, distributions=domains))
-        return optuna.importance.get_param_importances(study, evaluator=evaluator, params=list(keys))
-    finally:
-        optuna.logging.set_verbosity(verbosity)
+def _of_group(
+    spec: StudySpec, trials: Sequence[TrialRecord], responses: NDArray[np.float64], keys: Sequence[str]
+) -> Importances:
+    """The shares of these parameters, among all that these trials have in common."""
+    shared = {key: axis for key, axis in axes(spec, DEGREE).items() if all(key in trial.params for trial in trials)}
+    params = [trial.params for trial in trials]
+    inputs, weights = [axis.columns(params) for axis in shared.values()], [axis.weights for axis in shared.values()]
+    shares = variance_shares(inputs, weights, responses)
+    alone = {key: Share.of(draws) for key, draws in zip(shared, shares.mains.T, strict=True)}
+    pairs = dict(zip(map(frozenset, combinations(shared, 2)), shares.pairs.mean(0).tolist(), strict=True))
+    return Importances(
+        {key: alone[key] for key in keys},
+        dict.fromkeys(keys, len(trials)),
+        pairs,
+        Share.of(shares.interactions) if pairs else None,
+        Share.of(shares.remainder),
+    )

@@ -1,6 +1,8 @@
 """Tables of cells as printed grids, with notes that explain the numbers."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,7 +12,8 @@ from study.analysis.statistics.cell_tables import Place
 from study.analysis.statistics.cells import STATISTICS, Cell
 from study.analysis.statistics.seed_factor import seed_factor
 from study.analysis.tables.grid import Entry, Grid
-from study.metrics import is_share
+from study.metrics import better, is_share
+from study.ranking import Spread
 
 OVER = {
     ("seeds",): "over seeds",
@@ -64,10 +67,20 @@ def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
         source: whose number it is.
     """
     n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
+    if cell.estimated:
+        which = "" if cell.estimated == cell.pruned else f"{cell.estimated} "
+        counts = counts.replace(f"{cell.pruned} pruned", f"{cell.pruned} pruned, {which}estimated", 1)
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
-    bracketed = cell.over == "configurations" and len(_over(cells)) > 1
+    bracketed = _kind(cell) == "configurations" and len(_over(cells)) > 1
     shown = f"({remark})" if remark and not _is_even(cells) else ""
-    return Entry(cell.metric, cell.spread, shown, source, bracketed=bracketed)
+    found = Entry(cell.metric, cell.spread, shown, source, bracketed=bracketed)
+    if cell.estimate is None or not cell.estimated:
+        return found
+    assert cell.estimate_low is not None
+    assert cell.estimate_high is not None
+    deviation = None if cell.estimate_sd is None or math.isnan(cell.estimate_sd) else cell.estimate_sd
+    whole = Spread(cell.estimate, deviation, n + cell.estimated)
+    return replace(found, estimate=whole, interval=(cell.estimate_low, cell.estimate_high))
 
 
 def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str]:
@@ -80,12 +93,13 @@ def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str
     units = formatting.in_percent if not gaps_in_percent else is_share
     metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
-        return [f"{metrics}: no trial has a value yet."]
+        return [f"{metrics}: no trial has a value yet.", *_on_pruned(cells)]
     notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
     if _is_even(cells):
         return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell.", *_seed_notes(cells)]
     counted = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
     notes.append("In brackets n" + (f", and trials without a value: {', '.join(counted)}." if counted else "."))
+    notes += _on_pruned(cells)
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
         notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
@@ -117,10 +131,34 @@ def _is_even(cells: Iterable[Cell]) -> bool:
     return len(sizes) == 1 and others == 0
 
 
+def _on_pruned(cells: Iterable[Cell]) -> list[str]:
+    """What the numbers of cells with pruned trials are, and in which direction they miss where these are left out."""
+    notes = []
+    if any(cell.estimated for cell in cells):
+        notes.append(
+            "A cell with estimated trials is the mean of complete and pruned trials: what a pruned trial would have "
+            "reached is estimated from its epochs, by how trials with like ones that went on ended."
+        )
+    biased = [cell for cell in cells if cell.unestimated and cell.values]
+    for reason, metric in dict.fromkeys((cell.unestimated, cell.metric) for cell in biased):
+        direction = {"max": "too high", "min": "too low", None: "biased"}[better(metric)]
+        notes.append(
+            f"Pruned trials are not estimated: {reason}. A cell that has some is the mean of the trials that were not "
+            f"pruned: {direction}, if early stopping went by {metric}."
+        )
+    return notes
+
+
+def _kind(cell: Cell) -> str:
+    """What a cell's printed deviation is over."""
+    return "configurations" if cell.estimated else cell.over
+
+
 def _over(cells: Iterable[Cell]) -> tuple[str, ...]:
     """What the deviations of these cells are over; cells of one value have none, and count where all are such."""
-    filled = [cell for cell in cells if cell.values]
-    return tuple(sorted({cell.over for cell in filled if len(cell.values) > 1} or {cell.over for cell in filled}))
+    filled = [cell for cell in cells if cell.values or cell.estimated]
+    several = {_kind(cell) for cell in filled if len(cell.values) + cell.estimated > 1}
+    return tuple(sorted(several or {_kind(cell) for cell in filled}))
 
 
 def _unit(metric: str, in_percent: bool) -> str:

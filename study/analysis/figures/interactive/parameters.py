@@ -18,7 +18,7 @@ from study.analysis.figures.interactive.style import (
     scaled_axis,
 )
 from study.analysis.figures.parallel import LINES, scales_of
-from study.analysis.figures.parameters import spot
+from study.analysis.figures.parameters import ESTIMATED, estimated, spot
 from study.analysis.figures.style import ended_value
 from study.analysis.figures.surface import parameter_pair
 from study.analysis.statistics.frame import param, thin, varied
@@ -34,12 +34,13 @@ def parameters(spec: StudySpec, record: StudyRecord) -> go.Figure:
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
     figure = new(rows, columns, height=120 + 280 * rows)
-    scales = scales_of(spec, reference)
+    scales, estimates = scales_of(spec, reference), estimated(spec, record)
     for place, (key, scale) in enumerate(scales.items()):
         cell = {"row": place // columns + 1, "col": place % columns + 1}
         for name, of_kind in by_kind(spec, record, trials).items():
-            spots = [(trial, at) for trial in of_kind if (at := spot(spec, scale, trial, key))]
-            figure.add_trace(marks(spec, spots, name, showlegend=place == 0), **cell)
+            spots = [(trial, at) for trial in of_kind if (at := spot(spec, scale, trial, key, estimates))]
+            drawn = marks(spec, spots, name, showlegend=place == 0)
+            figure.add_trace(drawn.update(name=ESTIMATED) if name == "pruned" and estimates else drawn, **cell)
         figure.update_xaxes(**scaled_axis(scale, key), **cell)
         figure.update_yaxes(**metric_axis(spec.metric if cell["col"] == 1 else ""), **cell)
         if cell["col"] > 1:
@@ -53,15 +54,15 @@ def surface(spec: StudySpec, record: StudyRecord) -> go.Figure:
     assert pair is not None  # only called where the Matplotlib figure was drawn
     axes = [scaled_axis(scale, key) for scale, key in zip(pair.scales, pair.keys, strict=True)]
     figure = new(xaxis=axes[0], yaxis=axes[1], height=480, showlegend=False)
-    values = pair.spots[:, 2]
     (across, up), means = pair.tiles()
-    bounds = {"colorscale": colours(spec), "zmin": values.min(), "zmax": values.max(), "showscale": False}
+    low, high = pair.range()
+    bounds = {"colorscale": colours(spec), "zmin": low, "zmax": high, "showscale": False}
     figure.add_trace(go.Heatmap(x=across, y=up, z=means.T, opacity=0.45, hoverinfo="skip", **bounds))
     drawn = thin(
         [(trial, (x, y)) for trial, (x, y, _) in zip(pair.trials, pair.spots.tolist(), strict=True)], MOST_MARKS
     )
     bar = {"title": escape(spec.metric), **percent(spec.metric)}
-    shades = {"colorscale": colours(spec), "cmin": values.min(), "cmax": values.max(), "colorbar": bar}
+    shades = {"colorscale": colours(spec), "cmin": low, "cmax": high, "colorbar": bar}
     color = np.array([ended_value(spec, trial) for trial, _ in drawn], dtype=float)
     figure.add_trace(marks(spec, drawn, "complete").update(marker={**shades, "color": color, "showscale": True}))
     return figure

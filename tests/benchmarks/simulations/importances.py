@@ -1,0 +1,149 @@
+"""Shares of variance that the importance figure shows, and its sentences, on responses whose shares are known."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.analysis.figures.importance import title
+from study.analysis.statistics.importance import LEAST, Importances, importances
+from study.analysis.statistics.variance_shares import Share
+from study.home.epoch import Epoch
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.spec.distributions import distributions
+
+from .pruned_cells import drawn, simulated, spec_of
+from .row import Row
+
+Array = NDArray[np.float64]
+
+SPACE = (
+    "search.space={method.alpha: {low: 0.001, high: 1.0, log: true}, method.lambda: {low: 0.0, high: 2.0}, "
+    "method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}, method.temperature: {low: 0.05, high: 0.5, log: true}}"
+)
+NOISE = 0.06
+KINDS = ("additive", "pure interaction", "peak and cliff", "noise alone")
+WHERE = "report: importance"
+
+
+def spec() -> StudySpec:
+    return spec_of("{}", 4, space=SPACE)
+
+
+def response(kind: str, units: Array) -> Array:
+    """Without noise, (N,), at coordinates (N, 4) of alpha, lambda, epsilon, temperature."""
+    alpha, lambda_, epsilon, temperature = units.T
+    if kind == "additive":
+        return 0.5 + 0.17 * (2 * alpha - 1) + 0.1 * np.sin(np.pi * lambda_) + 0.05 * (np.floor(4 * epsilon) == 2)
+    if kind == "pure interaction":
+        return 0.5 + 0.3 * (2 * alpha - 1) * (2 * lambda_ - 1)
+    if kind == "peak and cliff":
+        return 0.4 + 0.2 * np.exp(-(((alpha - 0.3) / 0.12) ** 2)) - 0.15 * (temperature > 0.75) + 0.05 * lambda_
+    return np.full(len(units), 0.5)
+
+
+@cache
+def shares(kind: str) -> tuple[tuple[float, ...], float]:
+    """The true share of each parameter alone, and of interactions."""
+    generator = np.random.default_rng(0)
+    total = response(kind, generator.random((200_000, 4))).var() + NOISE**2
+    others, alone = generator.random((2_000, 4)), []
+    for place in range(4):
+        at = np.linspace(0.0025, 0.9975, 200)
+        means = [response(kind, np.insert(np.delete(others, place, 1), place, one, axis=1)).mean() for one in at]
+        alone.append(float(np.var(means) / total))
+    if kind == "pure interaction":  # what is left of the means of finitely many draws
+        alone = [0.0] * 4
+    explained = float(1 - NOISE**2 / total)
+    return tuple(alone), 0.0 if kind != "pure interaction" else explained
+
+
+def study(kind: str, trials: int, seed: int) -> StudyRecord:
+    """A search without early stopping."""
+    generator = np.random.default_rng((seed, trials))
+    units, params = drawn(spec(), trials, generator)
+    values = response(kind, units) + generator.normal(0, NOISE, trials)
+    record = StudyRecord()
+    for number, (one, value) in enumerate(zip(params, values, strict=True)):
+        record.trials[number] = TrialRecord(number, "search", one, 0, state="complete")
+        record.trials[number].reports = [Epoch(1, {"val/accuracy": float(value)})]
+    return record
+
+
+def fanova(record: StudyRecord) -> dict[str, float]:
+    """Optuna's shares of the variance of a forest, not normalised."""
+    import optuna
+
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    told, domains = optuna.create_study(direction="maximize"), distributions(spec().space)
+    for trial in record.trials.values():
+        value = float(trial.reports[-1]["val/accuracy"])
+        told.add_trial(optuna.create_trial(value=value, params=trial.params, distributions=domains))
+    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
+    found = optuna.importance.get_param_importances(told, evaluator=evaluator, normalize=False)
+    optuna.logging.set_verbosity(verbosity)
+    return found
+
+
+def rows(draws: int) -> Iterator[Row]:
+    """Takes a fortieth of `draws` searches of each kind, and five for Optuna's evaluator."""
+    searches = max(5, draws // 40)
+    for kind in KINDS:
+        for trials in (LEAST, 100, 300):
+            yield from _rows(kind, trials, searches)
+    silent = [bool(importances(spec(), study("additive", LEAST - 1, seed)).shares) for seed in range(5)]
+    yield Row("any importance", WHERE, f"additive, {LEAST - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5)
+    right = [_first(seed) for seed in range(max(3, draws // 200))]
+    truth = "own ends, asha from epoch 1, 300 trials of which about 270 are pruned"
+    yield Row("the most important parameter", WHERE, truth, "at least 90%", 0.9, 1.0, float(np.mean(right)), len(right))
+
+
+def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
+    (alone, interactions), keys = shares(kind), list(spec().search.space)
+    truth, inside, both, wrong, errors, optuna_errors = f"{kind}, {trials} trials", [], [], [], [], []
+    for seed in range(searches):
+        record = study(kind, trials, seed)
+        found = importances(spec(), record)
+        inside += [_holds(found.shares[key], one) for key, one in zip(keys, alone, strict=True)]
+        assert found.interactions is not None
+        both.append(_holds(found.interactions, interactions))
+        wrong.append(_untrue(found, dict(zip(keys, alone, strict=True))))
+        errors.append([abs(found.shares[key].value - one) for key, one in zip(keys, alone, strict=True)])
+        if seed < 5:
+            theirs = fanova(record)
+            optuna_errors.append([abs(theirs[key] - one) for key, one in zip(keys, alone, strict=True)])
+    jagged = kind == "peak and cliff"
+    low = 0.8 if jagged else 0.93
+    promised = "95%" if not jagged else "95%, known to be at least 80%"
+    yield Row(
+        "95% interval of a parameter's share", WHERE, truth, promised, low, 1.0, float(np.mean(inside)), len(inside)
+    )
+    promised = "95%, known to be at least 80%"
+    yield Row(
+        "95% interval of the interactions' share", WHERE, truth, promised, 0.8, 1.0, float(np.mean(both)), searches
+    )
+    sentence = "`X alone explains ...` of an X that explains less than the sentence's interval"
+    yield Row(sentence, WHERE, truth, "at most 5%", 0.0, 0.05, float(np.mean(wrong)), searches)
+    ratio = float(np.mean(errors[:5]) / np.mean(optuna_errors))
+    error = "mean error of a share, in parts of that of Optuna's fANOVA"
+    yield Row(error, WHERE, truth, "at most 1.5", 0.0, 1.5, ratio, 0)
+
+
+def _holds(share: Share, truth: float) -> bool:
+    """Whether an interval holds the truth, half a percent allowed, as it is printed."""
+    return share.low - 0.005 <= truth <= share.high + 0.005
+
+
+def _untrue(found: Importances, truth: dict[str, float]) -> bool:
+    """Whether the title says that a parameter explains what it does not."""
+    first = next(iter(found.shares))
+    return title(spec(), found).startswith(first) and truth[first] < found.shares[first].low
+
+
+def _first(seed: int) -> bool:
+    """Whether alpha is first, whose share is the largest, in a search of which few trials ran to their end."""
+    search = simulated("own ends", "asha from epoch 1", 300, seed)
+    return next(iter(importances(search.spec, search.record).shares)) == "method.alpha"
