@@ -17,8 +17,8 @@ from scipy.special import betaincinv, gammaln
 Floats = NDArray[np.float64]
 
 MOST_EXACT = 1000
-"""Draws up to which the level is computed, in about 2 s at most; above, the band is that of Dvoretzky, Kiefer and Wolfowitz
-with Massart's (1990) constant, which is wider."""
+"""Draws up to which the level is computed, in about 2 s at most; above, the band is that of Dvoretzky, Kiefer and
+Wolfowitz with Massart's (1990) constant, which is wider."""
 
 NEGLIGIBLE = 1e-16
 
@@ -80,7 +80,9 @@ def joint_coverage(lower: Floats, upper: Floats) -> float:
             return 0.0
         chance, first = chance[begin - first : end + 1 - first], begin
     chance, first = _later(chance, first, draws * (1 - now))
-    return float(chance[draws - first] / _poisson(draws, draws, draws)[0]) if first <= draws < first + len(chance) else 0.0
+    return (
+        float(chance[draws - first] / _poisson(draws, draws, draws)[0]) if first <= draws < first + len(chance) else 0.0
+    )
 
 
 def _later(chance: Floats, first: int, rate: float) -> tuple[Floats, int]:
