@@ -9,6 +9,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
+from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.ties import ties
 from study.text.moment import moment
 
@@ -17,13 +18,21 @@ def document(folder: StudyFolder) -> dict[str, Any]:
     """A study's summary and, once it has begun, its pace."""
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     tied = [asdict(tie) | {"message": str(tie)} for tie in ties(record, spec)]
-    return {**summary.summary(spec, record), "pace": progress.pace(spec, record), "ties": tied}
+    remaining = remaining_gain(spec, record)
+    return {
+        **summary.summary(spec, record),
+        "pace": progress.pace(spec, record),
+        "ties": tied,
+        "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
+    }
 
 
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
+    if document["remaining"]["gain"] is not None:
+        texts.append(f"enough    {document['remaining']['message']}")
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"
         remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"

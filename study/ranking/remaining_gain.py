@@ -13,7 +13,7 @@ from what independent draws have shown.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -69,6 +69,23 @@ def remaining_gain(spec: StudySpec, record: StudyRecord) -> RemainingGain:
     reason = unsuitable(spec) or so_far.lacks(spec)
     gain = None if reason else so_far.gain(spec, confidence, checked_often=stop is not None)
     return RemainingGain(gain, so_far.ended, so_far.ended, confidence, reason)
+
+
+def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float], str] = "{:.4g}".format) -> str:
+    """The statement in words, or why there is none.
+
+    Args:
+        amount: a gain as text, in the unit that the reader sees.
+    """
+    if remaining.gain is None:
+        return f"What more search would gain is not known. {remaining.reason}"
+    verb = "raise" if spec.mode == "max" else "lower"
+    seeds = "the seeds" if len(spec.seeds) > 1 else "the seed"
+    return (
+        f"More search of this kind gains at most {amount(remaining.gain)} with {100 * remaining.confidence:g}% "
+        f"confidence: as many trials again ({remaining.further}) {verb} the best {spec.metric}, on {seeds} of the "
+        "search, by no more."
+    )
 
 
 def drawn(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:

@@ -17,6 +17,10 @@ CAPTIONS = {
     "progress": "Each mark is one trial of the search, one seed. Only complete trials count for the best so far.",
     "best_over_time": "The best value of a complete configuration so far, one seed. Left: over wall-clock time, with "
     "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline.",
+    "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
+    "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
+    "whatever the values' distribution; where it is pale, no trial bounds it from one side. The dashed line is the "
+    "baseline.",
 }
 
 WHICH_MODELS = (
