@@ -29,6 +29,9 @@ from study.spec.sampler_limits import FORESEEABLE
 FEWEST = 10
 """Ended trials before anything is said."""
 
+FEWEST_COMPLETE = 4
+"""Complete trials among them."""
+
 SIMULATED = 20_000
 
 
@@ -134,9 +137,9 @@ class SoFar:
         """Why nothing can be said yet."""
         if self.ended < FEWEST:
             return f"{self.ended} of the sampler's trials have ended, and at least {FEWEST} are needed."
-        if len(self.gains) <= _top(self.ended):
+        if len(self.gains) < FEWEST_COMPLETE:
             kept = " and keep the constraints" if spec.objective.constraints else ""
-            return f"{len(self.gains)} trials are complete{kept}, and at least {_top(self.ended) + 1} are needed."
+            return f"{len(self.gains)} of them are complete{kept}, and at least {FEWEST_COMPLETE} are needed."
         if self.given > max(self.gains) and spec.search.sampler != "random":
             return "The best configuration was given to the search, so its own draws do not say how it goes on from it."
         return None
@@ -161,11 +164,11 @@ def limit(gains: Sequence[float], trials: int, further: int, confidence: float) 
     added, so that ties do not read as a top that is flat.
 
     Args:
-        gains: of the draws that have a value, more than `_top(trials)`; larger is better.
+        gains: of the draws that have a value, two or more; larger is better.
         trials: all draws, those without a value among them.
     """
     best = sorted(gains, reverse=True)
-    top = _top(trials)
+    top = min(_top(trials), len(best) - 1)
     spacings = [place * (best[place - 1] - best[place]) for place in range(1, top + 1)]
     steps = [high - low for high, low in pairwise(best) if high - low > 1e-9]
     factor = _factor(trials, further, top, round(1 - confidence, 9))

@@ -52,7 +52,7 @@ def better_from(studies: Sequence[tuple[StudySpec, StudyRecord]]) -> dict[str, l
     """Each study against each other one, by name."""
     found = {spec.name: draws(spec, record) for spec, record in studies}
     curves = {name: one for name, one in found.items() if isinstance(one, Draws)}
-    return {name: [_compared(found, curves, name, other) for other in found if other != name] for name in found}
+    return {name: [compared(found, curves, name, other) for other in found if other != name] for name in found}
 
 
 def printed_budgets(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -65,7 +65,8 @@ def to_documents(found: Sequence[BetterFrom]) -> list[dict[str, Any]]:
     return [{key: value for key, value in asdict(one).items() if key != "name"} for one in found]
 
 
-def _compared(found: Mapping[str, Draws | str], curves: Mapping[str, Draws], name: str, other: str) -> BetterFrom:
+def compared(found: Mapping[str, Draws | str], curves: Mapping[str, Draws], name: str, other: str) -> BetterFrom:
+    """One study against another one of `found`, which shares the allowed error out among its bands."""
     for each in (name, other):
         if each not in curves:
             return BetterFrom(name, other, reason=f"{each}: {found[each]}")

@@ -1,10 +1,12 @@
-"""Simultaneous confidence bands of a distribution function from independent draws, exact for every distribution.
+"""Simultaneous confidence bands from independent draws, exact for every distribution.
 
-The band of Learned-Miller and DeStefano (2008, "A probabilistic upper bound on differential entropy"), which Lourie et
-al. (2024, "Show Your Work with Confidence", section 3) use for tuning curves: F at the i-th of n ordered draws has a
-beta(i, n + 1 - i) distribution, and each gets the equal-tailed interval of one level, chosen so that all of them hold
-at once. That level is computed, not simulated: `joint_coverage` is the probability that a uniform sample stays within
-given limits. A discrete distribution (ties) is covered at least as often as a continuous one.
+Of the distribution function: the band of Learned-Miller and DeStefano (2008, "A probabilistic upper bound on
+differential entropy"), which Lourie et al. (2024, "Show Your Work with Confidence", section 3) use for tuning curves. F
+at the i-th of n ordered draws has a beta(i, n + 1 - i) distribution, and each gets the equal-tailed interval of one
+level, chosen so that all of them hold at once. Of given quantiles alone the band is narrower: each lies between two
+ordered draws, as many draws are below it as a binomial count says. Both levels are computed, not simulated:
+`chance_to_stay` is the probability that the counts of a uniform sample stay within limits. A discrete distribution
+(ties) is covered at least as often as a continuous one.
 """
 
 from functools import lru_cache
@@ -13,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaincinv, gammaln
+from scipy.stats import binom
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
 
 MOST_EXACT = 1000
 """Draws up to which the level is computed, in about 2 s at most; above, the band is that of Dvoretzky, Kiefer and
@@ -60,29 +64,59 @@ def pointwise_level(draws: int, confidence: float) -> float:
     return float(np.exp(brentq(missing, np.log(miss / (2 * draws)), np.log(miss), xtol=1e-4)))
 
 
-def joint_coverage(lower: Floats, upper: Floats) -> float:
-    """The probability that each ordered uniform draw lies between its limits; both ascend.
+@lru_cache(maxsize=64)
+def quantile_places(draws: int, confidence: float, quantiles: tuple[float, ...]) -> tuple[Places, Places]:
+    """Between which ordered draws quantiles lie, all at once with this probability.
 
-    The number of draws below t is followed from limit to limit as that of a Poisson process, given that it ends at n
-    (Moscovich and Nadler, 2017, "Fast calculation of boundary crossing probabilities for Poisson processes").
+    Args:
+        quantiles: of which shares, ascending, above 0 and below 1.
+
+    Returns:
+        For each quantile the place of the draw below it, from 1 (0: none is), and of the one above it (draws + 1: none
+        is).
     """
+    times, miss = np.array(quantiles), 1 - confidence
+
+    def places(level: float) -> tuple[Places, Places]:
+        return binom.ppf(level / 2, draws, times).astype(int), binom.ppf(1 - level / 2, draws, times).astype(int)
+
+    low, high = np.log(miss / (2 * len(times))), np.log(min(1.0, 2 * miss))  # Bonferroni's level holds, this one not
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        holds = chance_to_stay(draws, times, *places(float(np.exp(middle)))) >= confidence
+        low, high = (middle, high) if holds else (low, middle)
+    least, most = places(float(np.exp(low)))
+    return least, most + 1
+
+
+def joint_coverage(lower: Floats, upper: Floats) -> float:
+    """The probability that each ordered uniform draw lies between its limits; both ascend."""
     draws = len(lower)
     times = np.concatenate([lower, upper])
     least = np.concatenate([np.zeros(draws, int), np.arange(1, draws + 1)])  # draws that have come by an upper limit
     most = np.concatenate([np.arange(draws), np.full(draws, draws)])  # and may have come by a lower one
     order = np.argsort(times, kind="stable")
+    return chance_to_stay(draws, times[order], least[order], most[order])
+
+
+def chance_to_stay(draws: int, times: Floats, least: Places, most: Places) -> float:
+    """The probability that at each of these times, ascending, `least` to `most` uniform draws are at or below it.
+
+    Their number is followed from time to time as that of a Poisson process, given that it ends at n (Moscovich and
+    Nadler, 2017, "Fast calculation of boundary crossing probabilities for Poisson processes").
+    """
     chance, first, now = np.ones(1), 0, 0.0
-    for place in order:
-        chance, first = _later(chance, first, draws * (times[place] - now))
-        now = times[place]
-        begin, end = max(first, least[place]), min(first + len(chance) - 1, most[place])
+    for time, low, high in zip(times, least, most, strict=True):
+        chance, first = _later(chance, first, draws * (time - now))
+        now = time
+        begin, end = max(first, int(low)), min(first + len(chance) - 1, int(high))
         if end < begin:
             return 0.0
         chance, first = chance[begin - first : end + 1 - first], begin
     chance, first = _later(chance, first, draws * (1 - now))
-    return (
-        float(chance[draws - first] / _poisson(draws, draws, draws)[0]) if first <= draws < first + len(chance) else 0.0
-    )
+    if not first <= draws < first + len(chance):
+        return 0.0
+    return float(chance[draws - first] / _poisson(draws, draws, draws)[0])
 
 
 def _later(chance: Floats, first: int, rate: float) -> tuple[Floats, int]:

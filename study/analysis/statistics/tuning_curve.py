@@ -2,9 +2,10 @@
 
 Dodge et al. (2019, "Show Your Work") print the best validation value as a function of the budget. Their estimate of the
 mean is biased downwards (Tang et al. 2020, "Showing Your Work Doesn't Always Work"); here it is the U-statistic, which
-is not. The curve of the median and the bands are those of Lourie et al. (2024, "Show Your Work with Confidence"): a
-band of the distribution of one trial's value that holds everywhere at once (`cdf_band`) gives a band of the curve at
-all budgets at once. It needs independent draws from one distribution, so it is refused for every other search.
+is not. The curve of the median and the bands are those of Lourie et al. (2024, "Show Your Work with Confidence"): what
+is known of the distribution of one trial's value, all at once (`cdf_band`), gives a band of the curve at all budgets at
+once. The best of k trials has its median where one trial has its quantile 0.5^(1/k). It needs independent draws from
+one distribution, so it is refused for every other search.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from study.analysis.statistics.cdf_band import band
+from study.analysis.statistics.cdf_band import band, quantile_places
 from study.analysis.statistics.frame import metric as metric_of
 from study.analysis.statistics.spent import seconds
 from study.errors import UserError
@@ -125,13 +126,14 @@ def curve(found: Draws, confidence: float = 0.95) -> pd.DataFrame:
     trials = _budgets(count)
     worst, most = _bounds(found.metric)
     worst = min(worst, float(gains[0]))  # a trial that found nothing
-    low, high = band(count, confidence)
     quantiles = 0.5 ** (1 / trials)
+    below, above = quantile_places(count, confidence, tuple(quantiles.tolist()))
+    known = np.concatenate([[worst], gains, [most]])
     columns = {
         "median": gains[np.minimum(np.ceil(count * quantiles - 1e-9).astype(int), count) - 1],
-        "low": _quantiles(quantiles, high, np.concatenate([[worst], gains])),
-        "high": _quantiles(quantiles, low[1:], np.concatenate([gains, [most]])),
-        **_means(gains, trials, (low, high), (worst, most)),
+        "low": known[below],
+        "high": known[above],
+        **_means(gains, trials, band(count, confidence), (worst, most)),
     }
     if lower_is_better(found.metric):
         columns = {SWAPPED.get(name, name): -values for name, values in columns.items()}
@@ -142,13 +144,6 @@ def curve(found: Draws, confidence: float = 0.95) -> pd.DataFrame:
 
 SWAPPED = {"low": "high", "high": "low", "mean_low": "mean_high", "mean_high": "mean_low"}
 """Which end of a band is which, once a metric of which less is better is turned back."""
-
-
-def _quantiles(quantiles: Floats, shares: Floats, values: Floats) -> Floats:
-    """For each quantile the first value whose share reaches it, the last value where none does."""
-    place = np.searchsorted(shares, quantiles - 1e-12)
-    found: Floats = values[np.minimum(place, len(values) - 1)]
-    return found
 
 
 def _means(
