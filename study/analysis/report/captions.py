@@ -19,8 +19,8 @@ CAPTIONS = {
     "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline.",
     "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
     "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
-    "whatever the values' distribution; where it is pale, no trial bounds it from one side. The dashed line is the "
-    "baseline.",
+    "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "
+    "baseline, where it is not below the figure.",
 }
 
 WHICH_MODELS = (

@@ -22,6 +22,9 @@ from .row import Row
 Floats = NDArray[np.float64]
 
 RECORDED = Path(__file__).parents[1] / "selection_curves.npz"
+RECORDED_COLUMNS = {"val/accuracy": 0, "val/balanced_accuracy": 2, "val/unbiased_accuracy": 6}
+"""Of `selection_curves.COLUMNS`."""
+
 STATEMENT = "more search of this kind gains at most x with 95%"
 ENDS = "search.stop: as many trials again gain at most `gain`"
 WHERE = "report, status, card"
@@ -87,11 +90,9 @@ GAINS = {
 
 def recorded(generator: np.random.Generator, draws: int, trials: int) -> Floats:
     """(draws, trials): configurations of a recorded data set in a random order, each once; by rules in turn."""
-    from selection_curves import COLUMNS
-
     with np.load(RECORDED) as file:
         sets = [file[key][1:, -1].astype(float) for key in file.files]
-    columns = [COLUMNS.index(f"val/{name}") for name in ("accuracy", "balanced_accuracy", "unbiased_accuracy")]
+    columns = list(RECORDED_COLUMNS.values())
     found = []
     for draw in range(draws):
         values = np.nan_to_num(sets[draw % len(sets)][:, columns[draw % len(columns)]], nan=0.0)
