@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics import formatting
 from study.analysis.statistics.tuning_curve import Draws, curve, draws
 from study.home.record import StudyRecord
 from study.metrics import lower_is_better
@@ -39,8 +38,7 @@ class BetterFrom:
     reason: str | None = None
 
     def __str__(self) -> str:
-        if self.reason:
-            return formatting.MISSING
+        """For people, where there is no `reason`."""
         if self.first is None:
             return f"cannot be told from {self.than} up to {self.known} {self.unit}"
         if self.last == self.known:
@@ -55,9 +53,10 @@ def better_from(studies: Sequence[tuple[StudySpec, StudyRecord]]) -> dict[str, l
     return {name: [compared(found, curves, name, other) for other in found if other != name] for name in found}
 
 
-def printed_budgets(documents: Sequence[Mapping[str, Any]]) -> str:
-    """The same for people, from plain values."""
-    return "; ".join(str(BetterFrom(name="", **document)) for document in documents)
+def printed_budgets(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The same for people: a text per study, from the documents' `tuning`; empty where no study has a curve to it."""
+    found = [[BetterFrom(document["name"], **one) for one in document["tuning"]] for document in documents]
+    return ["; ".join(str(one) for one in of_study if not one.reason) for of_study in found]
 
 
 def to_documents(found: Sequence[BetterFrom]) -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
             for who in ("baseline", "best")
         },
         **{f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents] for name in metrics},
-        "median after a budget better": [printed_budgets(document["tuning"]) for document in documents],
+        **({"better by tuning curve": found} if any(found := printed_budgets(documents)) else {}),
         **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
         **{key: [_setting(document["settings"], key) for document in documents] for key in keys},
     }

@@ -12,7 +12,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.statistics.better_from import BetterFrom, better_from, compared
+from study.analysis.statistics.better_from import BetterFrom, better_from, compared, printed_budgets, to_documents
 from study.analysis.statistics.tuning_curve import Draws, curve, draws
 from study.commands.final_training import final_study
 from study.spec import StudySpec
@@ -154,8 +154,13 @@ def test_a_study_without_a_curve_is_not_compared() -> None:
     other = quickstart("search.sampler=tpe")
     found = better_from([named("one", *VALUES), (replace(other, name="two"), record(*searched(*VALUES)))])
     assert found["one"][0].reason == f"two: {draws(other, record(*searched(*VALUES)))}"
-    assert str(found["one"][0]) == "-"
-    assert BetterFrom("a", "b", 3, 8, 8).first == 3
+    documents = [{"name": name, "tuning": to_documents(said)} for name, said in found.items()]
+    assert printed_budgets(documents) == ["", ""]
+
+
+def test_how_it_is_said() -> None:
+    assert str(BetterFrom("a", "b", 3, 8, 8)) == "than b from 3 trials on (known up to 8)"
+    assert str(BetterFrom("a", "b", 3, 8, 90, "epochs")) == "than b from 3 to 8 epochs, else it cannot be told"
 
 
 @pytest.mark.parametrize("shape", ["skewed values, beta(5, 2)", "accuracies on 10 samples"])
