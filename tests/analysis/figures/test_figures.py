@@ -17,7 +17,6 @@ from study.analysis.statistics.importance import importances
 from study.spec import load_study
 from study.spec.schema import Domain
 
-
 OF_RANDOM_SEARCHES = "tuning_curve"
 
 

@@ -25,7 +25,10 @@ def test_it_is_drawn_for_each_split_that_every_trial_read(test: bool, panels: in
     figure = FIGURES["tuning_curve"](spec, ran(test))
     assert figure is not None
     assert len(figure.axes) == panels
-    assert figure.get_suptitle() == "The best of 6 trials: median val/accuracy 75.0%, at least 61.0% with 95%"
+    assert (
+        figure.get_suptitle().replace("\n", " ")
+        == "The best of 6 trials: median val/accuracy 79.0%, at least 70.0% with 95%"
+    )
     figure.draw_without_rendering()
     plot = json.loads(INTERACTIVE["tuning_curve"](spec, ran(test)).to_json())
     assert len(plot["data"]) == 3 * panels
