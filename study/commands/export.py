@@ -9,6 +9,7 @@ from study.files.output import check_output, write_output
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, epochs
+from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
 from study.spec.objective import Objective
@@ -93,6 +94,7 @@ def exported(
         "metrics": {name: value for name, value in values.items() if name.startswith("val/")},
         "confirmed": _confirmed(spec, candidate),
         "test_readings": record.test_readings,
+        "more_search": sentence(spec, remaining_gain(spec, record)),
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
     base = spec.trial_document({**candidate.trial.params, "train.seed": candidate.trial.seed})

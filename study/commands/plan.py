@@ -10,6 +10,9 @@ from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
 from study.spec.schema import Confirm
 
+ENDING = ("time", "gpu_hours", "plateau", "stop")
+"""Keys of `search` that end it before its number of trials."""
+
 
 def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
@@ -45,7 +48,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
         "epoch": epochs.words(goal),
-        "limits": [f"{name} {value}" for name in ("time", "gpu_hours", "plateau") if (value := getattr(search, name))],
+        "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
         "trials": {

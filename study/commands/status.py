@@ -10,6 +10,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
+from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.ties import ties
 from study.text.moment import moment
 
@@ -19,7 +20,13 @@ def document(folder: StudyFolder) -> dict[str, Any]:
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     with ranking.ranked_once(record):
         tied = [asdict(tie) | {"message": str(tie)} for tie in ties(record, spec)]
-        told = {"lead": lead.document(spec, record), "pace": progress.pace(spec, record), "ties": tied}
+        remaining = remaining_gain(spec, record)
+        told = {
+            "lead": lead.document(spec, record),
+            "pace": progress.pace(spec, record),
+            "ties": tied,
+            "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
+        }
         return {**summary.summary(spec, record), **told}
 
 
@@ -29,6 +36,8 @@ def lines(document: dict[str, Any]) -> list[str]:
     if document.get("final") or document.get("best"):
         texts += lead.lines(document["lead"])
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
+    if document["remaining"]["gain"] is not None:
+        texts.append(f"enough    {document['remaining']['message']}")
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"
         remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"

@@ -168,7 +168,7 @@ def _profiles(keys: dict[str, Keys], definitions: dict[str, Schema]) -> Schema:
             below = schema.get("$ref", "").removeprefix("#/$defs/")
             inner = definitions.get(below, {}).get("properties", {})
             blocks |= {f"{section}.{key}.{name}": _ref(f"{below}/properties/{name}") for name in inner}
-    deeper = {r"^search\.(space|baseline|alternatives|plateau)\.": True}
+    deeper = {r"^search\.(space|baseline|alternatives|plateau|stop)\.": True}
     block = _mapping(blocks) | {"patternProperties": deeper}
     return {"type": ["object", "null"], "additionalProperties": block}
 

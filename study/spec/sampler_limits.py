@@ -8,6 +8,9 @@ from study.spec.space import Space
 LEARNING = ("tpe", "gp")
 """Samplers that can begin with another study's trials."""
 
+FORESEEABLE = ("random", "qmc", "tpe")
+"""Samplers of which it was tried what more search gains, see `study.ranking.remaining_gain`."""
+
 
 def trials(search: Search, space: Space) -> int | None:
     """How many configurations a search without `trials` tries: a grid's cells, and given ones that are not among them.
@@ -35,10 +38,29 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     if search.from_ is not None and search.sampler not in LEARNING:
         message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
         faults.append((("search", "from"), message))
+    faults += _stop(search)
     if search.sampler == "grid":
-        faults = _endless(space)
-        if not faults and grid.count(space) > grid.MOST_CELLS:
+        endless = _endless(space)
+        faults += endless
+        if not endless and grid.count(space) > grid.MOST_CELLS:
             faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is at most that many"))
+    return faults
+
+
+def _stop(search: Search) -> list[tuple[Key, str]]:
+    """Why it can never be said what more search would gain."""
+    if search.stop is None:
+        return []
+    faults: list[tuple[Key, str]] = []
+    if search.sampler not in FORESEEABLE:
+        message = f"given with sampler {search.sampler}, of which nobody can say yet what more search would gain"
+        faults.append((("search", "stop"), f"{message}. Allowed: {', '.join(FORESEEABLE)}"))
+    if not isinstance(search.metric, str) and len(search.metric) > 1:
+        faults.append((("search", "stop"), "given for several metrics, allowed is one: there is no single best value"))
+    drawn = (search.trials or 0) - len(search.enqueue) - (search.baseline is not None)
+    if search.trials is not None and search.stop.trials >= drawn:
+        message = f"{search.stop.trials} given, allowed is less than {drawn}, the trials that the sampler draws"
+        faults.append((("search", "stop", "trials"), message))
     return faults
 
 

@@ -140,15 +140,28 @@ class Plateau(BaseModel):
     by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
+class Stop(BaseModel):
+    """The search ends when as many trials again would raise its best value by `gain` at most, with this `confidence`.
+
+    `gain` is in the metric's own unit: 0.005 are half a point of accuracy. At most 1 - `confidence` of the searches end
+    by it wrongly. It is asked after each trial once `trials` of the sampler's have ended.
+    """
+
+    model_config = STRICT
+    gain: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    trials: Annotated[int, Field(ge=10, le=MOST)] = 20
+
+
 class Search(BaseModel):
     """What is searched and how.
 
     `baseline` is run first, at full budget, and is what the result is compared with; `enqueue` are configurations
     to try before the sampler's own, `papers`: those of the papers, as many as there are trials. `trials` counts them
     all (null: every cell of a grid, else 100); the confirm trials come on top. The search ends earlier when `time`
-    (`90m`, `2h`, seconds; all sessions together), `gpu_hours` or `plateau` says so. `alternatives` are whole sections
-    under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and `enqueue`,
-    besides plain names.
+    (`90m`, `2h`, seconds; all sessions together), `gpu_hours`, `plateau` or `stop` says so. `alternatives` are whole
+    sections under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and
+    `enqueue`, besides plain names.
     `replicates` is the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds
     themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `epoch` says at
     which epoch a trial is taken: `last`, or `best` by the metric (the first of several) and the constraints, where each
@@ -171,6 +184,7 @@ class Search(BaseModel):
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
     gpu_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     plateau: Plateau | None = None
+    stop: Stop | None = None
     replicates: Annotated[int, Field(ge=1, le=1000)] | Annotated[list[Seed], Field(min_length=1)] = 1
     concurrency: Positive | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"

@@ -1,12 +1,13 @@
 """When a search has had enough, besides its number of trials."""
 
 from study.home.record import StudyRecord
+from study.ranking.remaining_gain import SoFar, unsuitable
 from study.spec import StudySpec
 from study.spec.objective import Score
 
 
 class Budget:
-    """Time, GPU hours and a plateau, read from the record's own times: a resumed study counts on.
+    """Time, GPU hours, a plateau and what more search would gain, read from the record: a resumed study counts on.
 
     A study that was extended by a number of trials runs these, whatever its other limits say.
     """
@@ -16,6 +17,7 @@ class Budget:
         self._gpu = spec.resources.gpu
         self._front: list[Score] = []
         self._since = 0
+        self._spec, self._so_far = spec, SoFar()
 
     @property
     def spent(self) -> str | None:
@@ -29,14 +31,23 @@ class Budget:
             return "gpu_hours"
         if search.plateau is not None and self._since >= search.plateau.trials:
             return "plateau"
-        return None
+        return "stop" if self._gains_little else None
 
-    def settled(self, score: Score | None) -> None:
-        """A configuration has ended, with a score if it is complete.
+    @property
+    def _gains_little(self) -> bool:
+        """Whether as many trials again would gain `stop.gain` at most."""
+        stop, so_far = self._search.stop, self._so_far
+        if stop is None or so_far.ended < stop.trials or unsuitable(self._spec) or so_far.lacks(self._spec):
+            return False
+        return so_far.gain(self._spec, stop.confidence, checked_often=True) <= stop.gain
+
+    def settled(self, score: Score | None, drawn: bool = True) -> None:
+        """A configuration has ended, with a score if it is complete; `drawn`: by the sampler, not given.
 
         Progress, which a plateau lacks, is to be better than the best before by more than `plateau.by`; with several
         metrics, to be dominated by none before.
         """
+        self._so_far.add(score, drawn)
         self._since += 1
         if score is not None and all(self._adds_to(other, score) for other in self._front):
             self._since = 0

@@ -49,6 +49,7 @@ class SearchStage:
         self._given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
         self._sampler, self._budget = Sampler(spec), Budget(spec, record)
         self._decided = 0
+        self._given_trials: set[int] = set()
         self._ended: set[int] = set()
         self._choices: dict[int, EpochChoice] = {}  # of the trials that run
         self._wanted: deque[Decision] = deque()
@@ -92,6 +93,8 @@ class SearchStage:
             return
         if not asked or self._decided < len(self._given):
             self._sampler.adopt(trial.number, trial.params)
+        if self._decided < len(self._given):
+            self._given_trials.add(trial.number)
         self._decided += 1
         for seed in self.spec.seeds[1:]:
             self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number))
@@ -128,7 +131,7 @@ class SearchStage:
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
         course = list(scores(self.spec.objective, leader.reports))
         self._sampler.tell(TrialEnd(leader.number, state, course, score))
-        self._budget.settled(score)
+        self._budget.settled(score, drawn=leader.number not in self._given_trials)
 
     def history(self) -> list[FrozenTrial]:
         """What Optuna believes, with the ledger's numbers."""

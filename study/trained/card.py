@@ -146,6 +146,8 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         )
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
+    if more := origin.get("more_search"):
+        yield escape(str(more))
     if changed := origin.get("changed"):
         yield f"Changed since: {', '.join(map(escape, changed))}."
     readings, earlier_readings = record.test_readings, origin.get("test_readings")

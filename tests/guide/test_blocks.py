@@ -88,14 +88,17 @@ def test_the_modules_of_the_page_on_adding_things_run(tmp_path: Path) -> None:
     assert "val/worst_group_accuracy" in done.stdout
 
 
-@pytest.mark.parametrize(("page", "words"), [("reports.md", "±"), ("selection.md", "worst_class_accuracy  classes")])
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [("reports.md", "±"), ("selection.md", "worst_class_accuracy  classes"), ("statistics.md", "gpu_hours")],
+)
 def test_the_tables_of_the_pages_are_made(
     page: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    folder = Home.locate().create(quickstart("name=mine"))
+    folder = Home.locate().create(quickstart("name=mine", "search.sampler=random", "search.early_stopping.name=none"))
     folder.ledger_file.unlink(missing_ok=True)
-    params = [{"method.alpha": 0.01 * n, "method.lambda": 1.0, "method.epsilon": 0.1} for n in (1, 2, 3)]
+    params = [{"method.alpha": 0.01 * n, "method.lambda": 1.0, "method.epsilon": 0.1} for n in range(1, 6)]
     worst = {"val/worst_class_accuracy": 0.1}
     trials = (Told("search", [0.5, 0.1 * n], params=p, further=worst) for n, p in enumerate(params, 5))
     write_ledger(folder.ledger_file, *trials)
@@ -120,7 +123,8 @@ def test_the_page_on_python_runs_from_top_to_bottom(
 
 
 def test_every_python_block_is_run_by_a_test() -> None:
-    assert {block.page.name for block in PYTHON} == {"adding-things.md", "python.md", "reports.md", "selection.md"}
+    pages = {"adding-things.md", "python.md", "reports.md", "selection.md", "statistics.md"}
+    assert {block.page.name for block in PYTHON} == pages
 
 
 @pytest.mark.parametrize("block", TOML, ids=[block.name for block in TOML])

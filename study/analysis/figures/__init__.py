@@ -15,6 +15,7 @@ from study.analysis.figures.parallel import parallel
 from study.analysis.figures.parameters import parameters
 from study.analysis.figures.seeds import seeds
 from study.analysis.figures.surface import surface
+from study.analysis.figures.tuning_curve import tuning_curve
 from study.analysis.figures.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -31,5 +32,6 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "parallel": parallel,
     "progress": progress,
     "best_over_time": best_over_time,
+    "tuning_curve": tuning_curve,
 }
 """By the names of their files, in the report's `figures/`."""

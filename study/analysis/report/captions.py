@@ -12,8 +12,8 @@ CAPTIONS = {
     "configuration of the search, of those that keep the constraints.",
     "worst_group": "Each mark is one configuration of the search.",
     "parameters": "Each mark is one trial of the search, {leading}. A pruned trial (by early stopping) is drawn at "
-    "what it is estimated to have ended with, or, where that cannot be told, at the value that it had when it was pruned, "
-    "as the legend says. The dashed line is the baseline{mean}.",
+    "what it is estimated to have ended with, or, where that cannot be told, at the value that it had when it was "
+    "pruned, as the legend says. The dashed line is the baseline{mean}.",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's trials that have the parameter; a pruned trial counts with what it is estimated to have ended with. "
     "A parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between "
@@ -26,6 +26,10 @@ CAPTIONS = {
     "far{mean}.",
     "best_over_time": "The best value of a complete configuration so far, {searched}. Left: over wall-clock time, with "
     "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline{mean}.",
+    "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
+    "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
+    "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "
+    "baseline, where it is not below the figure.",
 }
 """In braces what depends on the seeds, see `caption`."""
 

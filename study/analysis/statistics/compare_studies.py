@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.better_from import better_from, printed_budgets, to_documents
 from study.analysis.statistics.difference import Difference, difference, sides
 from study.errors import UserError
 from study.home.events import ENDED
@@ -32,6 +33,8 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
     settings = [_settings(spec) for spec, _ in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
     differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
+    tuning = better_from(studies)
+    documents = [document | {"tuning": to_documents(tuning[document["name"]])} for document in documents]
     return [
         document
         | {
@@ -59,6 +62,7 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
             for who in ("baseline", "best")
         },
         **{f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents] for name in metrics},
+        **({"better by tuning curve": found} if any(found := printed_budgets(documents)) else {}),
         **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
         **{key: [_setting(document["settings"], key) for document in documents] for key in keys},
     }

@@ -28,6 +28,7 @@ LIMITS = {
     "time": "its time limit was reached",
     "gpu_hours": "its GPU hours were spent",
     "plateau": "it had reached a plateau",
+    "stop": "as many trials again would hardly have raised its best value (search.stop)",
     "every cell of the grid": "its grid has no more cells",
 }
 """Why a search ended before its number of trials."""

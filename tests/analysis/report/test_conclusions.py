@@ -20,6 +20,7 @@ def test_final_training(final_spec, writer):
 def test_what_is_not_known(spec, frozen):
     assert list(caveats(spec, frozen)) == [
         "1 trial failed: Diverged: loss is nan in epoch 1",
+        "What more search would gain is not known. 4 of the sampler's trials have ended, and at least 10 are needed.",
         "In the search trial 1 had val/accuracy 70.0%; on the fresh seeds the mean differs by +4.0 points.",
         "The test split was read only for baseline and trial 1; no other trial's test metrics are known.",
     ]

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.curves import learning_curves, progress
 from study.analysis.figures.interactive.parameters import parallel, parameters, surface
+from study.analysis.figures.interactive.tuning_curve import tuning_curve
 from study.analysis.figures.interactive.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -21,4 +22,5 @@ INTERACTIVE: Mapping[str, Callable[[StudySpec, StudyRecord], go.Figure]] = {
     "surface": surface,
     "parallel": parallel,
     "progress": progress,
+    "tuning_curve": tuning_curve,
 }
