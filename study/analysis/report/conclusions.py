@@ -122,7 +122,7 @@ def _final(spec: StudySpec, final: Side) -> list[str]:
 
 def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
     name, test = spec.metric, spec.test_metric
-    gain = difference(best.spread(name), reference.spread(name))
+    gain = difference(best.values(name), reference.values(name), best.among)
     assert gain is not None  # both sides are complete and have the metric
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
     if spec.better(gain.value, 0.0):
@@ -132,7 +132,7 @@ def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
         first = f"The search found nothing better than the baseline: {name} is {before} for the baseline"
         first += f" and {after} for the best of the search ({best.label})"
     sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}."
-    test_gain = difference(best.spread(test), reference.spread(test))
+    test_gain = difference(best.values(test), reference.values(test), best.among)
     if test_gain is None:
         return [sentence, f"That is {_difference_text(spec, name, gain)}; the test split was not read for both."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))

@@ -13,7 +13,7 @@ BLIND = 0.1
 
 def why(spec: StudySpec, reference: Side, best: Side) -> str | None:
     """A sentence; None if the search gained something, or nothing is known of samples that conflict with the bias."""
-    gain = difference(best.spread(spec.metric), reference.spread(spec.metric))
+    gain = difference(best.values(spec.metric), reference.values(spec.metric), best.among)
     if gain is None or (gain.clear and spec.better(gain.value, 0.0)):
         return None
     aligned, conflicting, error = (reference.spread(name) for name in (ALIGNED, CONFLICTING, ERROR))

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Difference, difference
+from study.analysis.statistics.difference import Difference, difference, sides
 from study.errors import UserError
 from study.home.events import ENDED
 from study.home.record import StudyRecord
@@ -33,8 +33,12 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for values in settings for key in values)
     differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
     return [
-        document | {"gain": _gains(document), "settings": {key: values[key] for key in differing if key in values}}
-        for document, values in zip(documents, settings, strict=True)
+        document
+        | {
+            "gain": _gains(spec, record, document),
+            "settings": {key: values[key] for key in differing if key in values},
+        }
+        for (spec, record), document, values in zip(studies, documents, settings, strict=True)
     ]
 
 
@@ -100,17 +104,27 @@ COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_sto
 """Keys of `search` that are compared."""
 
 
-def _gains(document: dict[str, Any]) -> dict[str, Any]:
+def _gains(spec: StudySpec, record: StudyRecord, document: dict[str, Any]) -> dict[str, Any]:
     """Best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    baseline, best = document["baseline"], document["best"]
-    if not baseline or not best or baseline["trial"] == best["trial"]:
+    baseline, best = sides(spec, record)
+    if not baseline or not best or best.number != document["best"]["trial"]:
         return {}
     gains = {}
-    for name in best["metrics"]:
-        gain = difference(_spread(best, name), _spread(baseline, name))
+    for name in document["best"]["metrics"]:
+        gain = difference(best.values(name), baseline.values(name), best.among)
         if gain:
-            gains[name] = {"difference": gain.value, "interval": list(gain.interval) if gain.interval else None}
+            gains[name] = gain_document(gain)
     return gains
+
+
+def gain_document(gain: Difference) -> dict[str, Any]:
+    """A difference as plain values for JSON."""
+    return {
+        "difference": gain.value,
+        "interval": list(gain.interval) if gain.interval else None,
+        "paired": gain.paired,
+        "among": gain.among,
+    }
 
 
 def _spread(side: dict[str, Any] | None, name: str) -> Spread | None:

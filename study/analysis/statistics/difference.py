@@ -1,18 +1,25 @@
-"""The difference between two configurations: the best of the search and the baseline, with its interval."""
+"""The difference between two configurations: the best of the search and the baseline, with its interval.
+
+Configurations that ran on the same seeds share what these seeds do to any configuration: the order of the samples, the
+first weights. So they are compared seed by seed. The best was chosen by the values that it is then judged by, and the
+interval allows for that, see `study.analysis.statistics.choice_quantile`.
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from scipy.special import stdtrit
-
+from study.analysis.statistics.choice_quantile import chosen_quantile
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Candidate, Spread, baseline, candidates, spread
+from study.ranking import Candidate, Spread, baseline, candidates, is_confirmed, spread
 from study.spec import StudySpec
 
 CONFIDENCE = 0.95
+
+ROUNDING = 1e-12
+"""Differences that deviate by less are equal."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +28,17 @@ class Side:
 
     Where a configuration was confirmed on fresh seeds, the trial by which it was chosen is left out: its value is the
     luckiest of many.
+
+    Attributes:
+        among: from how many configurations it was chosen by the very trials that it has here; 1: these had no part in
+            the choice.
     """
 
     label: str
     number: int
     trials: Sequence[TrialRecord]
     spec: StudySpec
+    among: int = 1
 
     def spread(self, name: str) -> Spread | None:
         """Mean and sample standard deviation of a metric over the trials that have it."""
@@ -36,13 +48,28 @@ class Side:
         """The seeds behind `spread`."""
         return [trial.seed for trial in self.trials if metric(self.spec, trial, name) is not None]
 
+    def values(self, name: str) -> dict[int, float]:
+        """A metric by seed, of the trials that have it; of a seed that ran twice the first."""
+        by_seed: dict[int, float] = {}
+        for trial in self.trials:
+            if (value := metric(self.spec, trial, name)) is not None:
+                by_seed.setdefault(trial.seed, value)
+        return by_seed
+
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of means and its interval (Welch's t, 95%), None where a side has fewer than two values."""
+    """A difference of means and its interval, None where there are too few values for one.
+
+    Attributes:
+        paired: whether it is the mean over shared seeds of the difference on each.
+        among: from how many configurations the first was chosen, which the interval allows for.
+    """
 
     value: float
     interval: tuple[float, float] | None
+    paired: bool = False
+    among: int = 1
 
     @property
     def clear(self) -> bool | None:
@@ -60,7 +87,21 @@ def side_of(spec: StudySpec, candidate: Candidate) -> Side:
 def sides(spec: StudySpec, record: StudyRecord) -> tuple[Side | None, Side | None]:
     """The baseline and the best searched configuration, each None if no such trial is complete."""
     reference, best = baseline(record, spec), next(iter(candidates(record, spec)), None)
-    return side_of(spec, reference) if reference else None, side_of(spec, best) if best else None
+    chosen = replace(side_of(spec, best), among=chosen_among(spec, record, best)) if best else None
+    return side_of(spec, reference) if reference else None, chosen
+
+
+def chosen_among(spec: StudySpec, record: StudyRecord, best: Candidate) -> int:
+    """From how many configurations the best was chosen by the trials of its side.
+
+    Once all are confirmed, these are the confirmed ones. Before that, fresh seeds had no part in the choice. Without
+    any, it was chosen among all configurations of the search, those that early stopping ended too.
+    """
+    if not best.confirmed:
+        return sum(trial.state in ("complete", "pruned") for trial in record.by_stage("search"))
+    if not is_confirmed(record, spec):
+        return 1
+    return sum(candidate.confirmed_score is not None for candidate in candidates(record, spec))
 
 
 def final_side(spec: StudySpec, record: StudyRecord) -> Side | None:
@@ -69,21 +110,50 @@ def final_side(spec: StudySpec, record: StudyRecord) -> Side | None:
     return Side("final training", trials[0].number, trials, spec) if trials else None
 
 
-def difference(one: Spread | None, other: Spread | None, confidence: float = CONFIDENCE) -> Difference | None:
-    """`one` minus `other`; None if either is missing."""
+def difference(
+    one: Mapping[int, float], other: Mapping[int, float], among: int = 1, confidence: float = CONFIDENCE
+) -> Difference | None:
+    """`one` minus `other`, by the seeds that both have: the paired t interval.
+
+    With fewer than two seeds in common, or where the difference is the same on all of them, which small splits bring
+    about by chance, it is the difference of the means with Welch's interval.
+
+    Args:
+        one, other: a metric by seed.
+        among: from how many configurations `one` was chosen by these values, or by others of the same trials.
+
+    Returns:
+        None if either has no value. Without an interval where a side has a single value.
+    """
+    by_seed = spread(one[seed] - other[seed] for seed in one if seed in other)
+    if by_seed is None or by_seed.deviation is None or by_seed.deviation < ROUNDING:
+        return difference_of_means(spread(one.values()), spread(other.values()), confidence, among)
+    error = by_seed.deviation / math.sqrt(by_seed.count)
+    return _around(by_seed.mean, error, by_seed.count - 1, confidence, True, among)
+
+
+def difference_of_means(
+    one: Spread | None, other: Spread | None, confidence: float = CONFIDENCE, among: int = 1
+) -> Difference | None:
+    """`one` minus `other` with Welch's interval, for printed numbers; None if either is missing."""
     if one is None or other is None:
         return None
     value = one.mean - other.mean
     if one.deviation is None or other.deviation is None:
-        return Difference(value, None)
+        return Difference(value, None, False, among)
     variances = [side.deviation**2 / side.count for side in (one, other) if side.deviation is not None]
     total = sum(variances)
     if total == 0.0:
-        return Difference(value, (value, value))
+        return Difference(value, (value, value), False, among)
     shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
     freedom = 1 / sum(share**2 / (side.count - 1) for share, side in zip(shares, (one, other), strict=True))
-    reach = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(total)
-    return Difference(value, (value - reach, value + reach))
+    return _around(value, math.sqrt(total), freedom, confidence, False, among)
+
+
+def _around(value: float, error: float, freedom: float, confidence: float, is_paired: bool, among: int) -> Difference:
+    """The interval of a value with this standard error."""
+    reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, among)) * error
+    return Difference(value, (value - reach, value + reach), is_paired, among)
 
 
 def split_metrics(spec: StudySpec, compared: Sequence[Side | None]) -> list[str]:

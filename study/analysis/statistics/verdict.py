@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.statistics.difference import Difference, difference
+from study.analysis.statistics.difference import Difference, difference_of_means
 from study.metrics import is_share
 from study.ranking import Spread
 
@@ -44,7 +44,7 @@ def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) 
         theirs: printed; without a deviation where the paper gives no spread or does not say of how many values.
         margin: in the unit of the means.
     """
-    wide, narrow = difference(ours, theirs), difference(ours, theirs, confidence=0.90)
+    wide, narrow = difference_of_means(ours, theirs), difference_of_means(ours, theirs, confidence=0.90)
     if wide is None or narrow is None:
         return Verdict("cannot tell", None, "a number is missing")
     if wide.interval is None or narrow.interval is None:

@@ -168,7 +168,7 @@ def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | Non
 
 def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
     reference, best = by_name["baseline"], by_name["best"]
-    return difference(best.spread(metric), reference.spread(metric)) if reference and best else None
+    return difference(best.values(metric), reference.values(metric), best.among) if reference and best else None
 
 
 def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:

@@ -43,7 +43,7 @@ def test_what_was_gained(spec, frozen):
     )
     assert second == (
         "On the test split, which chose nothing, test/accuracy is 70.0 ± 2.0% against 50.0 ± 2.0% of the baseline: "
-        "+20.0 points (95% interval +15.5 to +24.5), better beyond the spread over seeds."
+        "+20.0 points (95% interval +14.4 to +25.6), better beyond the spread over seeds."
     )
 
 

@@ -13,7 +13,9 @@ def side(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Side:
     """Two seeds of a configuration, two points apart, with what is known of aligned and conflicting samples."""
     metrics = dict(zip((ALIGNED, CONFLICTING, ERROR), known, strict=False))
     epochs = [Epoch(1, {"val/accuracy": accuracy + change, **metrics}) for change in (-0.01, 0.01)]
-    trials = [TrialRecord(0, "confirm", {}, 0, state="complete", reports=[epoch]) for epoch in epochs]
+    trials = [
+        TrialRecord(0, "confirm", {}, seed, state="complete", reports=[epoch]) for seed, epoch in enumerate(epochs)
+    ]
     return Side(label, 0, trials, load_study("quickstart"))
 
 

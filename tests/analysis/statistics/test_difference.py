@@ -1,0 +1,117 @@
+"""The difference of two configurations: in pairs where they ran on the same seeds, and with the choice allowed for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from study.analysis.statistics.choice_quantile import chosen_quantile
+from study.analysis.statistics.difference import difference, difference_of_means, sides
+from study.ranking import Spread, spread
+
+SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
+
+
+@pytest.mark.parametrize(("one", "other"), [([0.1, 0.4, 0.5], [0.2, 0.21, 0.25, 0.3]), ([0.9, 0.7], [0.1, 0.2])])
+def test_without_shared_seeds_the_interval_is_welchs(one, other):
+    expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
+    for found in (
+        difference(dict(enumerate(one)), dict(enumerate(other, len(one)))),
+        difference_of_means(spread(one), spread(other)),
+    ):
+        assert found.interval == pytest.approx((expected.low, expected.high))
+        assert (found.paired, found.among) == (False, 1)
+
+
+def test_on_shared_seeds_it_is_the_paired_t():
+    one, other = [0.81, 0.72, 0.93, 0.55], [0.75, 0.70, 0.85, 0.52]
+    expected = stats.ttest_rel(one, other).confidence_interval(0.95)
+    found = difference(dict(zip((3, 1, 2, 9), one, strict=True)), dict(zip((3, 1, 2, 9), other, strict=True)))
+    assert found.interval == pytest.approx((expected.low, expected.high))
+    assert found.paired
+
+
+def test_seeds_that_only_one_side_has_are_left_out():
+    found = difference({1: 0.8, 2: 0.7, 3: 0.1}, {1: 0.5, 2: 0.5, 4: 0.9})
+    assert found.value == pytest.approx(0.25)
+    assert found.paired
+
+
+@pytest.mark.parametrize(("one", "other"), [({}, {1: 0.5}), ({1: 0.5}, {})])
+def test_without_values_there_is_none(one, other):
+    assert difference(one, other) is None
+
+
+def test_one_value_has_no_interval():
+    assert difference({1: 0.7}, {1: 0.5, 2: 0.6}).interval is None
+    assert difference({1: 0.7}, {1: 0.5}).clear is None
+
+
+def test_pairs_that_differ_by_the_same_do_not_make_it_certain():
+    one, other = [0.68, 0.70, 0.72], [0.48, 0.50, 0.52]
+    found = difference(dict(enumerate(one)), dict(enumerate(other)))
+    expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
+    assert found.interval == pytest.approx((expected.low, expected.high))
+    assert not found.paired
+
+
+def test_a_side_without_spread_leaves_the_others():
+    found = difference_of_means(spread([0.5, 0.5]), spread([0.1, 0.3]))
+    reach = 12.706205 * 0.1  # Student's t of 1 degree of freedom, times the standard error of 0.1 and 0.3
+    assert found.interval == pytest.approx((0.3 - reach, 0.3 + reach))
+
+
+def test_values_without_spread_differ_for_certain():
+    found = difference_of_means(spread([0.5, 0.5]), spread([0.25, 0.25]))
+    assert (found.value, found.interval, found.clear) == (0.25, (0.25, 0.25), True)
+    assert difference_of_means(spread([0.5, 0.5]), spread([0.5, 0.5])).clear is False
+
+
+@given(SPREADS, SPREADS)
+def test_a_difference_is_antisymmetric_and_in_its_interval(one, other):
+    there, back = difference_of_means(one, other), difference_of_means(other, one)
+    assert there.value == -back.value
+    assert (there.interval is None) == (one.deviation is None or other.deviation is None)
+    if there.interval:
+        assert there.interval[0] <= there.value <= there.interval[1]
+        assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize(("freedom", "among"), [(1, 2), (2, 5), (2.7, 3), (4, 10), (9, 24)])
+def test_the_chosen_ones_t_exceeds_its_quantile_as_often_as_it_says(freedom, among):
+    generator = np.random.default_rng(0)
+    luck = generator.normal(size=(200_000, among)).max(axis=1)
+    error = np.sqrt(generator.chisquare(freedom, 200_000) / freedom)
+    assert np.mean(luck / error > chosen_quantile(0.975, freedom, among)) == pytest.approx(0.025, abs=0.0015)
+
+
+@given(st.floats(1, 40), st.integers(1, 400), st.sampled_from([0.9, 0.95, 0.975]))
+def test_a_choice_widens_by_no_more_than_bonferroni(freedom, among, level):
+    found = chosen_quantile(level, freedom, among)
+    assert stats.t.ppf(level, freedom) - 1e-9 <= found <= -stats.t.ppf((1 - level) / among, freedom) + 1e-6
+    assert found >= chosen_quantile(level, freedom, max(1, among - 1)) - 1e-6
+
+
+def test_the_best_of_a_study_knows_from_how_many_it_was_chosen(spec, frozen):
+    reference, best = sides(spec, frozen)
+    assert (reference.among, best.among) == (1, 2)
+    assert best.values("test/accuracy") == {1: 0.68, 2: 0.70, 3: 0.72}
+
+
+def test_before_all_are_confirmed_fresh_seeds_had_no_part_in_the_choice(spec, writer):
+    study = writer()
+    study.trial("baseline", [0.5])
+    for alpha, value in ((0.1, 0.7), (0.2, 0.6)):
+        study.trial("search", [value], params={"method.alpha": alpha})
+    study.trial("confirm", [0.6], seed=1, repeats=1)
+    assert sides(spec, study.record())[1].among == 1
+
+
+def test_without_fresh_seeds_it_was_chosen_among_all_that_ran(spec, writer):
+    study = writer()
+    study.trial("baseline", [0.5])
+    study.trial("search", [0.7])
+    study.trial("search", [0.2], state="pruned")
+    study.trial("search", [], state="failed")
+    assert sides(spec, study.record())[1].among == 2
