@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from study import ranking
+from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
+from study.analysis.statistics.ablation_effects import document as effects_document
+from study.analysis.statistics.ablation_effects import frame_of_document
 from study.analysis.statistics.importance import importances
+from study.analysis.tables.ablation_table import notes, printed_ablation
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
@@ -90,6 +94,41 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
         steps = [list(step) for step in wanted.steps]
         ledger.append("ablating", **wanted._asdict() | {"steps": steps})
         return True
+
+
+def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
+    """What an ablation of a study would run, as plain values for JSON.
+
+    Raises:
+        UserError: see `planned`.
+    """
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    return document(spec, record, planned(spec, record, request))
+
+
+def result(folder: StudyFolder) -> dict[str, Any]:
+    """What is known of the ablation that was asked for last, as plain values for JSON."""
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    ablation = asked(record)
+    assert ablation is not None  # just asked for
+    return {
+        "name": spec.name,
+        "state": record.state,
+        "baseline": ablation.reference.number,
+        "best": ablation.best.number,
+        "steps": [list(step) for step in ablation.steps],
+        "seeds": list(ablation.seeds),
+        "is_measured": is_measured(record, spec),
+        "effects": effects_document(spec, record),
+    }
+
+
+def table(result: dict[str, Any]) -> str:
+    """The effects of a result as a Markdown table, with notes on its numbers."""
+    frame = frame_of_document(result["effects"])
+    if frame.empty:
+        return "no trial of the ablation is complete yet"
+    return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(notes(frame))}"
 
 
 def document(spec: StudySpec, record: StudyRecord, plan: Planned) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pandas as pd
 from study import ranking
 from study.analysis.figures.curves import CURVES
 from study.analysis.figures.parallel import LINES
+from study.analysis.report.ablation import ablation_section
 from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS
 from study.analysis.report.conclusions import caveats, conclusions
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
@@ -45,6 +46,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations)
         else None,
+        ablation_section(spec, record),
         rules_section(spec, record),
         Section("Figures", [*figures, *_thinned(record)]) if figures else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
