@@ -33,8 +33,8 @@ def value(spec: StudySpec, params: Params, key: str) -> Any:
     section, _, name = key.partition(".")
     if name != "name":
         return spec.sections.form(section, params).get(name)
-    own = spec.base[section].get("name")
-    return None if own in spec.sections.alternatives.get(section, {}) else own
+    own = spec.base[section].get("name")  # that of an alternative too, perhaps of other values
+    return own if spec.sections.form(section, {key: own}) == spec.sections.form(section, {}) else None
 
 
 def differing(spec: StudySpec, start: Params, end: Params) -> list[str]:

@@ -87,7 +87,7 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose the best among several."
     if len(ablation.steps) > 1:
-        yield f"Where steps interact, another order divides the gain otherwise: study ablate {spec.name} --order KEY,KEY"
+        yield f"Where steps interact, another order divides the gain otherwise: study ablate {spec.name} --order A,B"
     if any(len(step) > 1 for step in ablation.steps):
         yield (
             "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "
