@@ -56,7 +56,7 @@ def _clear(name: str, effects: Sequence[Effect], part: Part, words: str) -> Iter
     """Which steps of a part are beyond the spread over seeds."""
     clear = _of(effects, part, is_clear=True)
     if clear:
-        amounts = (f"{', '.join(effect.keys)} ({_amount(name, effect)})" for effect in clear)
+        amounts = (f"{', '.join(effect.keys)} by {_amount(name, effect)}" for effect in clear)
         yield f"Beyond the spread over seeds, {words}: {formatting.listed(amounts)}."
     elif _of(effects, part, is_clear=False):
         yield f"No step is beyond the spread over seeds, {words}."
@@ -73,7 +73,7 @@ def _of(effects: Sequence[Effect], part: Part, is_clear: bool) -> list[Effect]:
 def _amount(name: str, effect: Effect) -> str:
     assert effect.difference is not None
     text = formatting.change(name, effect.difference.value)
-    return text if effect.difference.interval is None else f"{text}, {formatting.interval(name, effect.difference)}"
+    return text if effect.difference.interval is None else f"{text} ({formatting.interval(name, effect.difference)})"
 
 
 def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose the best among several."
     if len(ablation.steps) > 1:
-        yield f"Where steps interact, another order divides the gain otherwise: study ablate {spec.name} --order A,B"
+        yield f"Where steps interact, another order divides the gain otherwise (study ablate {spec.name} --order A,B)."
     if any(len(step) > 1 for step in ablation.steps):
         yield (
             "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "

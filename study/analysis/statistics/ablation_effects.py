@@ -36,7 +36,7 @@ PARTS: Mapping[Part, str] = {
 """The parts of an ablation, in words."""
 
 FORMS = (ablation_steps.path, ablation_steps.adding, ablation_steps.removing)
-INDEX = ["metric", "part", "configuration"]
+LABELS = ["metric", "part", "configuration"]
 COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
 BySeed = Mapping[int, float]
 
@@ -163,7 +163,7 @@ def ablation_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """What each step from the baseline to the best is worth; `to_markdown`, `to_latex` and `to_csv` take it.
 
     Returns:
-        Indexed by `metric`, `part` and `configuration`. Parts: `path` (the baseline, then a step at a time), `gain`
+        A row per line: `metric`, `part`, `configuration`. Parts: `path` (the baseline, then a step at a time), `gain`
         (best minus baseline, the sum of the path's effects), `adding` (the baseline with one step), `removing` (the
         best without one), `interaction` (a step's effect in the best minus its effect added to the baseline). Columns:
         `keys` that were moved; `mean`, `sd` (sample) and `n` of the configuration over seeds; `effect` of the step,
@@ -186,7 +186,7 @@ def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
 
 def document(spec: StudySpec, record: StudyRecord) -> list[dict[str, Any]]:
     """`ablation_frame` as plain values for JSON: a dictionary per line, None where a value is missing."""
-    frame = ablation_frame(spec, record).reset_index()
+    frame = ablation_frame(spec, record)
     return [
         {str(key): None if value != value else value for key, value in row.items()} for row in frame.to_dict("records")
     ]
@@ -195,8 +195,8 @@ def document(spec: StudySpec, record: StudyRecord) -> list[dict[str, Any]]:
 def frame_of_document(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """`ablation_frame` of its lines."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
-    frame = pd.DataFrame(list(lines), columns=[*INDEX, "keys", *COLUMNS])
-    return frame.set_index(INDEX).astype(kinds)
+    frame = pd.DataFrame(list(lines), columns=[*LABELS, "keys", *COLUMNS])
+    return frame.astype(kinds)
 
 
 def _line(

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import INDEX, PARTS
+from study.analysis.statistics.ablation_effects import LABELS, PARTS
 from study.analysis.statistics.difference import Difference
 from study.analysis.tables.grid import Entry, Grid
 from study.metrics import is_share
@@ -17,7 +17,7 @@ Line = Mapping[str, Any]
 
 def is_ablation(table: pd.DataFrame) -> bool:
     """Whether a frame is one of `study.analysis.statistics.ablation_effects.ablation_frame`."""
-    return list(table.index.names) == INDEX
+    return list(table.columns[: len(LABELS)]) == LABELS
 
 
 def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
@@ -40,15 +40,14 @@ def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
         digits: of percentages, see `Grid`.
     """
     names, rows = _metrics(frame), _rows(frame)
-    entries = [[_entry(name, lines.get(name, {})) for name in names] for lines in rows.values()]
+    entries = [[_entry(name, lines.get(name, {}), digits) for name in names] for lines in rows.values()]
     columns = [(name,) for name in names]
     return Grid(("part", "configuration"), list(rows), ("",), columns, entries, notes(frame), digits)
 
 
 def notes(frame: pd.DataFrame) -> list[str]:
     """What the numbers of an ablation are."""
-    parts = frame.index.get_level_values("part")
-    steps = int((frame.loc[parts == "path", "keys"] != "").groupby("metric").sum().max()) if len(frame) else 0
+    steps = frame[(frame["part"] == "path") & (frame["keys"] != "")]["configuration"].nunique()
     units = (f"{name} in percent" if is_share(name) else name for name in _metrics(frame))
     counts = sorted({int(pairs) for pairs in frame["pairs"] if pairs}) or [0]
     seeds = formatting.count(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
@@ -66,13 +65,13 @@ def notes(frame: pd.DataFrame) -> list[str]:
 
 
 def _metrics(frame: pd.DataFrame) -> list[str]:
-    return [str(name) for name in dict.fromkeys(frame.index.get_level_values("metric"))]
+    return [str(name) for name in frame["metric"].unique()]
 
 
 def _rows(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
     """The lines of a printed table by their labels, each by metric."""
     rows: dict[tuple[str, str], dict[str, Line]] = {}
-    for line in frame.reset_index().to_dict("records"):
+    for line in frame.to_dict("records"):
         place = PARTS[line["part"]], str(line["configuration"])
         rows.setdefault(place, {})[str(line["metric"])] = {str(key): value for key, value in line.items()}
     return rows
@@ -94,7 +93,12 @@ def _effect(metric: str, line: Line) -> str:
     return f"{text} ({formatting.interval(metric, Difference(line['effect'], (line['low'], line['high'])))})"
 
 
-def _entry(metric: str, line: Line) -> Entry:
-    spread, effect = _spread(line), _effect(metric, line)
+def _entry(metric: str, line: Line, digits: int) -> Entry:
+    """An entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
+    spread, effect = _spread(line), ""
+    if line and not pd.isna(line["effect"]):
+        scale, shown = (100, digits) if is_share(metric) else (1, 3)
+        numbers = [f"{scale * line[key]:+.{shown}f}" for key in ("effect", "low", "high") if not pd.isna(line[key])]
+        effect = "; ".join([numbers[0], *([" to ".join(numbers[1:])] if numbers[1:] else [])])
     remark = f"({effect})" if spread and effect else effect
     return Entry(metric if spread else "", spread, remark, metric)
