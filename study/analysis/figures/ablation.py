@@ -65,6 +65,8 @@ def _draw(axes: Axes, name: str, path: Sequence[Effect]) -> None:
             axes.plot([at + low, at + high], [height, height], color=BLACK, linewidth=1.4)
         at += step.difference.value
     axes.plot([at], [len(path) - 1], "|", color=BLACK, markersize=18, markeredgewidth=2.2)
+    axes.use_sticky_edges = False  # a bar's end is no end of the axis
+    axes.margins(x=0.08)
     axes.set_xlabel(plain(name))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     metric_axis(axes, name, "x")

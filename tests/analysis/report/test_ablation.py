@@ -54,7 +54,7 @@ def test_the_steps_and_what_they_sum_to(writer):
 
 def test_an_interaction_beyond_the_spread_is_told(writer):
     text = said(SPEC, ablated(writer(), both=0.3))
-    assert "What a step is worth depends on the others, beyond the spread over seeds: method.alpha by +3" in text
+    assert "What a step is worth depends on the others, beyond the spread over seeds: method.alpha by +2" in text
 
 
 def test_test_was_read_for_it_and_that_is_counted(writer):
