@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from study import ranking
-from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import document as effects_document
-from study.analysis.statistics.ablation_effects import frame_of_document
-from study.analysis.statistics.importance import importances
-from study.analysis.tables.ablation_table import notes, printed_ablation
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Candidate, ablation_steps
-from study.ranking.ablation import Ablation, as_event, asked, is_measured, missing, runs, seeds_for
+from study.ranking.ablation import Ablation, as_event, asked, is_measured, missing, progress, runs, seeds_for
 from study.ranking.ablation_steps import Merge, Step
 from study.spec import StudySpec
 
@@ -60,6 +55,8 @@ def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
         UserError: the search is not over, there is no complete baseline or nothing better, they do not differ, or a key
             is none in which they differ.
     """
+    from study.analysis.statistics.importance import importances
+
     reference, best = _ends(spec, record)
     start, end = reference.trial.params, best.trial.params
     knobs = ablation_steps.differing(spec, start, end)
@@ -108,23 +105,20 @@ def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
 
 def result(folder: StudyFolder) -> dict[str, Any]:
     """What is known of the ablation that was asked for last, as plain values for JSON."""
+    from study.analysis.statistics.ablation_effects import document as effects_document
+
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    ablation = asked(record)
-    assert ablation is not None  # just asked for
-    return {
-        "name": spec.name,
-        "state": record.state,
-        "baseline": ablation.reference.number,
-        "best": ablation.best.number,
-        "steps": [list(step) for step in ablation.steps],
-        "seeds": list(ablation.seeds),
-        "is_measured": is_measured(record, spec),
-        "effects": effects_document(spec, record),
-    }
+    known = progress(record, spec)
+    assert known is not None  # just asked for
+    return {"name": spec.name, "state": record.state, **known, "effects": effects_document(spec, record)}
 
 
 def table(result: dict[str, Any]) -> str:
     """The effects of a result as a Markdown table, with notes on its numbers."""
+    from study.analysis.report.page import markdown_table
+    from study.analysis.statistics.ablation_effects import frame_of_document
+    from study.analysis.tables.ablation_table import notes, printed_ablation
+
     frame = frame_of_document(result["effects"])
     if frame.empty:
         return "no trial of the ablation is complete yet"

@@ -163,7 +163,6 @@ def ablate(home: Home, name: str, view: View, request: Request, address: str | N
     """
     folder = home.find(name)
     spec = folder.checked_spec()
-    ablation.planned(spec, StudyRecord.load(folder.ledger_file), request)
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
     with _resumable(name):

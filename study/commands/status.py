@@ -8,7 +8,7 @@ from study.commands import progress
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import summary
+from study.ranking import ablation, summary
 from study.ranking.ties import ties
 from study.text.moment import moment
 
@@ -17,13 +17,19 @@ def document(folder: StudyFolder) -> dict[str, Any]:
     """A study's summary and, once it has begun, its pace."""
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     tied = [asdict(tie) | {"message": str(tie)} for tie in ties(record, spec)]
-    return {**summary.summary(spec, record), "pace": progress.pace(spec, record), "ties": tied}
+    known = {"ablation": ablation.progress(record, spec)}
+    return {**summary.summary(spec, record), **known, "pace": progress.pace(spec, record), "ties": tied}
 
 
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
+    if way := document["ablation"]:
+        texts.append(
+            f"ablation  from the baseline to trial {way['best']} in {len(way['steps'])} steps on {len(way['seeds'])} "
+            f"seeds: {way['complete']} of {way['trials']} trials complete"
+        )
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"
         remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"

@@ -113,6 +113,23 @@ def is_measured(record: StudyRecord, spec: StudySpec) -> bool:
     return all(trial.state in ENDED and (trial.state != "complete" or _is_read(trial)) for trial in trials)
 
 
+def progress(record: StudyRecord, spec: StudySpec) -> dict[str, Any] | None:
+    """How far the ablation that was asked for is, as plain values; None without one."""
+    ablation = asked(record)
+    if ablation is None:
+        return None
+    trials = [trial for by_seed in runs(record, spec, ablation).values() for trial in by_seed.values()]
+    return {
+        "baseline": ablation.reference.number,
+        "best": ablation.best.number,
+        "steps": [list(step) for step in ablation.steps],
+        "seeds": list(ablation.seeds),
+        "trials": len(ablation.configurations) * len(ablation.seeds),
+        "complete": sum(trial.state == "complete" for trial in trials),
+        "is_measured": is_measured(record, spec),
+    }
+
+
 def as_event(ablation: Ablation) -> Ablating:
     """An ablation as the ledger tells it."""
     steps = tuple(tuple(step) for step in ablation.steps)

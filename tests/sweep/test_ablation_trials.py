@@ -9,7 +9,7 @@ from course import Course, outcome, score, spec_of
 
 from study import ranking
 from study.commands import ablation as commands
-from study.commands import extension
+from study.commands import extension, status
 from study.commands.ablation import Request
 from study.commands.progress import StudyProgress
 from study.errors import UserError
@@ -198,6 +198,20 @@ def test_progress_counts_the_trials_to_come(study: tuple[StudyFolder, StudySpec]
     record = StudyRecord.load(folder.ledger_file)
     assert StudyProgress(spec, record).counts()["waiting"] == 16
     assert StudyProgress(spec, record).expected() == StudyProgress(spec, before).expected() + 16 * spec.epochs
+
+
+def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> None:
+    folder, spec = study
+    assert status.document(folder)["ablation"] is None
+    commands.ask(folder, spec, Request())
+    assert (way := status.document(folder)["ablation"])["complete"] == 0
+    assert not way["is_measured"]
+    Course(folder.ledger_file, spec).play()
+    document = status.document(folder)
+    assert document["ablation"]["is_measured"]
+    best = document["ablation"]["best"]
+    line = f"ablation  from the baseline to trial {best} in 3 steps on 2 seeds: 16 of 16 trials complete"
+    assert line in status.lines(document)
 
 
 def test_a_plan_says_what_would_run_and_starts_nothing(study: tuple[StudyFolder, StudySpec]) -> None:

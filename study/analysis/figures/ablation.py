@@ -21,7 +21,8 @@ def ablation(spec: StudySpec, record: StudyRecord) -> Figure | None:
     paths = {
         name: (path, gain)
         for name, effects in ablation_effects(spec, record).items()
-        if (gain := next(effect for effect in effects if effect.part == "gain")).difference
+        if name in (spec.metric, spec.test_metric)
+        and (gain := next(effect for effect in effects if effect.part == "gain")).difference
         and (path := [effect for effect in effects if effect.part == "path"])
     }
     if not paths:

@@ -115,7 +115,8 @@ def measured(spec: StudySpec, record: StudyRecord, ablation: Ablation, name: str
 
 
 def ablation_effects(spec: StudySpec, record: StudyRecord) -> dict[str, list[Effect]]:
-    """The effects of the ablation that was asked for, by metric: the study's own, and on test where that was read.
+    """The effects of the ablation that was asked for, by metric: those of the study's objective and of its constraints,
+    on validation and, where it was read, on test.
 
     Empty without one, or before any of its trials is complete.
     """
@@ -123,7 +124,9 @@ def ablation_effects(spec: StudySpec, record: StudyRecord) -> dict[str, list[Eff
     if ablation is None:
         return {}
     steps = step_words(spec, ablation)
-    by_metric = {name: measured(spec, record, ablation, name) for name in (spec.metric, spec.test_metric)}
+    own = spec.objective.needed
+    names = dict.fromkeys([*own, *(f"test/{name.split('/')[1]}" for name in own)])
+    by_metric = {name: measured(spec, record, ablation, name) for name in names}
     return {name: effects(values, steps) for name, values in by_metric.items() if any(values.values())}
 
 

@@ -28,7 +28,7 @@ def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(("part", "configuration"), place, strict=True))
         for name in names:
             row[name] = formatting.mean(name, _spread(lines.get(name, {})))
-            row[f"step ({name.split('/')[0]})"] = _effect(name, lines.get(name, {}))
+            row[f"step in {name}"] = _effect(name, lines.get(name, {}))
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 

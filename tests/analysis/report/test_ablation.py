@@ -39,7 +39,10 @@ def said(spec, record):
 def test_the_steps_and_what_they_sum_to(writer):
     text = said(SPEC, ablated(writer()))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert rows[0] == "| part | configuration | val/accuracy | step (val) | test/accuracy | step (test) |"
+    assert (
+        rows[0]
+        == "| part | configuration | val/accuracy | step in val/accuracy | test/accuracy | step in test/accuracy |"
+    )
     assert rows[2].startswith("| step by step | baseline | 51.")
     assert rows[3].startswith("| step by step | + method.alpha = 0.01 | 71.")
     assert "| in all | best against the baseline |" in rows[6]
@@ -119,6 +122,15 @@ def test_the_report_holds_section_figure_and_trials(writer):
     assert f"## {TITLE}" in page
     assert "(figures/ablation.png)" in page
     assert "| ablation | 24 |" in page
+
+
+def test_the_metrics_of_constraints_are_shown_too(writer):
+    spec = load_study("quickstart", ["search.early_stopping={}", "search.constraints=[val/equalized_odds <= 0.1]"])
+    record = ablated(writer(), also={"val/equalized_odds": 0.05})
+    frame = ablation_frame(spec, record)
+    assert list(frame["metric"].unique()) == ["val/accuracy", "val/equalized_odds", "test/accuracy"]
+    assert "| val/equalized_odds | step in val/equalized_odds |" in said(spec, record)
+    assert [axes.get_xlabel() for axes in drawn(spec, record).axes] == ["val/accuracy", "test/accuracy"]
 
 
 def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):
