@@ -7,7 +7,7 @@ which had no part in the choice of the best. Their trials are a stage of their o
 at; confirm and rule trials of the same configuration and seed count and do not run again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,12 +69,17 @@ def seeds_for(record: StudyRecord, spec: StudySpec, best: Candidate, count: int 
     seeds, whose trials of baseline and best then count. An ablation of the same configuration keeps its seeds, and
     gets more of them.
     """
-    plan, before = ranking.confirm(record, spec), record.ablating
-    confirm_seeds = ranking.confirm_seeds(record, spec)
+    confirm_seeds, before = ranking.confirm_seeds(record, spec), record.ablating
     if before is not None and before.trial == best.trial.number:
         return range(before.first, before.first + max(before.seeds, count or 0))
-    first = confirm_seeds.stop if plan.top > 1 else confirm_seeds.start
+    first = confirm_seeds.stop if is_chosen_by(record, spec, confirm_seeds) else confirm_seeds.start
     return range(first, first + (count or len(confirm_seeds) or SEEDS))
+
+
+def is_chosen_by(record: StudyRecord, spec: StudySpec, seeds: Collection[int]) -> bool:
+    """Whether several configurations of the search were confirmed on some of these seeds, which chose the best then."""
+    confirmed = (candidate.repeats for candidate in ranking.searched(record, spec))
+    return sum(any(trial.seed in seeds for trial in repeats) for repeats in confirmed) > 1
 
 
 def runs(record: StudyRecord, spec: StudySpec, ablation: Ablation) -> dict[Moved, dict[int, TrialRecord]]:

@@ -8,7 +8,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.tables.ablation_table import notes, printed_ablation
 from study.home.record import StudyRecord
-from study.ranking.ablation import Ablation, asked, runs
+from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec
 
 TITLE = "Ablation"
@@ -78,11 +78,10 @@ def _amount(name: str, effect: Effect) -> str:
 
 def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[str]:
     """On which seeds, what is missing, how often test was read for it."""
-    chose = set(ablation.seeds) & set(ranking.confirm_seeds(record, spec))
     yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
-    if not chose:
+    if not set(ablation.seeds) & set(ranking.confirm_seeds(record, spec)):
         yield "By none of these seeds the best was chosen, so its gain is not that of the luckiest."
-    elif ranking.confirm(record, spec).top > 1:
+    elif is_chosen_by(record, spec, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose the best among several."
