@@ -53,13 +53,13 @@ def notes(frame: pd.DataFrame) -> list[str]:
     seeds = formatting.count(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     found = [f"{', '.join(units)}: mean ± sample standard deviation over seeds."]
     if steps < 2:
-        return [*found, f"In brackets what the step is worth, paired over {seeds}, with its 95% interval."]
+        return [*found, f"What the step is worth is paired over {seeds}, with its 95% interval."]
     return [
         *found,
-        f"In brackets what the step is worth, paired over {seeds}, with 95% intervals that hold for all of a part's "
+        f"What a step is worth is paired over {seeds}, with 95% intervals that hold for all of a part's "
         f"{steps} steps at once (Bonferroni).",
-        "Step by step: against the line above, the steps sum to the gain. Baseline with: against the baseline.",
-        "Best with, where one step is taken back: the best against this.",
+        "Step by step: against the line above; these steps sum to the gain. Baseline with: against the baseline.",
+        "Best with, where one step is taken back: the best against this line.",
         "Interaction: a step's worth in the best less its worth added to the baseline.",
     ]
 
