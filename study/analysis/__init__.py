@@ -9,6 +9,7 @@ from study.catalogue import later
 
 if TYPE_CHECKING:
     from study.analysis.report.report import write_report
+    from study.analysis.statistics.ablation_effects import ablation_frame, load_ablation
     from study.analysis.statistics.cell_tables import ablation, sensitivity
     from study.analysis.statistics.frame import epochs_frame, load, trials_frame
     from study.analysis.statistics.rule_picks import load_picks, picks_frame
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ablation",
+    "ablation_frame",
     "epochs_frame",
     "load",
+    "load_ablation",
     "load_picks",
     "picks_frame",
     "sensitivity",
@@ -33,6 +36,7 @@ __all__ = [
 __getattr__ = later(
     {"write_report": "study.analysis.report.report"}
     | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
+    | dict.fromkeys(("ablation_frame", "load_ablation"), "study.analysis.statistics.ablation_effects")
     | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")
     | dict.fromkeys(("load_picks", "picks_frame"), "study.analysis.statistics.rule_picks")
     | {"tuning_curve": "study.analysis.statistics.tuning_curve"}

@@ -34,6 +34,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "run": running.run,
         "resume": running.resume,
         "confirm": running.confirm,
+        "ablate": running.ablate,
         "stop": cluster.stop,
         "delete": studies.delete,
         "init": study_files.init,

@@ -48,11 +48,20 @@ def show(outcome: "RunEnd") -> None:
     """The end of a run: what came out, where it is, what to type next.
 
     Raises:
-        Exit: 1 if the study failed, or MLflow lacks something and that was all there was to do; 130 if it was stopped.
+        Exit: see `end`.
     """
     from study.commands.run_end import closing_lines
 
     print("\n".join(closing_lines(outcome)))
+    end(outcome)
+
+
+def end(outcome: "RunEnd") -> None:
+    """The exit status of a run.
+
+    Raises:
+        Exit: 1 if the study failed, or MLflow lacks something and that was all there was to do; 130 if it was stopped.
+    """
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(1 if state == "failed" else 130)

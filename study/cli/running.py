@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.options import Address, AnyAddress, Json, Name, Profile, Quiet, Rename, Set, Spec, print_json, show, view
+from study.cli.options import (
+    Address,
+    AnyAddress,
+    Json,
+    Name,
+    Profile,
+    Quiet,
+    Rename,
+    Set,
+    Spec,
+    end,
+    print_json,
+    show,
+    view,
+)
 
 More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on, with so many more trials.")]
 
@@ -59,6 +73,47 @@ def confirm(
     from study.home.folder import Home
 
     show(running.confirm(Home.locate(), name, view(quiet), top, seeds, rules, address))
+
+
+def ablate(
+    name: Name,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=2, help="On how many seeds, counting those that already ran; default: as confirm."),
+    ] = None,
+    knobs: Annotated[
+        str | None, typer.Option("--knobs", metavar="KEY,KEY", help="Measure these; the others move in one last step.")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option("--order", metavar="KEY,KEY", help="Of the steps; default: importance in the search.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Measure the way from the baseline to the best, knob by knob. Example: study ablate quickstart --seeds 5"""
+    from study.commands import ablation
+    from study.commands import run as running
+    from study.home.folder import Home
+
+    home, request = Home.locate(), ablation.Request(seeds, _keys(knobs), _keys(order))
+    plan = ablation.plan_of(home.find(name), request)
+    if dry_run:
+        print_json(plan) if as_json else print("\n".join(ablation.lines(plan)))
+        return
+    if not as_json:
+        print("\n".join(ablation.lines(plan)), flush=True)
+    outcome = running.ablate(home, name, view(quiet or as_json), request, address)
+    result = ablation.result(home.find(name))
+    print_json(result) if as_json else print(f"\n{ablation.table(result)}")
+    if outcome is not None:
+        end(outcome) if as_json else show(outcome)
+
+
+def _keys(text: str | None) -> tuple[str, ...]:
+    """The keys of `KEY,KEY`."""
+    return tuple(key.strip() for key in (text or "").split(",") if key.strip())
 
 
 def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:

@@ -15,6 +15,7 @@ from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED
 from study.home.record import StudyRecord
 from study.metrics import searchable
+from study.ranking import ablation
 from study.ranking.picks import picked
 from study.ranking.ties import ties
 from study.spec import StudySpec
@@ -156,7 +157,7 @@ class StudyProgress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        return self._configurations() * len(spec.seeds) + self._confirming()
+        return self._configurations() * len(spec.seeds) + self._confirming() + self._ablating()
 
     def _confirming(self) -> int:
         """Trials on fresh seeds; those for the picks of other rules at most, until the search has tried everything."""
@@ -179,6 +180,12 @@ class StudyProgress:
         wanted = {(number, seed) for number in self._to_repeat for seed in seeds}
         return len(trials) + len(wanted - {(trial.repeats, trial.seed) for trial in trials})
 
+    def _ablating(self) -> int:
+        """Trials of ablations that there are, and those that are to come."""
+        record = self._record
+        to_come = ablation.missing(record, self._spec, ablation.asked(record))
+        return len(list(record.by_stage("ablation"))) + sum(1 for _ in to_come)
+
     def _configurations(self) -> int:
         return self._record.limit(self._spec.trials)
 
@@ -193,7 +200,7 @@ class StudyProgress:
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
         tries = self._configurations() * len(spec.seeds)
-        return tries * mean + self._confirming() * spec.epochs
+        return tries * mean + (self._confirming() + self._ablating()) * spec.epochs
 
 
 def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from study import data, ranking
 from study.address import check_cluster
-from study.commands import extension, final_training, warm_start
+from study.commands import ablation, extension, final_training, warm_start
+from study.commands.ablation import Request
 from study.commands.export import export
 from study.commands.report import report_files
 from study.commands.run_end import RunEnd
@@ -149,6 +150,24 @@ def confirm(
     with _resumable(name):
         extension.more_seeds(folder, spec, top, seeds, rules)
     return _run(home, folder, datasets, view, address)
+
+
+def ablate(home: Home, name: str, view: View, request: Request, address: str | None = None) -> RunEnd | None:
+    """Run the steps from a study's baseline to its best configuration, each on the same fresh seeds.
+
+    Returns:
+        None: all that is asked for has run.
+
+    Raises:
+        UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablation.planned`.
+    """
+    folder = home.find(name)
+    spec = folder.checked_spec()
+    _check_place(home, spec, address)
+    datasets = data.load_all(spec.data_sections)
+    with _resumable(name):
+        is_measured = not ablation.ask(folder, spec, request)
+    return None if is_measured else _run(home, folder, datasets, view, address)
 
 
 def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:

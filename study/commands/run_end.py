@@ -51,6 +51,8 @@ def closing_lines(end: RunEnd) -> list[str]:
             lines.append(f"best       {folder.best_file}")
         if spec.final_seeds is None and ranking.confirm(record, spec).rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
+        if record.ablating is not None:
+            lines.append(f"ablation   from the baseline to trial {record.ablating.trial}, step by step: in the report")
         lines += ["MLflow UI  study ui", "", *_next_commands(end, told["next"])]
     else:
         lines += _first_failure(end)

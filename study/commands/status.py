@@ -9,7 +9,7 @@ from study.commands import progress
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import summary
+from study.ranking import ablation, summary
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.ties import ties
 from study.text.moment import moment
@@ -23,6 +23,7 @@ def document(folder: StudyFolder) -> dict[str, Any]:
         remaining = remaining_gain(spec, record)
         told = {
             "lead": lead.document(spec, record),
+            "ablation": ablation.progress(record, spec),
             "pace": progress.pace(spec, record),
             "ties": tied,
             "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
@@ -38,6 +39,11 @@ def lines(document: dict[str, Any]) -> list[str]:
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
     if document["remaining"]["gain"] is not None:
         texts.append(f"enough    {document['remaining']['message']}")
+    if way := document["ablation"]:
+        texts.append(
+            f"ablation  from the baseline to trial {way['best']} in {len(way['steps'])} steps on {len(way['seeds'])} "
+            f"seeds: {way['complete']} of {way['trials']} trials complete"
+        )
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"
         remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"

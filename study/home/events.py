@@ -1,11 +1,11 @@
 """The events of a ledger and what each has to hold, so that no reader of an event has to doubt it."""
 
 from collections.abc import Callable, Container, Mapping
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from study.home.line import Event
 
-Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "final"]
+Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
 Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
@@ -18,6 +18,21 @@ MOST = 2**63
 """Whole numbers are below."""
 
 _NUMBERS = (int, float)
+
+
+class Ablating(NamedTuple):
+    """Whose way from the baseline is to be measured, see `study.ranking.ablation`.
+
+    Attributes:
+        trial: the number of the trial whose configuration it leads to.
+        steps: the keys that each step moves, in order.
+        first, seeds: its training seeds: `seeds` of them, from `first` on.
+    """
+
+    trial: int
+    steps: tuple[tuple[str, ...], ...]
+    first: int
+    seeds: int
 
 
 def _whole(value: Any) -> bool:
@@ -64,6 +79,10 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_text, value))
 
 
+def _steps(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(step and _texts(step) for step in value)
+
+
 def _versions(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_text, value.values()))
 
@@ -86,6 +105,7 @@ NEEDED: Mapping[str, Checks] = {
     "opened": {"owner": _text},
     "extended": {"trials": _whole},
     "confirming": {"top": _whole, "seeds": _whole},
+    "ablating": {"trial": _whole, "steps": _steps, "first": _whole, "seeds": _whole},
     "learned": {"source": _text, "trials": _lessons, "left_out": _whole},
     "evaluated": {"split": _text},
     "trial": {"trial": _whole, "stage": _among(get_args(Stage)), "params": _params, "seed": _whole},

@@ -62,11 +62,11 @@ class StudyFolder:
 
     @property
     def models(self) -> Path:
-        """Weights of confirm and final trials, and what rebuilds their networks."""
+        """Weights of trials on fresh seeds and of final ones, and what rebuilds their networks."""
         return self.path / "models"
 
     def model_file(self, trial: int, epoch: int | None = None) -> Path:
-        """Weights that a confirm or final trial ended with, or that it had after an epoch of `train.keep_epochs`."""
+        """Weights that such a trial ended with, or that it had after an epoch of `train.keep_epochs`."""
         behind = "" if epoch is None else f"-epoch-{epoch:05d}"
         return self.models / f"trial-{trial:05d}{behind}.safetensors"
 

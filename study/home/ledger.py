@@ -23,6 +23,7 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
 | confirming | top, seeds, rules: how many of the best run again, on how many fresh seeds; if other rules' picks do |
+| ablating | trial, steps, first, seeds: keys of each step from the baseline to that trial; its seeds from `first` on |
 | closed | state, enough: the driver let go of the study; which limit ended the search |
 """
 

@@ -1,8 +1,6 @@
 """A study's trials and state, folded from its ledger."""
 
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,8 +8,9 @@ from typing import Any, Literal
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
+from study.home.collection import uncollected
 from study.home.epoch import Epoch
-from study.home.events import EVENTS, STATES, Kind, Stage, State, misplaced, problem
+from study.home.events import EVENTS, STATES, Ablating, Kind, Stage, State, misplaced, problem
 
 
 class Foreign(UserError):
@@ -26,10 +25,12 @@ class TrialRecord:
     Attributes:
         number: from 0, in the order in which trials were decided on.
         stage: the search saw baseline and search trials, and replicates, which count with them, on further seeds;
-            confirm trials repeat the best on fresh seeds, rule trials other rules' picks; final trials train an export.
+            confirm trials repeat the best on fresh seeds, rule trials other rules' picks; ablation trials are the steps
+            from the baseline to the best; final trials train an export.
         params: searched keys and their values.
         seed: `train.seed` of this trial.
-        repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats.
+        repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; of an ablation
+            trial where it repeats the baseline or the best.
         state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when the
             study is resumed.
         reason: which rule pruned the trial, or why it failed.
@@ -89,6 +90,7 @@ class StudyRecord:
             stopping and Optuna depend on it.
         extended: the number of configurations that the search was extended to, None if it was not.
         confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
+        ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
         lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
         learned_from: name of that study, how many of its configurations are among these and how many are not.
         evaluations: how often a trained model was evaluated on the test split afterwards.
@@ -105,6 +107,7 @@ class StudyRecord:
     story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
     extended: int | None = None
     confirming: tuple[int, int, bool] | None = None
+    ablating: Ablating | None = None
     lessons: list[dict[str, Any]] | None = None
     learned_from: tuple[str, int, int] | None = None
     evaluations: int = 0
@@ -138,7 +141,7 @@ class StudyRecord:
         """
         tail, record, begin = ledger.Tail(path), cls(), 0
         try:
-            with _uncollected():
+            with uncollected():
                 for event in tail.new():
                     record.apply(event)
                     begin = tail.offset
@@ -223,6 +226,10 @@ class StudyRecord:
     def _confirming(self, event: ledger.Event) -> None:
         self.confirming, self.state = (event["top"], event["seeds"], event.get("rules", False)), "interrupted"
 
+    def _ablating(self, event: ledger.Event) -> None:
+        steps = tuple(tuple(keys) for keys in event["steps"])
+        self.ablating, self.state = Ablating(event["trial"], steps, event["first"], event["seeds"]), "interrupted"
+
     def _learned(self, event: ledger.Event) -> None:
         self.lessons = event["trials"]
         self.learned_from = event["source"], len(event["trials"]), event["left_out"]
@@ -282,18 +289,6 @@ class StudyRecord:
     def _stop_clock(self, trial: TrialRecord, now: float) -> None:
         if trial.state == "running" and trial.started is not None:
             self.busy += max(0.0, now - trial.started)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection: it would look again and again at a million new objects, none of them garbage."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _tests(epoch: Epoch) -> bool:

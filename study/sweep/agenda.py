@@ -1,9 +1,9 @@
 """What runs next, and what came of it: the ledger is its memory.
 
 A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm) and,
-where that is asked for, what other selection rules would have picked (rule); then the test split, read only for what
-was chosen, for the baseline and for these picks. A final training has one stage, its seeds, and reads the test split
-for each.
+where that is asked for, what other selection rules would have picked (rule) and the steps from the baseline to the best
+(ablation); then the test split, read only for what was chosen, for the baseline, and for these picks and steps. A final
+training has one stage, its seeds, and reads the test split for each.
 """
 
 import math
@@ -17,6 +17,7 @@ from study import ranking
 from study.home.events import ENDED, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import ablation
 from study.ranking.picks import fresh_trials, picked
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
@@ -52,8 +53,8 @@ class Job:
 
     @property
     def needs_model_file(self) -> bool:
-        """Whether weights are written (confirm, rule and final trials) or read (tests)."""
-        return self.trial.stage in ("confirm", "rule", "final")
+        """Whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
+        return self.trial.stage in ("confirm", "rule", "ablation", "final")
 
     def needs_chosen_weights(self, spec: StudySpec) -> bool:
         """Whether a trial ends with the weights of another epoch than the last: to be written, or for `train.final`."""
@@ -95,7 +96,7 @@ class Agenda:
         decision = self._search.next()
         if decision is None and (trial := self._next_unfinished(alone=True)):
             return Job("train", trial)
-        decision = decision or self._next_confirm() or self._next_final()
+        decision = decision or self._next_confirm() or self._next_ablation() or self._next_final()
         if decision is not None:
             return Job("train", self._decide(decision))
         for trial in self._to_test():
@@ -166,7 +167,7 @@ class Agenda:
             self._unfinished.append(trial)
             return
         self._end(trial, "failed", failure.reason, failure.kind)
-        trials = self.record.by_stage("baseline", "search", "confirm", "rule", "final")
+        trials = self.record.by_stage("baseline", "search", "confirm", "rule", "ablation", "final")
         ended = [other for other in trials if other.state in ENDED]
         if len(ended) >= HOPELESS and all(other.state == "failed" and other.kind == failure.kind for other in ended):
             self.stopping = "failed"
@@ -263,19 +264,28 @@ class Agenda:
             self._picked = picked(self.record, self.spec)
         return self._picked or []
 
+    def _next_ablation(self) -> Decision | None:
+        asked = ablation.asked(self.record)
+        step = next(ablation.missing(self.record, self.spec, asked), None)
+        if asked is None or step is None:
+            return None
+        repeated, params = asked.repeated(step[0]), asked.params(self.spec, step[0])
+        return Decision("ablation", params, step[1], repeats=repeated.number if repeated else None)
+
     def _next_final(self) -> Decision | None:
         have = {trial.seed for trial in self.record.by_stage("final")}
         seed = next((seed for seed in self.spec.final_seeds or () if seed not in have), None)
         return None if seed is None else Decision("final", {}, seed)
 
     def _to_test(self) -> list[TrialRecord]:
-        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best, and
-        those of the rules' picks."""
+        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best, of
+        the rules' picks and of an ablation."""
         chosen = [ranking.baseline(self.record, self.spec)]
         if not self._any_running("baseline", "search", "replicate", "confirm"):
             chosen.append(ranking.best(self.record, self.spec))
         repeats = [trial for choice in chosen if choice for trial in choice.repeats]
         repeats += [trial for pick in self._rule_picks() for trial in fresh_trials(self.record, pick.number)]
+        repeats += ablation.to_test(self.record, self.spec)
         return repeats + [trial for trial in self.record.by_stage("final") if trial.state == "complete"]
 
     def _any_running(self, *stages: Stage) -> bool:

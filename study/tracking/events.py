@@ -7,7 +7,7 @@ from study import ranking
 from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
 from study.home.record import StudyRecord
-from study.ranking import epochs
+from study.ranking import ablation, ablation_steps, epochs
 from study.ranking.picks import picks
 from study.ranking.summary import PARTS, result_metrics
 from study.spec import StudySpec
@@ -80,6 +80,11 @@ class Events:
         rules = ", and the picks of other rules" if event.get("rules") else ""
         self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds{rules}"})
 
+    def _ablating(self, event: Event) -> None:
+        steps = ", ".join(" and ".join(step) for step in event["steps"])
+        seeds = f"{event['seeds']} seeds from {event['first']} on"
+        self._tag(STUDY, {"study.ablating": f"trial {event['trial']} by {steps} on {seeds}"})
+
     def _learned(self, event: Event) -> None:
         lessons = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
         self._tag(STUDY, {"study.learned_from": lessons})
@@ -95,6 +100,7 @@ class Events:
         tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
         tags |= {"study.picked_by": self._picked_by(event["repeats"])} if stage == "rule" else {}
+        tags |= {"study.moved": self._moved(event["params"])} if stage == "ablation" else {}
         self._tag(key, {**self._inherited(), **tags})
         document = self._spec.trial_document({**event["params"], "train.seed": event["seed"]})
         change.params |= {
@@ -108,6 +114,12 @@ class Events:
     def _picked_by(self, number: int) -> str:
         """The rules whose pick a rule trial runs again."""
         return ", ".join(pick.rule.name for pick in picks(self._record, self._spec) if pick.number == number)
+
+    def _moved(self, params: Mapping[str, Any]) -> str:
+        """The knobs in which a trial of an ablation is not as the baseline."""
+        asked = ablation.asked(self._record)
+        knobs = ablation_steps.differing(self._spec, asked.reference.params, params) if asked else []
+        return ", ".join(knobs) or "none"
 
     def _started(self, event: Event) -> None:
         key = str(event["trial"])

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ablated_study import BASELINE, PARAMS, write_ablation
 
 from study.commands.final_training import final_study
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
-
-PARAMS = {"method.alpha": 0.01, "method.lambda": 1.5, "method.epsilon": 0.25}
-BASELINE = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 
 
 class Writer:
@@ -134,4 +132,7 @@ def wide(writer: Callable[[], Writer]) -> StudyRecord:
     for repeats, value in ((0, 0.5), (1, 0.85)):
         for seed in (1, 2):
             study.trial("confirm", [value, value + seed / 100], seed=seed, repeats=repeats, also=fair, test=value)
+    write_ablation(
+        study, 3, {"method.alpha": 10 ** (-4 / 13), "method.lambda": 1.236, "method.epsilon": 0.5}, also=fair
+    )
     return study.record()

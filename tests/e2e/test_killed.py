@@ -130,6 +130,45 @@ def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+def test_killed_while_the_steps_of_an_ablation_run_they_end_as_undisturbed(make_command: Callable[[], Command]) -> None:
+    """Asked for after the search, killed in mid-trial and while test is read."""
+    command, undisturbed = make_command(), make_command()
+    space = "{train.learning_rate: {low: 0.002, high: 0.01}, method.epsilon: {low: 0.1, high: 0.5}}"
+    baseline = "{train.learning_rate: 1.0e-6, method.epsilon: 0.0}"  # the search finds something better
+    given = (f"search.space={space}", f"search.baseline={baseline}", "search.confirm={top: 1, seeds: 2}")
+    for each in (command, undisturbed):
+        (each.work / "small.yaml").write_text(SMALL)
+        done = each("run", "small.yaml", *(part for one in given for part in ("--set", one)))
+        assert done.returncode == 0, done.stderr
+    spec, before = command.load("small")
+    assert kill(command, [LEDGER, "append", 12, "after"], "ablate", "small")
+    _, cut = command.load("small")
+    assert cut.state == "interrupted"
+    refused = command("ablate", "small")
+    assert refused.returncode == 2
+    assert "small: is interrupted, it must end first: study resume small" in refused.stderr
+    done = undisturbed("ablate", "small", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert kill(command, [LEDGER, "append", 19, "before"], "resume", "small")
+    done = command("resume", "small")
+    assert done.returncode == 0, done.stderr
+    record = assert_nothing_was_lost(command.folder("small"))
+    Runs(Home(command.home).tracking_uri, "small").agree_with(record)
+    assert computed(record) == computed(undisturbed.load("small")[1])
+    assert computed(record)[: len(before.trials)] == computed(before)
+    assert [each.trial.number for each in ranking.ranked(record, spec)] == [
+        each.trial.number for each in ranking.ranked(before, spec)
+    ]
+    trials = list(record.by_stage("ablation"))
+    assert len(trials) == 2 * 2
+    assert all("test/accuracy" in trial.tested for trial in trials)
+    again = command("ablate", "small")
+    assert (again.returncode, len(command.load("small")[1].trials)) == (0, len(record.trials))
+    assert "| in all | best against the baseline |" in again.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_final_training_killed_with_all_its_processes_goes_on_to_the_same_models(finished: Command) -> None:
     best = str(finished.folder("tiny").best_file)
     train = ["train", best, "--seeds", "0,1", "--epochs", "6", "--name"]

@@ -71,6 +71,32 @@ def test_what_a_rule_picked_is_named_as_such(home: Home) -> None:
     assert study.metrics["best/val/accuracy"] == 0.5
 
 
+def test_the_steps_of_an_ablation_say_what_they_moved(home: Home) -> None:
+    spec = quickstart()
+    folder = home.create(spec)
+    start = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+    end = {"method.alpha": 0.1, "method.lambda": 1.5, "method.epsilon": 0.25}
+    write_ledger(folder.ledger_file, Told("baseline", [0.4], params=start), Told("search", [0.5], params=end))
+    ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, spec)
+    steps = [["method.lambda"], ["method.alpha", "method.epsilon"]]
+    ledger.append("ablating", trial=1, steps=steps, first=4, seeds=2)
+    way = {**start, "method.lambda": 1.5}
+    for number, (params, repeats) in enumerate(((way, None), (end, 1), (start, 0)), 2):
+        ledger.append("trial", trial=number, stage="ablation", params=params, seed=4, repeats=repeats)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    tracker.start()
+    assert tracker.finish() is None
+    runs = Runs(home.tracking_uri, spec.name)
+    tags = [runs.by_name[f"ablation-{number:03d}"].data.tags for number in (2, 3, 4)]
+    moved = ["method.lambda", "method.alpha, method.lambda, method.epsilon", "none"]
+    assert [one["study.moved"] for one in tags] == moved
+    assert [one.get("study.repeats") for one in tags] == [None, "1", "0"]
+    assert {one["study.stage"] for one in tags} == {"ablation"}
+    study = runs.by_name["quickstart"].data.tags["study.ablating"]
+    assert study == "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
+
+
 def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

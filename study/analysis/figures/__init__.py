@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
+from study.analysis.figures.ablation import ablation
 from study.analysis.figures.best_over_time import best_over_time
 from study.analysis.figures.curves import learning_curves, progress
 from study.analysis.figures.hypervolume import hypervolume
@@ -22,6 +23,7 @@ from study.spec import StudySpec
 
 FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "seeds": seeds,
+    "ablation": ablation,
     "learning_curves": learning_curves,
     "trade_off": trade_off,
     "hypervolume": hypervolume,

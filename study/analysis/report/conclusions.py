@@ -104,6 +104,8 @@ def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         trial.repeats for trial in record.by_stage("confirm", "rule") if trial.tested and trial.repeats is not None
     }
     read += [f"trial {number}" for number in sorted(repeated - named)]
+    if any(trial.tested for trial in record.by_stage("ablation")):
+        read.append("the configurations of the ablation")
     if read and spec.final_seeds is None:
         yield f"The test split was read only for {formatting.listed(read)}; no other trial's test metrics are known."
     elif sides_with_trials and not read:

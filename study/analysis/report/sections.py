@@ -10,6 +10,7 @@ import pandas as pd
 from study import ranking
 from study.analysis.figures.curves import CURVES
 from study.analysis.figures.parallel import LINES
+from study.analysis.report.ablation import ablation_section
 from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS, caption
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.groups import groups
@@ -52,6 +53,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         if len(configurations)
         else None,
         _front(spec, record),
+        ablation_section(spec, record),
         rules_section(spec, record),
         Section("Figures", [*figures, *_thinned(record), *_without(spec, record, pictures)]) if figures else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,

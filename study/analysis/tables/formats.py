@@ -11,6 +11,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
 from study.analysis.statistics.cells import ESTIMATE
+from study.analysis.tables.ablation_table import ablation_grid, is_ablation
 from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.text import markdown
@@ -33,7 +34,7 @@ FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: int = 1) -> str:
-    """A table of `ablation` or `sensitivity`, or a `Grid`, as Markdown, its notes below.
+    """A table of `ablation`, `sensitivity` or `load_ablation`, or a `Grid`, as Markdown, its notes below.
 
     Args:
         table: to write.
@@ -118,7 +119,10 @@ def latex(text: str) -> str:
 
 
 def _grid(table: pd.DataFrame | Grid, best: Along | None, digits: int) -> Grid:
-    grid = table if isinstance(table, Grid) else to_grid(table, digits=digits)
+    if isinstance(table, Grid):
+        grid = table
+    else:
+        grid = ablation_grid(table, digits) if is_ablation(table) else to_grid(table, digits=digits)
     return grid.marked(best) if best else grid
 
 

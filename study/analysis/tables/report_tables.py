@@ -15,7 +15,7 @@ from study.spec import StudySpec
 STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 
 TOP = 10  # configurations that the report lists
-STAGES = ("baseline", "search", "replicate", "confirm", "rule", "final")
+STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "final")
 
 
 def best_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:

@@ -1,0 +1,232 @@
+"""What each step from the baseline to the best is worth: on the path, added to the baseline, and in the best.
+
+All differences are taken seed by seed. The steps of the path use the seeds that all its configurations have, so that
+they sum to the gain. A knob's interaction is what it is worth in the best less what it is worth added to the baseline:
+what it gains or loses by the others.
+
+The intervals of a part hold together in 95% of cases (Bonferroni over its steps): a reader looks for the largest step,
+and among several steps without any effect the largest would seem one too often. The gain's interval is a single one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import CONFIDENCE, Difference, difference
+from study.analysis.statistics.frame import metric
+from study.errors import UserError
+from study.home.folder import Home
+from study.home.record import StudyRecord
+from study.ranking import Spread, ablation_steps, spread
+from study.ranking.ablation import Ablation, asked, runs
+from study.ranking.ablation_steps import Moved, Step
+from study.spec import StudySpec
+
+Part = Literal["path", "gain", "adding", "removing", "interaction"]
+PARTS: Mapping[Part, str] = {
+    "path": "step by step",
+    "gain": "in all",
+    "adding": "baseline with",
+    "removing": "best with",
+    "interaction": "interaction",
+}
+"""The parts of an ablation, in words."""
+
+FORMS = (ablation_steps.path, ablation_steps.adding, ablation_steps.removing)
+LABELS = ["metric", "part", "configuration"]
+COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
+BySeed = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class StepWords:
+    """A step: its keys, what taking it does, and what undoing it does, as `method.alpha = 0.1`."""
+
+    keys: Step
+    forth: str
+    back: str
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One line of an ablation.
+
+    Attributes:
+        label: of its configuration; of an interaction, of its knobs.
+        keys: that the step moves; none for the baseline and the whole gain.
+        values: of its configuration, over seeds; None where it has none.
+        difference: what the step is worth: on the path against the configuration before, added against the baseline,
+            removed the best against it; None where a side has no value.
+        pairs: on how many seeds both sides of it have a value.
+    """
+
+    part: Part
+    label: str
+    keys: Step
+    values: Spread | None
+    difference: Difference | None
+    pairs: int
+
+
+def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
+    """All effects of an ablation: the path and its gain; of two steps and more each alone, removed, and interacting.
+
+    Args:
+        values: a metric by seed of each configuration of `study.ranking.ablation_steps.configurations`.
+        steps: in the order of the path.
+    """
+    count = len(steps)
+    path, adding, removing = (each(count) for each in FORMS)
+    together = set.intersection(*(set(values[moved]) for moved in path))
+    on_path = [{seed: values[moved][seed] for seed in sorted(together)} for moved in path]
+    at_once = 1 - (1 - CONFIDENCE) / count
+    found = [_line("path", "baseline", values[path[0]])]
+    for place, step in enumerate(steps):
+        pair, reached = (on_path[place + 1], on_path[place]), values[path[place + 1]]
+        found.append(_line("path", f"+ {step.forth}", reached, pair, step.keys, at_once))
+    found.append(_line("gain", "best against the baseline", {}, (on_path[-1], on_path[0])))
+    if count < 2:
+        return found
+    baseline, best = values[path[0]], values[path[-1]]
+    for step, moved in zip(steps, adding, strict=True):
+        found.append(_line("adding", step.forth, values[moved], (values[moved], baseline), step.keys, at_once))
+    for step, moved in zip(steps, removing, strict=True):
+        found.append(_line("removing", step.back, values[moved], (best, values[moved]), step.keys, at_once))
+    once = CONFIDENCE if count == 2 else at_once  # of two steps there is one interaction
+    for step, alone, without in zip(steps, adding, removing, strict=True):
+        pair = _minus(best, values[without]), _minus(values[alone], baseline)
+        found.append(_line("interaction", ", ".join(step.keys), {}, pair, step.keys, once))
+    return found
+
+
+def measured(spec: StudySpec, record: StudyRecord, ablation: Ablation, name: str) -> dict[Moved, dict[int, float]]:
+    """A metric by seed of each configuration of an ablation, of its complete trials."""
+    return {
+        moved: {
+            seed: value
+            for seed, trial in sorted(by_seed.items())
+            if trial.state == "complete" and (value := metric(spec, trial, name)) is not None
+        }
+        for moved, by_seed in runs(record, spec, ablation).items()
+    }
+
+
+def ablation_effects(spec: StudySpec, record: StudyRecord) -> dict[str, list[Effect]]:
+    """The effects of the ablation that was asked for, by metric: those of the study's objective and of its constraints,
+    on validation and, where it was read, on test.
+
+    Empty without one, or before any of its trials is complete.
+    """
+    ablation = asked(record)
+    if ablation is None:
+        return {}
+    steps = step_words(spec, ablation)
+    own = spec.objective.needed
+    names = dict.fromkeys([*own, *(f"test/{name.split('/')[1]}" for name in own)])
+    by_metric = {name: measured(spec, record, ablation, name) for name in names}
+    return {name: effects(values, steps) for name, values in by_metric.items() if any(values.values())}
+
+
+def step_words(spec: StudySpec, ablation: Ablation, most: int = 3) -> list[StepWords]:
+    """The steps in words; of a step with more than `most` keys the first of them."""
+
+    def words(step: Step, params: Mapping[str, Any]) -> str:
+        there = {key: value for key in step if (value := ablation_steps.value(spec, params, key)) is not None}
+        shown = [f"{key} = {formatting.setting(value)}" for key, value in list(there.items())[:most]]
+        return ", ".join([*shown, *([f"{len(there) - most} more"] if len(there) > most else [])])
+
+    ends = ablation.best.params, ablation.reference.params
+    return [
+        StepWords(tuple(step), *(words(step, params) or f"no {', '.join(step)}" for params in ends))
+        for step in ablation.steps
+    ]
+
+
+def load_ablation(name: str) -> pd.DataFrame:
+    """The ablation of a study of this home, as `ablation_frame`.
+
+    Raises:
+        UserError: there is no such study, or nobody asked for its ablation.
+
+    Example:
+        >>> from study.analysis import load_ablation, to_latex
+        >>> text = to_latex(load_ablation("mine"), caption="From the baseline to the best.")
+    """
+    folder = Home.locate().find(name)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    if record.ablating is None:
+        raise UserError(f"{name}: its steps from the baseline to the best are not measured yet: study ablate {name}")
+    return ablation_frame(spec, record)
+
+
+def ablation_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """What each step from the baseline to the best is worth; `to_markdown`, `to_latex` and `to_csv` take it.
+
+    Returns:
+        A row per line: `metric`, `part`, `configuration`. Parts: `path` (the baseline, then a step at a time), `gain`
+        (best minus baseline, the sum of the path's effects), `adding` (the baseline with one step), `removing` (the
+        best without one), `interaction` (a step's effect in the best minus its effect added to the baseline). Columns:
+        `keys` that were moved; `mean`, `sd` (sample) and `n` of the configuration over seeds; `effect` of the step,
+        `low` and `high` of its interval, all of a part at once with 95%; `pairs`, the seeds behind the effect. Values
+        that are not there are NaN.
+    """
+    return frame_of(ablation_effects(spec, record))
+
+
+def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
+    """`ablation_frame` of these effects."""
+    return frame_of_document(
+        [
+            {"metric": name, "part": effect.part, "configuration": effect.label, **_row(effect)}
+            for name, found in by_metric.items()
+            for effect in found
+        ]
+    )
+
+
+def document(spec: StudySpec, record: StudyRecord) -> list[dict[str, Any]]:
+    """`ablation_frame` as plain values for JSON: a dictionary per line, None where a value is missing."""
+    frame = ablation_frame(spec, record)
+    return [
+        {str(key): None if value != value else value for key, value in row.items()} for row in frame.to_dict("records")
+    ]
+
+
+def frame_of_document(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """`ablation_frame` of its lines."""
+    kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
+    frame = pd.DataFrame(list(lines), columns=[*LABELS, "keys", *COLUMNS])
+    return frame.astype(kinds)
+
+
+def _line(
+    part: Part,
+    label: str,
+    values: BySeed,
+    pair: tuple[BySeed, BySeed] = ({}, {}),
+    keys: Step = (),
+    confidence: float = CONFIDENCE,
+) -> Effect:
+    """A line whose difference is that of a pair, the first minus the second."""
+    change = difference(*pair, confidence=confidence)
+    return Effect(part, label, keys, spread(values.values()), change, len(set(pair[0]) & set(pair[1])))
+
+
+def _minus(one: BySeed, other: BySeed) -> dict[int, float]:
+    return {seed: one[seed] - other[seed] for seed in one if seed in other}
+
+
+def _row(effect: Effect) -> dict[str, Any]:
+    values, change = effect.values, effect.difference
+    low, high = (change.interval if change else None) or (None, None)
+    return {
+        "keys": ", ".join(effect.keys),
+        "mean": values.mean if values else None,
+        "sd": values.deviation if values else None,
+        "n": values.count if values else 0,
+        **{"effect": change.value if change else None, "low": low, "high": high},
+        "pairs": effect.pairs,
+    }

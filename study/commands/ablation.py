@@ -1,0 +1,191 @@
+"""What `study ablate` runs: the steps from a study's baseline to its best configuration."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from study import ranking
+from study.analysis.statistics import formatting
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+from study.ranking import Candidate, ablation_steps
+from study.ranking.ablation import Ablation, as_event, asked, is_measured, missing, progress, runs, seeds_for
+from study.ranking.ablation_steps import Merge, Step
+from study.spec import StudySpec
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for.
+
+    Attributes:
+        seeds: on how many seeds, counting those that already ran; None: as many as before, or as the confirmation has.
+        knobs: the keys that are measured, the others move together; none: all are measured, or those of before.
+        order: keys in the order of the path; those not named follow by their importance in the search.
+    """
+
+    seeds: int | None = None
+    knobs: Sequence[str] = ()
+    order: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An ablation that could run.
+
+    Attributes:
+        merges: steps of several knobs, and why these move together.
+        order: what the order of the steps follows, in words.
+        to_run: how many trials do not exist yet.
+    """
+
+    ablation: Ablation
+    merges: Sequence[Merge]
+    order: str
+    to_run: int
+
+
+def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
+    """What an ablation of a study would run.
+
+    Raises:
+        UserError: the search is not over, there is no complete baseline or nothing better, they do not differ, or a key
+            is none in which they differ.
+    """
+    from study.analysis.statistics.importance import importances
+
+    reference, best = _ends(spec, record)
+    start, end = reference.trial.params, best.trial.params
+    knobs = ablation_steps.differing(spec, start, end)
+    if not knobs:
+        raise UserError(f"{spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
+    ablation_steps.check_knobs(spec.name, "--knobs", request.knobs, knobs)
+    ablation_steps.check_knobs(spec.name, "--order", request.order, knobs)
+    before = asked(record)
+    steps: Sequence[Step]
+    merges: Sequence[Merge] = []
+    if before and before.best.number == best.trial.number and not request.knobs and not request.order:
+        steps, words = before.steps, "as before"
+    else:
+        by_importance = [str(key) for key in importances(spec, record).index if key in knobs]
+        steps, merges = ablation_steps.plan(spec, start, end, [*request.order, *by_importance], request.knobs)
+        words = _order_words(request, by_importance)
+    ablation = Ablation(reference.trial, best.trial, steps, seeds_for(record, spec, best, request.seeds))
+    return Planned(ablation, merges, words, sum(1 for _ in missing(record, spec, ablation)))
+
+
+def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
+    """Let the steps of an ablation run; says whether there is anything to run.
+
+    Raises:
+        UserError: see `planned`; or another process runs the study.
+    """
+    with closing(Ledger(folder.ledger_file)) as ledger:
+        record = StudyRecord.told(folder.ledger_file)
+        wanted = as_event(planned(spec, record, request).ablation)
+        if wanted == record.ablating and is_measured(record, spec):
+            return False
+        steps = [list(step) for step in wanted.steps]
+        ledger.append("ablating", **wanted._asdict() | {"steps": steps})
+        return True
+
+
+def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
+    """What an ablation of a study would run, as plain values for JSON.
+
+    Raises:
+        UserError: see `planned`.
+    """
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    return document(spec, record, planned(spec, record, request))
+
+
+def result(folder: StudyFolder) -> dict[str, Any]:
+    """What is known of the ablation that was asked for last, as plain values for JSON."""
+    from study.analysis.statistics.ablation_effects import document as effects_document
+
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    known = progress(record, spec)
+    assert known is not None  # just asked for
+    return {"name": spec.name, "state": record.state, **known, "effects": effects_document(spec, record)}
+
+
+def table(result: dict[str, Any]) -> str:
+    """The effects of a result as a Markdown table, with notes on its numbers."""
+    from study.analysis.report.page import markdown_table
+    from study.analysis.statistics.ablation_effects import frame_of_document
+    from study.analysis.tables.ablation_table import notes, printed_ablation
+
+    frame = frame_of_document(result["effects"])
+    if frame.empty:
+        return "no trial of the ablation is complete yet"
+    return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(notes(frame))}"
+
+
+def document(spec: StudySpec, record: StudyRecord, plan: Planned) -> dict[str, Any]:
+    """A plan as plain values for JSON."""
+    ablation = plan.ablation
+    ends = ablation.reference.params, ablation.best.params
+    return {
+        "name": spec.name,
+        "baseline": ablation.reference.number,
+        "best": ablation.best.number,
+        "steps": [
+            {key: [ablation_steps.value(spec, params, key) for params in ends] for key in step}
+            for step in ablation.steps
+        ],
+        "order": plan.order,
+        "together": {", ".join(merge.keys): merge.reason for merge in plan.merges},
+        "seeds": list(ablation.seeds),
+        "configurations": len(ablation.configurations),
+        "trials": len(ablation.configurations) * len(ablation.seeds),
+        "there": sum(len(by_seed) for by_seed in runs(record, spec, ablation).values()),
+        "to_run": plan.to_run,
+        "epochs": plan.to_run * spec.epochs,
+    }
+
+
+def lines(document: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    steps = document["steps"]
+    texts = [
+        f"ablation of {document['name']}: from trial {document['baseline']} (baseline) to trial {document['best']} in "
+        f"{formatting.count(len(steps), 'step')}, {document['order']}"
+    ]
+    for step in steps:
+        moves = (
+            f"{key} {formatting.setting(one)} -> {formatting.setting(other)}" for key, (one, other) in step.items()
+        )
+        texts.append(f"  {', '.join(moves)}")
+    texts += [f"{keys} move together: {reason}" for keys, reason in document["together"].items()]
+    if len(steps) == 1:
+        texts.append("they differ in one step, which is the whole gain")
+    texts.append(
+        f"{document['configurations']} configurations on {formatting.seeds(document['seeds'])}: {document['trials']} "
+        f"trials, {document['there']} of them are there, {document['to_run']} to run ({document['epochs']} epochs)"
+    )
+    return texts
+
+
+def _ends(spec: StudySpec, record: StudyRecord) -> tuple[Candidate, Candidate]:
+    """The baseline and the best configuration."""
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training has no baseline; ablate the study that its file came from")
+    if record.state != "complete":
+        raise UserError(f"{spec.name}: is {record.state}, it must end first: study resume {spec.name}")
+    reference, best = ranking.baseline(record, spec), ranking.best(record, spec)
+    if reference is None:
+        why = "its baseline is not complete" if list(record.by_stage("baseline")) else "it has no search.baseline"
+        raise UserError(f"{spec.name}: {why}, there is nothing to begin with")
+    if best is None or best.trial.stage == "baseline":
+        raise UserError(f"{spec.name}: its search found nothing better than the baseline, there is no gain to divide")
+    return reference, best
+
+
+def _order_words(request: Request, by_importance: Sequence[str]) -> str:
+    if request.order:
+        return "in the order of --order"
+    return "by importance in the search" if by_importance else "in the order of the study file"
