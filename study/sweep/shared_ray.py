@@ -25,7 +25,8 @@ class Session(Protocol):
 
 
 class SharedRay:
-    """A Ray that the first study starts or joins, and that stays until the block is left.
+    """A Ray of its own that the first study starts, and that stays until the block is left. On a cluster each study
+    joins and leaves by itself: there is nothing to start.
 
     Each study has to take the same resources per trial: the processes that are started at once are told their threads
     by the first.
@@ -34,7 +35,6 @@ class SharedRay:
     def __init__(self) -> None:
         self._open = ExitStack()
         self._ray: OwnRay | None = None
-        self._began = False
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +54,25 @@ class SharedRay:
         stopping: Callable[[], bool],
     ) -> Iterator[OwnRay | None]:
         """The Ray of all; the arguments are those of `ray_session`, of which later studies' change nothing."""
-        if not self._began:
+        if address is not None:
+            with ray_session(address, home, processes, tell, stopping) as joined:
+                yield joined
+            return
+        if self._ray is None:
             self._ray = self._open.enter_context(ray_session(address, home, processes, tell, stopping))
-            self._began = True
-        yield self._ray
+        try:
+            yield self._ray
+        finally:
+            if self._ray is not None and not self._ray.ended():
+                free_everything()
+
+
+def free_everything() -> None:
+    """End the processes of trials that a study leaves behind, and give back what they took: Tune would wait for each to
+    end by itself, so it is not asked to."""
+    from ray import PlacementGroupID
+    from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
+
+    for group, about in placement_group_table().items():
+        if about["state"] != "REMOVED":
+            remove_placement_group(PlacementGroup(PlacementGroupID.from_hex(group)))
