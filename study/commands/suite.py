@@ -171,9 +171,9 @@ def _of_suite(before: Mapping[str, Any] | None, given: Mapping[str, Any]) -> Ite
     """What was there at the beginning and is gone or changed."""
     for key, value in (before or {}).items():
         now = given.get(key)
-        if key in ("methods", "data") and isinstance(value, list):
+        if key in ("methods", "data") and isinstance(value, list) and isinstance(now, list):
             yield from (f"{key}.{label}: was part of it, and is not given" for label in value if label not in now)
-        elif key == "searches" and isinstance(value, int):
+        elif key == "searches" and isinstance(value, int) and isinstance(now, int):
             if now < value:
                 yield f"searches: {value} before, {now} given"
         elif now != value:

@@ -19,10 +19,10 @@ HOUR = 3600.0
 
 def status(home: Home, suite: Suite) -> dict[str, Any]:
     """How far each place of the table is, as plain values."""
-    places = []
+    places: list[dict[str, Any]] = []
     for (method, label), cells in suite.by_place.items():
         studies = {cell.spec.name: study[1] if (study := load(home, cell)) else None for cell in cells}
-        searches = [
+        searches: list[dict[str, Any]] = [
             {
                 "name": name,
                 "state": record.state if record else NOT_YET,
@@ -62,7 +62,8 @@ def plan(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
     from study.sweep.ray_session import fitting
 
     state = status(home, suite)
-    places, paces = [], _paces(suite, state, measure)
+    paces = _paces(suite, state, measure)
+    places: list[dict[str, Any]] = []
     for place in state["places"]:
         spec = suite.by_place[place["method"], place["data"]][0].spec
         each = _epochs(spec)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
@@ -30,8 +30,11 @@ def configurations(value: Any) -> Any:
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
-RuleName = Literal[tuple(rule.name for rule in RULES)]  # type: ignore[valid-type]
-"""A selection rule of `study.metrics.rules`."""
+if TYPE_CHECKING:
+    RuleName = str
+else:
+    RuleName = Literal[tuple(rule.name for rule in RULES)]
+"""The name of a selection rule of `study.metrics.rules`."""
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 

@@ -14,7 +14,7 @@ from study.errors import UserError, nearest
 from study.metrics import available
 from study.metrics.rules import RULES
 from study.spec.checks import Problems, check
-from study.spec.document import Document, apply_profile, read
+from study.spec.document import Document, Key, apply_profile, read
 from study.spec.find import find, shipped_folder
 from study.spec.load import NAME_RULE, resolve
 from study.spec.study_spec import StudySpec
@@ -158,7 +158,7 @@ def _base_of_file(document: Document) -> None:
         apply_profile(source, None)
     except UserError as error:
         raise UserError(f"{document.place(('base',))}: base: {error}") from None
-    taken = {key: source.values[key] for key in ("model", "train", "resources") if key in source.values}
+    taken: dict[str, Any] = {key: source.values[key] for key in ("model", "train", "resources") if key in source.values}
     search = source.values.get("search")
     if isinstance(search, dict):
         taken["search"] = {key: value for key, value in search.items() if key in KEPT}
@@ -190,7 +190,7 @@ def _check_labels(checked: Mapping[str, Any], problems: Problems) -> None:
 
 def _check_own(values: Mapping[str, Any], problems: Problems) -> None:
     """Refuse what would give a method another budget, or another data set, than the others."""
-    sections = {("base",): values.get("base") or {}}
+    sections: dict[Key, Mapping[str, Any]] = {("base",): values.get("base") or {}}
     sections |= {("methods", label): method for label, method in values["methods"].items()}
     for at, section in sections.items():
         for key, instead in (("epochs", "budget.epochs"), ("seed", "searches")):

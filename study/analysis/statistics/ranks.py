@@ -7,7 +7,7 @@ set are repetitions and no further blocks, so they say nothing of other data set
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -76,10 +76,18 @@ def friedman(table: NDArray[np.float64]) -> float:
     Args:
         table: ranks, a row per data set.
     """
+    null = _squares(tuple(tuple(sorted(map(float, row))) for row in table))
+    found = (table.sum(axis=0) ** 2).sum()
+    return float((1 + np.sum(null >= found - 1e-9)) / (1 + PERMUTATIONS))
+
+
+@lru_cache(maxsize=8)
+def _squares(rows: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
+    """The sum of squared rank sums of each permutation; without ties it depends on the table's form alone."""
     generator = np.random.default_rng(0)
-    drawn = generator.permuted(np.broadcast_to(table, (PERMUTATIONS, *table.shape)), axis=2)
-    squares = (drawn.sum(axis=1) ** 2).sum(axis=1)
-    return float((1 + np.sum(squares >= (table.sum(axis=0) ** 2).sum() - 1e-9)) / (1 + PERMUTATIONS))
+    drawn = generator.permuted(np.broadcast_to(rows, (PERMUTATIONS, len(rows), len(rows[0]))), axis=2)
+    squares: NDArray[np.float64] = (drawn.sum(axis=1) ** 2).sum(axis=1)
+    return squares
 
 
 def critical_difference(methods: int, blocks: int) -> float:

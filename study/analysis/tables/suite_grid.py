@@ -6,7 +6,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_results import Spent
 from study.analysis.statistics.suite_table import AVERAGE, RuleTable
 from study.analysis.statistics.variance import Components
-from study.analysis.tables.grid import Entry, Grid
+from study.analysis.tables.grid import Entry, Grid, Mark
 from study.metrics import is_share
 from study.ranking import Spread
 
@@ -65,7 +65,7 @@ def _entry(table: RuleTable, method: str, label: str, searches: int) -> Entry:
     if found is None:
         reasons = table.results.missing.get((method, label), {})
         return Entry(remark=", ".join(reasons) or formatting.MISSING)
-    mark = "best" if table.leading[label].get(method) else None
+    mark: Mark | None = "best" if table.leading[label].get(method) else None
     remark = f"({found.count} of {searches})" if found.count < searches else ""
     return Entry(table.judge, Spread(found.mean, found.error, found.count), remark, mark=mark)
 
@@ -74,7 +74,7 @@ def _average(table: RuleTable, method: str) -> Entry:
     found = table.averages[method]
     if found is None:
         return Entry(remark=formatting.MISSING)
-    mark = "best" if table.leading[AVERAGE].get(method) else None
+    mark: Mark | None = "best" if table.leading[AVERAGE].get(method) else None
     return Entry(table.judge, Spread(found.mean, found.error, found.count), mark=mark)
 
 
