@@ -18,6 +18,7 @@ from study.commands import suite_plan
 from study.commands.run_end import RunEnd
 from study.errors import Interrupted, Stopped, UserError
 from study.home.folder import Home
+from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.home.suites import suite_folder
 from study.spec import StudySpec
@@ -205,6 +206,17 @@ def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
     assert "| weak | **61.0** (1 of 2) | **32.0** (1 of 2) | **46.5** | - |" in text
     assert "No two methods have two searches in common" in text
     assert "Of 8 searches without a value: 1 failed and 5 not yet." in text
+
+
+def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, home: Home) -> None:
+    suite = small_suite(tmp_path)
+    tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1], closed=None)
+    ledger = Ledger(home.find(suite.cells[0].spec.name).ledger_file)
+    ledger.append("extended", trials=52)
+    ledger.append("closed", state="complete", enough="trials")
+    ledger.close()
+    missing = suites.tables(home, suite).tables[0].results.missing["weak", "rho_80"]
+    assert missing == {"searched beyond the budget": 1, "not yet": 1}
 
 
 def test_a_rule_that_the_data_cannot_have_is_said(tmp_path: Path, home: Home) -> None:

@@ -117,11 +117,12 @@ def simultaneous(methods: int) -> float:
     return 1 - (1 - CONFIDENCE) / max(1, math.comb(methods, 2))
 
 
-def reach(values: Mapping[str, Sequence[Searches]]) -> float | None:
-    """How far two methods have to be apart to be told from each other, the median over all pairs; None without any."""
+def reach(values: Mapping[str, Sequence[Searches]]) -> tuple[float, float] | None:
+    """How far two methods have to be apart to be told from each other: of the pair of which it is least, and of that of
+    which it is most; None without any pair to judge."""
     widths = []
     for one, other in combinations(values, 2):
         between = difference(values[one], values[other])
         interval = between.interval(simultaneous(len(values))) if between is not None else None
         widths += [(interval[1] - interval[0]) / 2] if interval else []
-    return sorted(widths)[len(widths) // 2] if widths else None
+    return (min(widths), max(widths)) if widths else None

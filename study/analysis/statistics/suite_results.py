@@ -20,6 +20,7 @@ NOT_YET = "not yet"
 FAILED = "failed"
 NO_RULE = "lacks what the rule needs"
 UNREAD = "no test value"
+BEYOND = "searched beyond the budget"
 
 
 @dataclass
@@ -79,6 +80,8 @@ def _values(
         possible = {rule: suite.possible(rule, (cell.method, cell.data)) for rule in suite.rules}
         return {rule: reason if possible[rule] else NO_RULE for rule in suite.rules}
     spec, record = study
+    if record.limit(spec.trials) != spec.trials:
+        return dict.fromkeys(suite.rules, BEYOND)
     with ranking.ranked_once(record):
         picked = {pick.rule.name: pick for pick in picks(record, spec)}
     found: dict[str, dict[int, float] | str] = {}

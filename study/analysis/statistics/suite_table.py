@@ -25,7 +25,7 @@ class RuleTable:
         averages: over all data sets, by method; None where one is missing.
         leading: by column, data sets and `AVERAGE`, what `study.analysis.statistics.estimates.leaders` gives.
         ranks: over data sets, None for fewer than two that all methods have.
-        reach: how far two averages have to be apart to be told from each other, in the judge's unit.
+        reach: how far two averages have to be apart to be told from each other, least and most of all pairs.
         components: pooled over all cells, and by method over its own.
         results: what the numbers are made of.
     """
@@ -38,7 +38,7 @@ class RuleTable:
     averages: Mapping[str, Estimate | None]
     leading: Mapping[str, Mapping[str, bool | None]]
     ranks: Ranks | None
-    reach: float | None
+    reach: tuple[float, float] | None
     components: Components
     of_methods: Mapping[str, Components]
     results: Results
@@ -107,7 +107,7 @@ def document(table: RuleTable) -> dict[str, Any]:
         "cells": cells,
         "averages": averages,
         "ranks": _ranks(table.ranks),
-        "told_apart_beyond": table.reach,
+        "told_apart_beyond": list(table.reach) if table.reach else None,
         "variance": {"all": _variance(table.components)}
         | {method: _variance(own) for method, own in table.of_methods.items()},
     }

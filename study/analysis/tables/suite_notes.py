@@ -60,7 +60,9 @@ def _bold(table: RuleTable) -> Iterator[str]:
         return
     text = "Bold: the best of a column, and those that the searches do not tell from it (95%, all pairs at once)."
     if table.reach is not None:
-        text += f" Two averages have to be about {_points(table, table.reach)} apart to be told from each other."
+        low, high = (_points(table, end) for end in table.reach)
+        apart = low if low == high else f"{low} (the pair that varies least) to {high} (the one that varies most)"
+        text += f" To be told from each other, two averages have to be {apart} apart."
     yield text
 
 

@@ -67,7 +67,8 @@ def test_what_is_further_apart_than_the_reach_is_told() -> None:
     assert far is not None
     between = difference(values["a"], values["b"])
     assert between is not None
-    shift = far * 1.01 - between.mean
+    assert far[0] == far[1]
+    shift = far[0] * 1.01 - between.mean
     values["a"] = [{number: value + shift for number, value in one.items()} for one in values["a"]]
     assert leaders(values) == {"a": True, "b": False}
     assert reach({"a": [{1: 0.1}], "b": [{1: 0.2}]}) is None
