@@ -181,6 +181,8 @@ def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
     assert "So few data sets cannot tell any two methods apart by rank: the largest possible difference is 1." in text
     assert "2 are variants of biased_digits: these are no independent draws" in text
     assert "All searches on a data set share its split" in text
+    assert "| method | accuracy | unbiased_accuracy |" in text
+    assert "| strong | 78.5 ± 1.4 | 86.2 ± 0.9 |" in text
     latex = suite_tables.latex(found)
     assert latex.count(r"\begin{table}") == 2
     assert r"strong & \textbf{83.0 $\pm$ 2.0} & " in latex

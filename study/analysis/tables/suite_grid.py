@@ -1,6 +1,7 @@
 """The table of a suite for one rule as a printed grid, and the table of where its spread comes from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_results import Spent
@@ -47,6 +48,14 @@ def spread_grid(table: RuleTable, spent: Mapping[str, Spent]) -> Grid:
     ]
     columns = [(head,) for head in ("from search to search", "from seed to seed", "p", "epochs", "time of trials")]
     return Grid(("method",), [(method,) for method in lines], ("",), columns, rows)
+
+
+def rules_grid(tables: Sequence[RuleTable]) -> Grid:
+    """The averages of every rule beside each other."""
+    first = tables[0]
+    rows = [[replace(_average(table, method), mark=None) for table in tables] for method in first.methods]
+    columns = [(table.rule,) for table in tables]
+    return Grid(("method",), [(method,) for method in first.methods], ("",), columns, rows)
 
 
 def deviation(metric: str, value: float | None) -> str:

@@ -10,13 +10,18 @@ from study.analysis.statistics.suite_results import Found, Results, Spent, resul
 from study.analysis.statistics.suite_table import AVERAGE, RuleTable, document, rule_table
 from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Grid
-from study.analysis.tables.suite_grid import spread_grid, table_grid
+from study.analysis.tables.suite_grid import rules_grid, spread_grid, table_grid
 from study.analysis.tables.suite_notes import suite_notes, table_notes
 from study.spec.suite import Suite
 from study.text.markdown import escape
 from study.text.spreadsheet import neutral
 
 COLUMNS = ("rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads", "rank")
+
+RULES = (
+    "All rules pick from the same searches, and often the same configuration: their averages are not independent, and "
+    "no difference between rules is judged here."
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ def markdown(tables: SuiteTables) -> str:
     for table in tables.tables:
         parts += [f"## Picked by {escape(table.rule)}", _markdown(table_grid(table, suite.searches))]
         parts += [_listed(table_notes(suite, table)), _markdown(spread_grid(table, tables.spent))]
+    if len(tables.tables) > 1:
+        parts += ["## Averages by rule", _markdown(rules_grid(tables.tables)), _listed([RULES])]
     return "\n\n".join([*parts, "## For all tables", _listed(suite_notes(suite))]) + "\n"
 
 
