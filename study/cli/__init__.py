@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli import cluster, data, help, models, running, studies, study_files
+from study.cli import cluster, data, help, models, running, studies, study_files, suites
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
 
@@ -48,6 +48,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "cost": studies.cost,
         "report": studies.report,
         "compare": studies.compare,
+        "suite": suites.suite,
         "reproduce": running.reproduce,
         "export": studies.export,
         "train": models.train,

@@ -62,7 +62,7 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
         before = ranking.confirm(record, spec)
         default = (before.top, before.seeds) if rules else (TOP, SEEDS)
         top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
-        asked = {"top": top, "seeds": seeds, "rules": rules or before.rules}
+        asked = {"top": top, "seeds": seeds, "rules": rules or before.rules is True}
         extended = StudyRecord.told(folder.ledger_file)
         extended.apply({"event": "confirming", **asked, "time": 0.0})
         if top > (complete := len(ranking.searched(record, spec))):

@@ -83,7 +83,7 @@ def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported
     Args:
         reported: the metrics that trials report.
     """
-    return at_most(spec, confirm.top, configurations, reported) * confirm.seeds if confirm.rules else 0
+    return at_most(spec, confirm, configurations, reported) * confirm.seeds if confirm.rules else 0
 
 
 def text(document: dict[str, Any]) -> str:

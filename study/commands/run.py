@@ -19,7 +19,8 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.ray_session import check_machine
+from study.sweep.ray_session import check_machine, ray_session
+from study.sweep.shared_ray import SharedRay
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.tracking.registry import register
@@ -35,11 +36,15 @@ class View(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
-def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
+def start(
+    home: Home, spec: StudySpec, view: View, address: str | None = None, shared: SharedRay | None = None
+) -> RunEnd:
     """Run a new study.
 
     Args:
         address: of the Ray cluster that its trials run on, see `study.address`; None: this machine.
+        shared: the Ray of several studies, of which this is one; its report is left to `study report` then. None: it
+            has a Ray of its own, and its report is written.
 
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded, and nothing is
@@ -53,18 +58,23 @@ def start(home: Home, spec: StudySpec, view: View, address: str | None = None) -
         if spec.search.from_ is not None:
             warm_start.lessons(home, spec)
         datasets = data.load_all(spec.data_sections)
-    return _run(home, home.create(spec), datasets, view, address)
+    return _run(home, home.create(spec), datasets, view, address, shared)
 
 
-def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
+def start_or_resume(
+    home: Home, spec: StudySpec, view: View, address: str | None = None, shared: SharedRay | None = None
+) -> RunEnd:
     """Run a new study, or continue an existing one unless it is complete: for a job that its queue may start again.
+
+    Args:
+        address, shared: see `start`.
 
     Raises:
         UserError: see `start`; or another study has its name.
     """
     existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
     if existing is None:
-        return start(home, spec, view, address)
+        return start(home, spec, view, address, shared)
     if existing.checked_spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
@@ -72,7 +82,7 @@ def start_or_resume(home: Home, spec: StudySpec, view: View, address: str | None
     record = StudyRecord.load(existing.ledger_file)
     if record.state == "complete" and not Tracker(home, existing, spec).is_behind:
         return RunEnd(existing, spec, record, None)
-    return resume(home, spec.name, view, address=address)
+    return resume(home, spec.name, view, address=address, shared=shared)
 
 
 def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
@@ -90,22 +100,32 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
         )
 
 
-def resume(home: Home, name: str, view: View, trials: str | None = None, address: str | None = None) -> RunEnd:
+def resume(
+    home: Home,
+    name: str,
+    view: View,
+    trials: str | None = None,
+    address: str | None = None,
+    shared: SharedRay | None = None,
+) -> RunEnd:
     """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
     Args:
         trials: how many more configurations the search tries, as `+50`, also if it was complete.
         address: as for `start`; it need not be where the study ran before.
+        shared: as for `start`.
 
     Raises:
         UserError: there is no such study, it is complete and all in MLflow, or it runs; or it cannot be extended.
         Stopped, Interrupted: as for `start`.
     """
     with _interrupted_as(_GO_ON.format(name)):
-        return _resume(home, name, view, trials, address)
+        return _resume(home, name, view, trials, address, shared)
 
 
-def _resume(home: Home, name: str, view: View, trials: str | None, address: str | None) -> RunEnd:
+def _resume(
+    home: Home, name: str, view: View, trials: str | None, address: str | None, shared: SharedRay | None
+) -> RunEnd:
     folder = home.find(name)
     spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
@@ -114,7 +134,7 @@ def _resume(home: Home, name: str, view: View, trials: str | None, address: str 
             record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
-        return _run(home, folder, data.load_all(spec.data_sections), view, address)
+        return _run(home, folder, data.load_all(spec.data_sections), view, address, shared)
     tracker = Tracker(home, folder, spec)
     with _resumable(name), closing(Ledger(folder.ledger_file)):
         if not tracker.is_behind and not tracker.is_lost():
@@ -213,13 +233,27 @@ def _resumable(name: str) -> Iterator[None]:
         raise Stopped(f"{place}: {error.strerror}. {how}") from error
 
 
-def _run(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
+def _run(
+    home: Home,
+    folder: StudyFolder,
+    datasets: Mapping[str, Dataset],
+    view: View,
+    address: str | None,
+    shared: SharedRay | None = None,
+) -> RunEnd:
     """Run a study that is there."""
     with _interrupted_as(_GO_ON.format(folder.name)):
-        return _drive(home, folder, datasets, view, address)
+        return _drive(home, folder, datasets, view, address, shared)
 
 
-def _drive(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], view: View, address: str | None) -> RunEnd:
+def _drive(
+    home: Home,
+    folder: StudyFolder,
+    datasets: Mapping[str, Dataset],
+    view: View,
+    address: str | None,
+    shared: SharedRay | None,
+) -> RunEnd:
     from study.sweep.driver import drive
 
     spec = folder.checked_spec()
@@ -230,8 +264,9 @@ def _drive(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], vie
         tracker.start(HEAD_START)
         try:
             with suppress(KeyboardInterrupt), view(spec, record) as tell:
-                drive(folder, spec, datasets, ledger, record, address, tell)
-            files = _outputs(folder, spec, record, datasets) if record.state == "complete" else {}
+                drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
+            is_complete = record.state == "complete"
+            files = _outputs(folder, spec, record, datasets, report=shared is None) if is_complete else {}
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()
@@ -242,21 +277,27 @@ def _drive(home: Home, folder: StudyFolder, datasets: Mapping[str, Dataset], vie
 
 
 def _outputs(
-    folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: Mapping[str, Dataset] | None = None
+    folder: StudyFolder,
+    spec: StudySpec,
+    record: StudyRecord,
+    datasets: Mapping[str, Dataset] | None = None,
+    report: bool = True,
 ) -> dict[Path, str | None]:
     """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
     folder that each belongs to.
 
     Args:
         datasets: of the study; None: what tells of them was written before.
+        report: whether the report is written.
     """
-    from study.analysis.report.report import write_report
-
     if spec.final_seeds is None and ranking.best(record, spec):
         export(folder, spec, record, folder.best_file)
     if spec.final_seeds is not None and datasets is not None:
         write_models(folder, spec, record, datasets)
-    write_report(spec, record, folder.report)
+    if report:
+        from study.analysis.report.report import write_report
+
+        write_report(spec, record, folder.report)
     files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     for trial in record.by_stage("final"):
         files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}

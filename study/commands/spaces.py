@@ -9,6 +9,7 @@ from study import data, methods, models, published
 from study.catalogue import Catalogue
 from study.spec.document import read
 from study.spec.find import shipped
+from study.spec.suite import shipped_suites
 
 PAPER = re.compile(r"\b(FairKL|DCL|CCL-K|WCL|FSCL) paper\b")
 """How a comment at the head of a study file names a paper; in small letters, without `-`, it is the paper's key."""
@@ -17,12 +18,13 @@ LONGEST = 150
 
 
 def document() -> dict[str, Any]:
-    """The study files, and the possible values of `data.name`, `model.name` and `method.name`."""
+    """The study files, the suites, and the possible values of `data.name`, `model.name` and `method.name`."""
     papers = [published.load(name).paper for name in published.names()]
     titles: dict[str, str] = {paper.key: f"{paper.title} ({paper.authors}, {paper.year})" for paper in papers}
     catalogues = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
     return {
         "files": [_file(name, path, titles) for name, path in shipped().items()],
+        "suites": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped_suites().items()],
         **{section: list(_names(section, catalogue)) for section, catalogue in catalogues.items()},
     }
 
@@ -33,6 +35,8 @@ def text(document: Mapping[str, Any]) -> str:
     for row in document["files"]:
         paper = f"; paper: {row['paper']}" if row["paper"] else ""
         lines += [f"  {row['name']:<20} {_cut(row['about'])}", f"  {'':<20} data: {', '.join(row['data'])}{paper}"]
+    lines.append("suites, for study suite NAME:")
+    lines += [f"  {row['name']:<20} {_cut(row['about'])}" for row in document["suites"]]
     for section in ("data", "model", "method"):
         lines.append(f"{section}.name:")
         for row in document[section]:
@@ -42,16 +46,21 @@ def text(document: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "whether files of a data set are there: study data list"])
 
 
+def _about(path: Path) -> str:
+    """The first sentence of the comment at the head of a file."""
+    comment = " ".join(_head(path.read_text(encoding="utf-8")))
+    return re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
+
+
 def _file(name: str, path: Path, titles: Mapping[str, str]) -> dict[str, Any]:
     """A study file: the first sentence of the comment at its head, its paper, and its trials' data sets."""
     comment = " ".join(_head(path.read_text(encoding="utf-8")))
     key: str | None = published.load(name).paper.key if name in published.names() else None
     if key is None and (mention := PAPER.search(comment)):
         key = mention[1].replace("-", "").lower()
-    about = re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
     return {
         "name": name,
-        "about": about,
+        "about": _about(path),
         "paper": titles[key] if key else None,
         "data": _data_sets(read(path).values),
         "path": str(path),

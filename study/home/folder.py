@@ -145,6 +145,11 @@ class Home:
         """Where MLflow keeps artifacts of a home of its own."""
         return self.path / "artifacts"
 
+    @property
+    def suites(self) -> Path:
+        """What is remembered of suites, whose studies are among the others."""
+        return self.path / "suites"
+
     def studies(self) -> list[StudyFolder]:
         """Every study of this home, the newest last; what lies elsewhere and is only linked to is none.
 
@@ -183,7 +188,7 @@ class Home:
         check_name(name)
         home_format.check(self.path)
         self._check_no_link(name)
-        if self.path / name in (self.database, self.artifacts, home_format.file(self.path)):
+        if self.path / name in (self.database, self.artifacts, self.suites, home_format.file(self.path)):
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._free_name(name)}")
         if (self.path / name).exists():
             raise UserError(

@@ -165,11 +165,11 @@ def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
 
 
 def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
-    """The study file's `search.confirm`, or what was asked for later."""
+    """The study file's `search.confirm`, or what was asked for later: all rules then, or as many as before."""
     if record.confirming is None:
         return spec.search.confirm
     top, seeds, rules = record.confirming
-    return Confirm(top=top, seeds=seeds, rules=rules)
+    return Confirm(top=top, seeds=seeds, rules=rules or spec.search.confirm.rules)
 
 
 def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:

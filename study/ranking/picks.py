@@ -16,6 +16,7 @@ from study.metrics.rules import RULES, Need, Rule
 from study.ranking import Candidate
 from study.spec import StudySpec, objective
 from study.spec.objective import Constraint, Objective, Score
+from study.spec.schema import Confirm
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,15 @@ def scores(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candi
 
 
 def picked(record: StudyRecord, spec: StudySpec) -> list[TrialRecord]:
-    """Every trial that some rule picks, once."""
-    return list({pick.number: pick.candidate.trial for pick in picks(record, spec)}.values())
+    """Every trial that some rule picks, once; where `search.confirm` names rules, that one of these picks."""
+    asked = ranking.confirm(record, spec).rules
+    chosen = [pick for pick in picks(record, spec) if _is_asked(pick.rule, asked)]
+    return list({pick.number: pick.candidate.trial for pick in chosen}.values())
+
+
+def _is_asked(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
+    """Whether a rule is one of those that are named; a list names some, else all are."""
+    return isinstance(asked, bool) or rule.name in asked
 
 
 def fresh_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
@@ -116,18 +124,21 @@ def are_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
     )
 
 
-def at_most(spec: StudySpec, top: int, configurations: int, reported: Collection[str]) -> int:
-    """How many of `configurations` the rules can pick besides those that are confirmed anyway, the `top` best and the
-    baseline: the study's own rule, which picks one of these, brings no further one.
+def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
+    """How many of `configurations` the rules can pick besides those that are confirmed anyway, the best of `plan.top`
+    and the baseline: the study's own rule, which picks one of these, brings no further one.
 
     Args:
+        plan: what runs on fresh seeds.
         reported: the metrics that trials report, as `val/accuracy`.
     """
-    rules = sum(rule.is_own or all(name in reported for name in rule.goal.needed) for rule in rules_of(spec))
-    if top == 0:
-        return min(rules, configurations)
+    asked = [rule for rule in rules_of(spec) if _is_asked(rule, plan.rules)]
+    rules = [rule for rule in asked if rule.is_own or all(name in reported for name in rule.goal.needed)]
+    if plan.top == 0:
+        return min(len(rules), configurations)
+    others = sum(not rule.is_own for rule in rules)
     baseline = int(spec.search.baseline is not None)
-    return max(0, min(rules - 1, configurations - min(top, configurations - baseline) - baseline))
+    return max(0, min(others, configurations - min(plan.top, configurations - baseline) - baseline))
 
 
 def _goal(rule: Rule, own: Objective) -> Objective:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from study.knobs import MOST
+from study.metrics.rules import RULES
 from study.spec.checks import STRICT
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -29,6 +30,11 @@ def configurations(value: Any) -> Any:
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
+if TYPE_CHECKING:
+    RuleName = str
+else:
+    RuleName = Literal[tuple(rule.name for rule in RULES)]
+"""The name of a selection rule of `study.metrics.rules`."""
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
@@ -123,13 +129,14 @@ class EarlyStopping(BaseModel):
 class Confirm(BaseModel):
     """After the search, the `top` best configurations and the baseline run again on `seeds` fresh seeds; 0: none do.
 
-    `rules`: so does what each selection rule would have picked, and test is read for it; the choice stays as it is.
+    `rules`: so does what each selection rule would have picked, or each of those that are named, and test is read for
+    it; the choice stays as it is.
     """
 
     model_config = STRICT
     top: Annotated[int, Field(ge=0, le=MOST)] = 0
     seeds: Annotated[int, Field(ge=2, le=MOST)] = 3
-    rules: bool = False
+    rules: bool | Annotated[list[RuleName], Field(min_length=1)] = False
 
 
 class Plateau(BaseModel):

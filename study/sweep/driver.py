@@ -20,6 +20,7 @@ from study.sweep.early_stopping import early_stopping
 from study.sweep.own_ray import CannotStart
 from study.sweep.processes import Processes
 from study.sweep.ray_session import Slots, fitting, nothing, ray_session
+from study.sweep.shared_ray import Session
 from study.sweep.signals import stopped_by_signals
 from study.sweep.watch import RayEnded, watched
 from study.upstream.ray_internals import let_trials_inherit_environment
@@ -33,6 +34,7 @@ def drive(
     record: StudyRecord,
     address: str | None = None,
     tell: Callable[[str], None] = nothing,
+    session: Session = ray_session,
 ) -> None:
     """Run a study, or go on with one, until it is complete or stopped.
 
@@ -46,6 +48,7 @@ def drive(
             failed (no trial is complete, or a seed of a final training is not).
         address: of the cluster that trials run on; None: this machine.
         tell: is told what the user should know at once: a start of Ray that takes long, a signal that has come.
+        session: gives Ray; by default one for this study alone.
 
     Raises:
         UserError: the data are not those that the study began with, or the cluster cannot be used.
@@ -68,7 +71,7 @@ def drive(
         processes = _processes(spec) if address is None else None
         with (
             stopped_by_signals(agenda, tell),
-            ray_session(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
+            session(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
             watched(ray, agenda, remedy),
         ):
             _tune(agenda, folder, datasets, processes)

@@ -21,6 +21,13 @@ def test_every_shipped_file_says_in_a_sentence_what_it_is() -> None:
     assert FILES["quickstart"]["about"].endswith("95% of the training images")
 
 
+def test_every_shipped_suite_is_listed() -> None:
+    (suite,) = DOCUMENT["suites"]
+    assert (suite["name"], suite["about"]) == ("quickstart_suite", suite["about"].split(". ")[0])
+    assert suite["about"].startswith("A table of methods in minutes: three methods on the digits")
+    assert "study suite NAME" in spaces.text(DOCUMENT)
+
+
 @pytest.mark.parametrize(
     ("name", "paper"),
     [

@@ -20,6 +20,7 @@ from study.home.folder import Home
 from study.spec import load_study
 from study.spec.find import shipped_folder
 from study.spec.schema import EarlyStopping, Resources, Search
+from study.spec.suite import shipped_suites
 from study.training import augment
 from study.training.config import TrainOptions
 
@@ -61,7 +62,12 @@ def test_a_fragment_goes_with_the_study_file_that_it_names(block: Block, tmp_pat
 
 def test_every_yaml_block_is_a_study_file_or_says_what_it_is_part_of() -> None:
     kinds = [block.kind for block in YAML if block not in FRAGMENTS]
-    assert sorted(kinds) == ["", "with the modules of this page"]
+    assert sorted(kinds) == ["", "suite", "with the modules of this page"]
+
+
+def test_the_suite_is_the_shipped_one() -> None:
+    (block,) = (block for block in YAML if block.kind == "suite")
+    assert yaml.safe_load(block.text) == yaml.safe_load(shipped_suites()["quickstart_suite"].read_text("utf-8"))
 
 
 def test_the_modules_of_the_page_on_adding_things_run(tmp_path: Path) -> None:

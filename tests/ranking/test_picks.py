@@ -13,6 +13,7 @@ from study.ranking.picks import Pick, are_confirmed, at_most, fresh_trials, pick
 from study.spec import StudySpec
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2, rules: true}")
+NAMED = quickstart("search.confirm={top: 1, seeds: 2, rules: [unbiased_accuracy, balanced_accuracy]}")
 METRICS = ("balanced_accuracy", "worst_class_accuracy", "unbiased_accuracy", "equalized_odds")
 
 
@@ -54,6 +55,15 @@ def test_each_rule_picks_the_best_by_its_own_metric() -> None:
     assert found["accuracy where equalized_odds <= 0.1"].score.violation == 0
     assert {name for name, pick in found.items() if pick.rule.is_own} == {"accuracy"}
     assert {pick.among for pick in found.values()} == {4}
+
+
+def test_only_the_rules_that_are_named_have_their_picks_run_again() -> None:
+    found = record(*TRIALS)
+    assert [trial.number for trial in picked(found, NAMED)] == [3, 2]
+    found.apply({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
+    assert (ranking.confirm(found, NAMED).seeds, len(picked(found, NAMED))) == (3, 2)
+    found.apply({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
+    assert [trial.number for trial in picked(found, NAMED)] == [1, 0, 3, 2]
 
 
 def test_what_the_trials_do_not_report_is_no_rule_of_theirs() -> None:
@@ -139,10 +149,10 @@ def test_test_that_could_not_be_read_is_not_waited_for() -> None:
 @given(
     st.lists(st.tuples(*[st.sampled_from([0.0, 0.1, 0.5, 1.0])] * 5), min_size=1, max_size=12),
     st.integers(0, 3),
-    st.booleans(),
+    st.sampled_from([SPEC, quickstart("search.baseline=null"), NAMED]),
 )
-def test_no_more_are_picked_than_was_said(values: list[tuple[float, ...]], top: int, has_baseline: bool) -> None:
-    spec = SPEC if has_baseline else quickstart("search.baseline=null")
+def test_no_more_are_picked_than_was_said(values: list[tuple[float, ...]], top: int, spec: StudySpec) -> None:
+    has_baseline, plan = spec.search.baseline is not None, spec.search.confirm.model_copy(update={"top": top})
     trials = [
         searched(*each, stage="search" if place or not has_baseline else "baseline")
         for place, each in enumerate(values)
@@ -152,4 +162,6 @@ def test_no_more_are_picked_than_was_said(values: list[tuple[float, ...]], top: 
     reference = [trial for trial in found.by_stage("baseline") if top]
     confirmed = {trial.number for trial in best + reference}
     reported = ["val/accuracy", *(f"val/{name}" for name in METRICS)]
-    assert len({trial.number for trial in picked(found, spec)} - confirmed) <= at_most(spec, top, len(trials), reported)
+    assert len({trial.number for trial in picked(found, spec)} - confirmed) <= at_most(
+        spec, plan, len(trials), reported
+    )

@@ -1,0 +1,84 @@
+"""The command that runs many studies as one."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from study.cli.options import Address, Json, Quiet, print_json, view
+
+if TYPE_CHECKING:
+    from study.commands.suite import SuiteEnd
+
+
+def suite(
+    file: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
+    plan: Annotated[bool, typer.Option("--plan", help="Show what is left to run; starts nothing.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="With --plan: run an epoch of each method here to estimate the time.")
+    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show how far it is; starts nothing.")] = False,
+    only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the tables so far.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="Also write the tables: .md, .tex or .csv, by its ending."),
+    ] = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
+    from study.commands import suite as suites
+    from study.commands import suite_plan
+    from study.errors import UserError
+    from study.home.folder import Home
+    from study.spec.suite import load_suite
+
+    if plan + status + only_report > 1 or (measure and not plan):
+        raise UserError("--plan, --status, --report: give one of them; --measure goes with --plan")
+    suites.check_out(out)
+    home, wanted = Home.locate(), load_suite(file)
+    if plan:
+        planned = suite_plan.plan(home, wanted, measure)
+        print_json(planned) if as_json else print(suite_plan.plan_text(planned))
+        return
+    if status:
+        state = suite_plan.status(home, wanted)
+        print_json(state) if as_json else print(suite_plan.status_text(state))
+        return
+    silent = quiet or as_json
+    end = None
+    if only_report:
+        suites.check_same(home, wanted)
+    else:
+        end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else _told, address)
+    found = suites.tables(home, wanted)
+    if out is not None:
+        suites.write_out(found, out)
+    print_json(suites.to_json(found)) if as_json else print(suites.markdown(found), end="")
+    if end is not None:
+        _show(end, file)
+
+
+def _told(text: str) -> None:
+    print(text, flush=True)
+
+
+def _show(end: "SuiteEnd", file: str) -> None:
+    """What came of the run besides its tables.
+
+    Raises:
+        Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.
+    """
+    from study.text.shell import typed
+
+    for name in end.failed:
+        print(f"{name}: failed, no trial is complete; why: study status {name}", file=sys.stderr)
+    for name in end.untracked:
+        print(f"{name}: not everything is in MLflow; once it answers again: {typed('suite', file)}", file=sys.stderr)
+    if end.stopped:
+        print(f"stopped. Nothing is lost; go on with it: {typed('suite', file)}", file=sys.stderr)
+        raise typer.Exit(130)
+    if end.failed or end.untracked:
+        raise typer.Exit(1)

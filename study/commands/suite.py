@@ -1,0 +1,223 @@
+"""A suite run to its end as one study of studies, and its tables in any state."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study import data
+from study.analysis.tables import suite_tables
+from study.analysis.tables.suite_tables import SuiteTables
+from study.commands import run as running
+from study.commands.run import View
+from study.errors import Interrupted, Stopped, UserError
+from study.files.output import check_output, write_output
+from study.files.whole import write_whole
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.home.suites import suite_folder
+from study.spec import StudySpec
+from study.spec.suite import Suite, SuiteSearch
+from study.sweep.shared_ray import SharedRay
+from study.text.shell import typed
+from study.tracking import Tracker
+
+Form = Callable[[SuiteTables], str]
+
+MOST_DIFFERENCES = 20
+"""Keys that a refusal names."""
+
+
+@dataclass(frozen=True)
+class SuiteEnd:
+    """How a run of a suite ended.
+
+    Attributes:
+        stopped: whether a signal ended it before its last search.
+        failed: names of its studies of which no trial is complete.
+        untracked: names of those that MLflow lacks something of.
+    """
+
+    stopped: bool
+    failed: list[str]
+    untracked: list[str]
+
+
+def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], None], address: str | None) -> SuiteEnd:
+    """Run what is left of a suite, one study after the other in one Ray; what is complete stays as it is.
+
+    Args:
+        given: the file as the user named it, for messages.
+        tell: is told which study comes next.
+        address: of the Ray cluster that trials run on, see `study.address`; None: this machine.
+
+    Raises:
+        UserError: it began with other settings, or a study cannot start.
+        Stopped, Interrupted: see `study.commands.run.start`; the same command goes on.
+    """
+    check_same(home, suite)
+    for section in _data_sections(suite):
+        data.load_all([section])
+    suite_folder(home, suite.name).remember(home, suite.to_document())
+    failed, untracked, stopped = [], [], False
+    with _going_on(given), SharedRay() as shared:
+        for place, cell in enumerate(suite.cells, 1):
+            if _is_over(home, cell):
+                continue
+            tell(f"search {place} of {len(suite.cells)}: {cell.spec.name}")
+            end = running.start_or_resume(home, cell.spec, view, address, shared)
+            untracked += [cell.spec.name] if end.untracked else []
+            if end.record.state == "failed":
+                failed.append(cell.spec.name)
+            elif end.record.state != "complete":
+                stopped = True
+                break
+    write_tables(home, tables(home, suite))
+    return SuiteEnd(stopped, failed, untracked)
+
+
+@contextmanager
+def _going_on(given: str) -> Iterator[None]:
+    """Adds to what stops a study how its suite goes on."""
+    again = f"and then with the suite: {typed('suite', given)}"
+    try:
+        yield
+    except (Stopped, Interrupted) as error:
+        raise type(error)(f"{error} {again}") from error
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped. Nothing is lost; go on with it: {typed('suite', given)}") from None
+
+
+def tables(home: Home, suite: Suite) -> SuiteTables:
+    """The tables of what has run so far."""
+    return suite_tables.suite_tables(suite, lambda cell: load(home, cell))
+
+
+def load(home: Home, cell: SuiteSearch) -> tuple[StudySpec, StudyRecord] | None:
+    """The study of a search, None where it has not begun."""
+    folder = _folder(home, cell)
+    if not folder.ledger_file.is_file():
+        return None
+    return folder.spec(), StudyRecord.load(folder.ledger_file)
+
+
+FORMS: Mapping[str, Form] = {
+    "md": suite_tables.markdown,
+    "tex": suite_tables.latex,
+    "csv": suite_tables.to_csv,
+}
+
+
+def to_json(found: SuiteTables) -> dict[str, Any]:
+    """The tables as plain values."""
+    return suite_tables.to_json(found)
+
+
+def markdown(found: SuiteTables) -> str:
+    """The tables for people."""
+    return suite_tables.markdown(found)
+
+
+def write_tables(home: Home, found: SuiteTables) -> None:
+    """Write the tables into the suite's folder, in all forms.
+
+    Raises:
+        UserError: they cannot be written.
+    """
+    folder = suite_folder(home, found.suite.name)
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        for ending, form in FORMS.items():
+            write_whole(folder.table(ending), form(found))
+    except OSError as error:
+        raise UserError(f"{folder.path}: the tables cannot be written: {error.strerror}") from None
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a file that the tables could not be written to.
+
+    Raises:
+        UserError: says why.
+    """
+    if out is not None and out.suffix.removeprefix(".") not in FORMS:
+        raise UserError(f"-o {out}: allowed endings are {', '.join(f'.{ending}' for ending in FORMS)}")
+    if out is not None:
+        check_output(out)
+
+
+def write_out(found: SuiteTables, out: Path) -> None:
+    """Write the tables as a file's ending says."""
+    write_output(out, FORMS[out.suffix.removeprefix(".")](found))
+
+
+def check_same(home: Home, suite: Suite) -> None:
+    """Refuse a suite that began as another one; it may have more methods, data sets and searches than it began with.
+
+    Raises:
+        UserError: says what differs.
+    """
+    differing = [*_of_suite(suite_folder(home, suite.name).known(), suite.to_document()), *_of_studies(home, suite)]
+    if differing:
+        shown = differing[:MOST_DIFFERENCES]
+        more = [f"and {len(differing) - len(shown)} more"] if len(differing) > len(shown) else []
+        raise UserError(
+            f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
+            "give what it began with:\n" + "\n".join([*shown, *more])
+        )
+
+
+def _of_suite(before: Mapping[str, Any] | None, given: Mapping[str, Any]) -> Iterator[str]:
+    """What was there at the beginning and is gone or changed."""
+    for key, value in (before or {}).items():
+        now = given.get(key)
+        if key in ("methods", "data") and isinstance(value, list) and isinstance(now, list):
+            yield from (f"{key}.{label}: was part of it, and is not given" for label in value if label not in now)
+        elif key == "searches" and isinstance(value, int) and isinstance(now, int):
+            if now < value:
+                yield f"searches: {value} before, {now} given"
+        elif now != value:
+            yield f"{key}: {value} before, {now} given"
+
+
+def _of_studies(home: Home, suite: Suite) -> Iterator[str]:
+    """Keys in which a study differs from what it began with, of each key the first study that does."""
+    seen = set()
+    for cell in suite.cells:
+        folder = _folder(home, cell)
+        if not folder.spec_file.is_file():
+            continue
+        there = folder.spec()
+        if there.hash == cell.spec.hash:
+            continue
+        before, given = flat(there.to_document()), flat(cell.spec.to_document())
+        for key in sorted(before.keys() | given.keys()):
+            if key not in seen and before.get(key) != given.get(key) and not key.startswith("resources."):
+                seen.add(key)
+                yield f"{key}: {before.get(key)!r} before, {given.get(key)!r} given ({there.name})"
+
+
+def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Nested values by dotted key."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat(value, f"{above}{key}.") if isinstance(value, dict) and value else {f"{above}{key}": value}
+    return found
+
+
+def _is_over(home: Home, cell: SuiteSearch) -> bool:
+    """Whether a search is complete and all of it in MLflow."""
+    folder = _folder(home, cell)
+    if not folder.ledger_file.is_file() or StudyRecord.load(folder.ledger_file).state != "complete":
+        return False
+    return not Tracker(home, folder, cell.spec).is_behind
+
+
+def _data_sections(suite: Suite) -> list[dict[str, Any]]:
+    return [
+        section for label in suite.data for section in suite.by_place[suite.methods[0], label][0].spec.data_sections
+    ]
+
+
+def _folder(home: Home, cell: SuiteSearch) -> StudyFolder:
+    return StudyFolder(home.path / cell.spec.name)

@@ -1,0 +1,256 @@
+"""A suite: methods x data sets x searches at equal budget, each search an ordinary study.
+
+One search gives every selection rule's pick, so rules need no searches of their own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from study import data
+from study.errors import UserError, nearest
+from study.metrics import available
+from study.metrics.rules import RULES
+from study.spec.checks import Problems, check
+from study.spec.document import Document, Key, apply_profile, read
+from study.spec.find import find, shipped_folder
+from study.spec.load import NAME_RULE, resolve
+from study.spec.study_spec import StudySpec
+from study.spec.suite_cells import KEPT, cell_document, graft, numbered
+from study.spec.suite_schema import SuiteLayout
+
+FOLDER = "suites"
+"""Of the shipped suites, beside the shipped study files."""
+
+
+@dataclass(frozen=True)
+class SuiteSearch:
+    """One search of a suite.
+
+    Attributes:
+        method, data: labels of the suite file.
+        number: from 1, of the searches of this method on this data set.
+        spec: the study that it is.
+    """
+
+    method: str
+    data: str
+    number: int
+    spec: StudySpec
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A checked suite file.
+
+    Attributes:
+        methods, data: their labels, in the file's order.
+        rules: names of `study.metrics.rules.RULES`.
+        searches: how many of each method on each data set.
+        split: whether these share a split of the data, see `SuiteLayout`.
+        judge: the test metric of the table.
+        seeds: fresh training seeds of each pick.
+        cells: every search, those of number 1 first, so that a suite that was stopped has a whole table early.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    data: tuple[str, ...]
+    rules: tuple[str, ...]
+    searches: int
+    split: str
+    judge: str
+    seeds: int
+    cells: tuple[SuiteSearch, ...]
+
+    @cached_property
+    def by_place(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
+        """The searches of each method on each data set, by their labels."""
+        places: dict[tuple[str, str], list[SuiteSearch]] = {}
+        for cell in self.cells:
+            places.setdefault((cell.method, cell.data), []).append(cell)
+        return places
+
+    def possible(self, rule: str, place: tuple[str, str]) -> bool:
+        """Whether the validation split of a place has what a rule needs."""
+        spec = self.by_place[place][0].spec
+        facts = spec.describe(spec.base["data"]).on("val")
+        inferred = spec.base["train"]["inferred_groups"] != "none"
+        return next(known for known in RULES if known.name == rule).possible(facts, inferred)
+
+    def to_document(self) -> dict[str, Any]:
+        """What the home remembers of it; each search has its own resolved study file."""
+        labels = {"methods": list(self.methods), "data": list(self.data), "rules": list(self.rules)}
+        return {"name": self.name, **labels, "searches": self.searches, "split": self.split, "judge": self.judge}
+
+
+def shipped_suites() -> dict[str, Path]:
+    """The suite files that come with the project, by name."""
+    return {path.stem: path for path in sorted((shipped_folder() / FOLDER).glob("*.yaml"))}
+
+
+def find_suite(suite: str) -> Path:
+    """The file that a user means by a name or a path.
+
+    Raises:
+        UserError: there is none.
+    """
+    path = Path(suite)
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        return find(suite)
+    names = shipped_suites()
+    if suite not in names:
+        raise UserError(
+            f"{suite}: no suite of that name. {nearest(suite, names)}Shipped: {', '.join(names)}. "
+            "For a file of your own give its path, ending in .yaml"
+        )
+    return names[suite]
+
+
+def load_suite(suite: str) -> Suite:
+    """The suite of a shipped name or a file's path, with every study of it checked.
+
+    Raises:
+        UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
+    """
+    document = read(find_suite(suite))
+    _base_of_file(document)
+    problems = Problems(document)
+    checked = check(SuiteLayout, document.values, (), problems)
+    problems.raise_any()
+    assert checked is not None
+    _check_labels(checked, problems)
+    _check_own(document.values, problems)
+    problems.raise_any()
+    firsts = _resolved(document, checked, list(checked["methods"]), list(checked["data"]))
+    judge = checked["judge"] or next(iter(firsts.values())).test_metric
+    cells = []
+    for number in range(1, checked["searches"] + 1):
+        for (method, label), first in firsts.items():
+            at = list(checked["data"]).index(label)
+            spec = numbered(first, at, number - 1, checked["budget"]["seeds"], fresh=checked["split"] == "fresh")
+            cells.append(SuiteSearch(method, label, number, _named(spec, checked["name"], method, label, number)))
+    found = Suite(
+        checked["name"],
+        tuple(checked["methods"]),
+        tuple(checked["data"]),
+        tuple(checked["rules"]),
+        checked["searches"],
+        checked["split"],
+        judge,
+        checked["budget"]["seeds"],
+        tuple(cells),
+    )
+    _check_whole(found, problems)
+    problems.raise_any()
+    return found
+
+
+def _base_of_file(document: Document) -> None:
+    """Put what is the same for all methods in the place of a study file's name or path."""
+    base = document.values.get("base")
+    if not isinstance(base, str):
+        return
+    try:
+        source = read(find(base))
+        apply_profile(source, None)
+    except UserError as error:
+        raise UserError(f"{document.place(('base',))}: base: {error}") from None
+    taken: dict[str, Any] = {key: source.values[key] for key in ("model", "train", "resources") if key in source.values}
+    search = source.values.get("search")
+    if isinstance(search, dict):
+        taken["search"] = {key: value for key, value in search.items() if key in KEPT}
+    if isinstance(train := taken.get("train"), dict):
+        taken["train"] = {key: value for key, value in train.items() if key not in ("epochs", "seed")}
+    document.values["base"] = taken
+    graft(source, (), document, ("base",))
+
+
+def _check_labels(checked: Mapping[str, Any], problems: Problems) -> None:
+    """Check names and labels: together they are names of studies."""
+    for key, labels in (("name", [checked["name"]]), ("methods", checked["methods"]), ("data", checked["data"])):
+        for label in labels:
+            if not NAME_RULE.fullmatch(label):
+                at = (key,) if key == "name" else (key, label)
+                problems.add(at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign")
+    names: dict[str, tuple[str, str]] = {}
+    for method in checked["methods"]:
+        for label in checked["data"]:
+            name = _name(checked["name"], method, label, checked["searches"])
+            if len(name) > 100:
+                problems.add(("methods", method), f"the study's name {name!r} has more than 100 characters")
+            if name in names:
+                problems.add(("methods", method), f"the name {name!r} is also that of {' on '.join(names[name])}")
+            names[name] = (method, label)
+    if len(set(checked["rules"])) < len(checked["rules"]):
+        problems.add(("rules",), f"{checked['rules']} given: one is repeated")
+
+
+def _check_own(values: Mapping[str, Any], problems: Problems) -> None:
+    """Refuse what would give a method another budget, or another data set, than the others."""
+    sections: dict[Key, Mapping[str, Any]] = {("base",): values.get("base") or {}}
+    sections |= {("methods", label): method for label, method in values["methods"].items()}
+    for at, section in sections.items():
+        for key, instead in (("epochs", "budget.epochs"), ("seed", "searches")):
+            if key in (section.get("train") or {}):
+                problems.add((*at, "train", key), f"cannot be given here: {instead} says it for all methods")
+        for key in section.get("space") or {}:
+            if key.startswith("data."):
+                problems.add((*at, "space", key), "cannot be searched: each data set is a column of the table")
+        if at != ("base",) and not section.get("model") and not (values.get("base") or {}).get("model"):
+            problems.add((*at, "model"), "is missing, here or in base")
+
+
+def _resolved(
+    document: Document, checked: Mapping[str, Any], methods: list[str], labels: list[str]
+) -> dict[tuple[str, str], StudySpec]:
+    """The first search of each method on each data set.
+
+    Raises:
+        UserError: what is wrong with any of them, each message once.
+    """
+    found, lines = {}, dict[str, None]()
+    for method in methods:
+        for label in labels:
+            try:
+                found[method, label] = resolve(cell_document(document, checked, method, label))
+            except UserError as error:
+                lines |= dict.fromkeys(str(error).splitlines())
+    if lines:
+        raise UserError("\n".join(lines))
+    return found
+
+
+def _check_whole(suite: Suite, problems: Problems) -> None:
+    """Check what only the whole table shows: its metric, its rules, splits of its own."""
+    specs = {label: suite.by_place[suite.methods[0], label][0].spec for label in suite.data}
+    by_data = {label: spec.describe(spec.base["data"]).on("test") for label, spec in specs.items()}
+    for label, facts in by_data.items():
+        valid = [f"test/{name}" for name in available(facts)]
+        if suite.judge not in valid:
+            problems.add(
+                ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
+            )
+    for place, rule in enumerate(suite.rules):
+        if not any(suite.possible(rule, at) for at in suite.by_place):
+            problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
+    for label, spec in specs.items():
+        if suite.split == "fresh" and not has_split_seed(spec):
+            problems.add(
+                ("split",), f"'fresh' given, allowed is same: the split of {label} is fixed, it has no data.seed"
+            )
+
+
+def has_split_seed(spec: StudySpec) -> bool:
+    """Whether the data set of a study draws its split by a seed."""
+    return any(knob.key == "seed" for knob in data.data_knobs(spec.base["data"]["name"]))
+
+
+def _named(spec: StudySpec, *parts: Any) -> StudySpec:
+    return replace(spec, name=_name(*parts))
+
+
+def _name(suite: str, method: str, label: str, number: int) -> str:
+    return f"{suite}--{method}--{label}--{number}"

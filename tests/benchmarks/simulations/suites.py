@@ -1,0 +1,149 @@
+"""The table of a suite: intervals of cells and averages, what is told apart by searches and by ranks, what the spread
+is said to come from.
+
+A simulated search tries configurations whose true values differ, picks by a validation split that errs, and reports
+the mean over fresh seeds on a test split of finitely many samples. So what it gives is skewed and comes in steps, as in
+a real suite. Methods share the seeds of a search, so their results of one search are correlated.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.analysis.statistics.estimates import average, difference, estimate, leaders, reach
+from study.analysis.statistics.ranks import ranks
+from study.analysis.statistics.variance import components
+
+from .row import Row
+
+Numbers = NDArray[np.float64]
+
+TRIALS, SEEDS, SAMPLES = 8, 2, 360
+SEED_SD = 0.02
+WHERE = "study suite"
+
+
+def searched(
+    generator: np.random.Generator, shape: tuple[int, ...], shared: Numbers | None = None, samples: int = SAMPLES
+) -> Numbers:
+    """What searches give on each fresh seed, of the shape (*shape, SEEDS).
+
+    Args:
+        shared: what methods have in common in a search, of a shape that is broadcast to `shape`.
+        samples: of the test split: values come in steps of one of them.
+    """
+    true = 0.75 + 0.08 * np.log(generator.beta(2.0, 2.0, (*shape, TRIALS)) + 0.1)
+    seen = true + generator.normal(0.0, 0.03, true.shape)
+    picked = np.take_along_axis(true, seen.argmax(axis=-1, keepdims=True), axis=-1)
+    values = picked + generator.normal(0.0, SEED_SD, (*shape, SEEDS))
+    if shared is not None:
+        values = values + shared[..., None]
+    return np.round(values * samples) / samples
+
+
+@cache
+def truth() -> float:
+    """What a search gives on average."""
+    return float(searched(np.random.default_rng(12345), (400_000,)).mean())
+
+
+def rows(draws: int) -> Iterator[Row]:
+    yield from intervals(draws)
+    yield from told_by_searches(draws)
+    yield from told_by_ranks(draws)
+    yield from told_of_spread(draws)
+
+
+def intervals(draws: int) -> Iterator[Row]:
+    """Intervals of cells and of averages."""
+    for searches in (3, 5, 10):
+        found = searched(np.random.default_rng(searches), (draws, searches)).mean(axis=-1)
+        hits = [_covers(estimate(values)) for values in found.tolist()]
+        yield _coverage("interval of a cell", f"{searches} searches, each the pick of {TRIALS}", hits)
+    for searches, sets in ((3, 3), (3, 6), (5, 3)):
+        found = searched(np.random.default_rng((searches, sets)), (draws, sets, searches)).mean(axis=-1)
+        centre = truth()
+        factors = np.linspace(0.5, 3.0, sets)[None, :, None]
+        spread = centre + (found - centre) * factors
+        hits = [_covers(average([estimate(values) for values in one])) for one in spread.tolist()]
+        told = f"{sets} data sets of unequal spread, {searches} searches on each"
+        yield _coverage("interval of an average", told, hits)
+
+
+def told_by_searches(draws: int) -> Iterator[Row]:
+    """Methods that are told from the best though all are equal; and what `reach` says."""
+    for methods, sets, searches in ((3, 1, 2), (3, 1, 3), (5, 1, 5), (3, 3, 3), (10, 3, 3), (5, 5, 5)):
+        found = correlated(np.random.default_rng((methods, sets, searches)), draws, methods, sets, searches)
+        wrong = [False in leaders(_by_method(one)).values() for one in found]
+        column = "a column" if sets == 1 else f"the average of {sets} data sets"
+        told = f"no difference; {methods} methods, {column}, {searches} searches"
+        yield Row("not bold: told from the best", WHERE, told, "at most 5%", 0.0, 0.05, float(np.mean(wrong)), draws)
+    found = correlated(np.random.default_rng(7), draws, 2, 3, 3)
+    far = float(np.median([(reach(_by_method(one)) or (0.0,))[0] for one in found]))
+    apart = []
+    for one in found:
+        one[0] += far
+        between = difference(*_by_method(one).values())
+        interval = between.interval() if between else None
+        apart.append(interval is not None and interval[0] > 0)
+    told = "a true difference of that size; 2 methods, 3 data sets, 3 searches"
+    share = float(np.mean(apart))
+    yield Row("two averages have to be x apart", WHERE, told, "told in about half", 0.35, 0.65, share, draws)
+
+
+def correlated(
+    generator: np.random.Generator, draws: int, methods: int, sets: int, searches: int, samples: int = SAMPLES
+) -> Numbers:
+    """Equal methods on data sets of their own levels, of the shape (draws, methods, sets, searches)."""
+    shared = generator.normal(0.0, 0.02, (draws, 1, sets, searches)) + generator.normal(0.0, 0.1, (draws, 1, sets, 1))
+    return searched(generator, (draws, methods, sets, searches), shared, samples).mean(axis=-1)
+
+
+def told_by_ranks(draws: int) -> Iterator[Row]:
+    """Pairs that are told apart by rank though all methods are equal."""
+    for methods, sets in ((3, 3), (3, 5), (5, 5), (4, 8), (10, 7)):
+        generator = np.random.default_rng((methods, sets))
+        means = correlated(generator, draws, methods, sets, 3, samples=10**6).mean(axis=-1)  # so that none tie
+        wrong = 0
+        for one in means.tolist():
+            table = ranks(
+                {str(method): {str(at): mean for at, mean in enumerate(row)} for method, row in enumerate(one)}
+            )
+            wrong += bool(table and table.apart)
+        told = f"no difference; {methods} methods on {sets} data sets"
+        yield Row("told apart by rank", WHERE, told, "at most 5%", 0.0, 0.05, wrong / draws, draws)
+
+
+def told_of_spread(draws: int) -> Iterator[Row]:
+    """Whether searches differ by more than their seeds."""
+    for cells, searches in ((1, 3), (9, 3), (9, 5)):
+        generator = np.random.default_rng((cells, searches))
+        found = np.round((0.8 + generator.normal(0.0, 0.02, (draws, cells, searches, SEEDS))) * SAMPLES) / SAMPLES
+        wrong = [(components(one).p or 1.0) <= 0.05 for one in found.tolist()]
+        told = f"seeds alone; {cells} cells of {searches} searches, {SEEDS} seeds"
+        share = float(np.mean(wrong))
+        yield Row("from search to search beyond seeds", WHERE, told, "at most 5%", 0.0, 0.05, share, draws)
+    generator = np.random.default_rng(99)
+    effects = generator.normal(0.0, 0.03, (draws, 9, 3, 1))
+    found = 0.8 + effects + generator.normal(0.0, 0.02, (draws, 9, 3, SEEDS))
+    square = float(np.mean([(components(one).search or 0.0) ** 2 for one in found.tolist()]))
+    told = "0.030; 9 cells of 3 searches, 2 seeds"
+    yield Row("standard deviation from search to search", WHERE, told, "0.030", 0.029, 0.031, square**0.5, 0)
+
+
+def _by_method(one: Numbers) -> dict[str, list[dict[int, float]]]:
+    """Of an array (methods, sets, searches) what `leaders` takes."""
+    return {
+        str(method): [dict(enumerate(values)) for values in row] for method, row in enumerate(np.asarray(one).tolist())
+    }
+
+
+def _covers(found: object) -> bool:
+    interval = found.interval()  # type: ignore[attr-defined]
+    return bool(interval[0] <= truth() <= interval[1])
+
+
+def _coverage(statement: str, told: str, hits: list[bool]) -> Row:
+    return Row(statement, WHERE, told, "95%", 0.93, 0.97, float(np.mean(hits)), len(hits))

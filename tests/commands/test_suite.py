@@ -1,0 +1,285 @@
+"""A suite that is run, stopped, gone on with and printed; its studies are told, not trained."""
+
+import csv
+import io
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from suites import TEXT, small_suite, tell, write_suite
+from typer.testing import CliRunner
+
+from study.analysis.tables import suite_tables
+from study.cli import app
+from study.commands import suite as suites
+from study.commands import suite_plan
+from study.commands.run_end import RunEnd
+from study.errors import Interrupted, Stopped, UserError
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+from study.home.suites import suite_folder
+from study.spec import StudySpec
+from study.spec.suite import Suite
+
+VALUES = {
+    ("weak", "rho_80", 1): ((0.60, 0.62), (0.70, 0.70)),
+    ("weak", "rho_80", 2): ((0.63, 0.67), (0.72, 0.72)),
+    ("weak", "rho_95", 1): ((0.30, 0.34), (0.40, 0.40)),
+    ("weak", "rho_95", 2): ((0.36, 0.36), (0.42, 0.44)),
+    ("strong", "rho_80", 1): ((0.80, 0.82), (0.90, 0.90)),
+    ("strong", "rho_80", 2): ((0.83, 0.87), (0.92, 0.92)),
+    ("strong", "rho_95", 1): ((0.70, 0.74), (0.80, 0.80)),
+    ("strong", "rho_95", 2): ((0.76, 0.76), (0.82, 0.84)),
+}
+"""Test accuracy on two fresh seeds of what accuracy picks, and of what unbiased accuracy picks."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the studies that were started, each of which is complete at once."""
+    started: list[str] = []
+
+    def run(home: Home, spec: StudySpec, view: Any, address: Any, shared: Any) -> RunEnd:
+        started.append(spec.name)
+        cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).cells}
+        cell = cells[spec.name]
+        tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
+        folder = home.find(spec.name)
+        return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
+
+    monkeypatch.setattr("study.commands.run.start_or_resume", run)
+    monkeypatch.setattr("study.commands.suite.SharedRay", nullcontext)
+    monkeypatch.setattr("study.tracking.Tracker.is_behind", False)
+    return started
+
+
+def begin(home: Home, suite: Suite) -> suites.SuiteEnd:
+    return suites.run(home, suite, "small.yaml", lambda *_: nullcontext(), lambda _: None, None)
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home in which the suite is complete; nothing is to change it."""
+    folder = tmp_path_factory.mktemp("complete")
+    home, suite = Home(folder / "home"), small_suite(folder)
+    for cell in suite.cells:
+        tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
+    suite_folder(home, "small").remember(home, suite.to_document())
+    return home
+
+
+def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Path, home: Home, runs: list[str]) -> None:
+    suite = small_suite(tmp_path)
+    tell(home, suite.cells[1], *VALUES["weak", "rho_95", 1])
+    assert begin(home, suite) == suites.SuiteEnd(False, [], [])
+    names = [cell.spec.name for cell in suite.cells]
+    assert runs == [names[0], *names[2:]]
+    assert begin(home, suite) == suites.SuiteEnd(False, [], [])
+    assert len(runs) == 7
+    text = suites.markdown(suites.tables(home, suite))
+    assert suite_folder(home, "small").table("md").read_text() == text
+
+
+def test_a_signal_ends_it_and_the_next_run_goes_on(
+    tmp_path: Path, home: Home, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, run = small_suite(tmp_path), suites.running.start_or_resume
+
+    def stopped(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:
+        tell(home, suite.cells[0], closed="interrupted")
+        folder = home.find(spec.name)
+        return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
+
+    monkeypatch.setattr("study.commands.run.start_or_resume", stopped)
+    assert begin(home, suite).stopped
+    assert [folder.name for folder in home.studies()] == ["small--weak--rho_80--1"]
+    asked: list[str] = []
+
+    def resumed(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:
+        asked.append(spec.name)
+        return RunEnd(home.find(spec.name), spec, StudyRecord(state="complete"), "MLflow is down")
+
+    monkeypatch.setattr("study.commands.run.start_or_resume", resumed)
+    with pytest.raises(UserError, match="no such study"):
+        begin(home, suite)  # the second search has not begun
+    assert asked == ["small--weak--rho_80--1", "small--weak--rho_95--1"]
+    assert run is not resumed
+
+
+@pytest.mark.parametrize("error", [Stopped("no room. study resume x"), Interrupted("stopped"), KeyboardInterrupt()])
+def test_what_stops_it_says_how_it_goes_on(
+    tmp_path: Path, home: Home, runs: list[str], error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any) -> RunEnd:
+        raise error
+
+    monkeypatch.setattr("study.commands.run.start_or_resume", stop)
+    with pytest.raises(Stopped if isinstance(error, Stopped) else Interrupted, match=r"study suite small\.yaml"):
+        begin(home, small_suite(tmp_path))
+
+
+CHANGES = {
+    "temperature: {low: 0.1": ("temperature: {low: 0.2", "search.space.method.temperature.low: 0.1 before, 0.2 given"),
+    "learning_rate: 0.003": ("learning_rate: 0.004", "train.learning_rate: 0.003 before, 0.004 given"),
+    "rho: 0.8}": ("rho: 0.7}", "data.rho: 0.8 before, 0.7 given (small--weak--rho_80--1)"),
+    "searches: 2": ("searches: 1", "searches: 2 before, 1 given"),
+    "  rho_95: {name: biased_digits, rho: 0.95}\n": ("", "data.rho_95: was part of it, and is not given"),
+    "trials: 2": ("trials: 3", "search.trials: 2 before, 3 given"),
+    "rules: [accuracy, unb": ("rules: [unb", "rules: ['accuracy', 'unbiased_accuracy'] before"),
+}
+
+
+@pytest.mark.parametrize("old", CHANGES)
+def test_a_changed_file_is_refused_with_what_differs(tmp_path: Path, complete: Home, runs: list[str], old: str) -> None:
+    new, message = CHANGES[old]
+    with pytest.raises(UserError) as refused:
+        begin(complete, small_suite(tmp_path, TEXT.replace(old, new)))
+    assert message in str(refused.value)
+    assert runs == []
+
+
+def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
+    more = TEXT.replace("searches: 2", "searches: 3").replace("rules:", "  rho_99: {name: biased_digits}\nrules:")
+    suites.check_same(complete, small_suite(tmp_path, more))
+    suites.check_same(complete, small_suite(tmp_path, TEXT.replace("base:", "base:\n  resources: {cpu: 1, hang: 15m}")))
+
+
+def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) -> None:
+    """By hand: the cell of weak on rho_80 by accuracy has the searches 0.61 and 0.65."""
+    suite = small_suite(tmp_path)
+    whole = suite_tables.to_json(suites.tables(complete, suite))
+    by_accuracy, by_unbiased = whole["tables"]
+    cell = by_accuracy["cells"][0]
+    assert (cell["method"], cell["data"], cell["n"]) == ("weak", "rho_80", 2)
+    assert cell["mean"] == pytest.approx(0.63)
+    assert cell["standard_error"] == pytest.approx(0.02)
+    assert cell["interval"] == pytest.approx([0.63 - 12.7062 * 0.02, 0.63 + 12.7062 * 0.02], abs=1e-4)
+    assert [search["values"] for search in cell["searches"]] == [[0.60, 0.62], [0.63, 0.67]]
+    average = by_accuracy["averages"][0]
+    assert average["mean"] == pytest.approx((0.63 + 0.34) / 2)
+    assert average["standard_error"] == pytest.approx(0.02 * 2**0.5 / 2)
+    assert by_unbiased["cells"][0]["mean"] == pytest.approx(0.71)
+    assert by_accuracy["ranks"]["average"] == {"weak": 2.0, "strong": 1.0}
+    assert [row["leads"] for row in by_accuracy["averages"]] == [False, True]
+    assert whole["states"] == {"complete": 8}
+
+
+def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
+    found = suites.tables(complete, small_suite(tmp_path))
+    text = suites.markdown(found)
+    assert "| strong | **83.0 ± 2.0** | **74.0 ± 2.0** | **78.5 ± 1.4** | 1.00 |" in text
+    assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 | 2.00 |" in text
+    assert "± standard error over searches (not over seeds); 2 searches in a cell." in text
+    assert "So few data sets cannot tell any two methods apart by rank: the largest possible difference is 1." in text
+    assert "2 are variants of biased_digits: these are no independent draws" in text
+    assert "All searches on a data set share its split" in text
+    assert "| method | accuracy | unbiased_accuracy |" in text
+    assert "| strong | 78.5 ± 1.4 | 86.2 ± 0.9 |" in text
+    latex = suite_tables.latex(found)
+    assert latex.count(r"\begin{table}") == 2
+    assert r"strong & \textbf{83.0 $\pm$ 2.0} & " in latex
+    rows = list(csv.DictReader(io.StringIO(suite_tables.to_csv(found))))
+    assert len(rows) == 2 * (4 + 2)
+    assert (rows[4]["data"], rows[4]["rank"], float(rows[4]["mean"])) == ("average", "2.0", pytest.approx(0.485))
+
+
+def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
+    suite = small_suite(tmp_path)
+    tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
+    tell(home, suite.cells[1], VALUES["weak", "rho_95", 1][0])
+    tell(home, suite.cells[2], closed="failed")
+    found = suites.tables(home, suite)
+    by_accuracy, by_unbiased = found.tables
+    assert by_accuracy.cells["weak", "rho_80"] is not None
+    assert by_accuracy.cells["weak", "rho_80"].error is None
+    assert by_accuracy.results.missing["weak", "rho_80"] == {"not yet": 1}
+    assert by_unbiased.results.missing["weak", "rho_95"] == {"no test value": 1, "not yet": 1}
+    assert by_unbiased.results.missing["strong", "rho_80"] == {"failed": 1, "not yet": 1}
+    text = suites.markdown(found)
+    assert "| strong | failed, not yet | not yet | - | - |" in text
+    assert "| weak | **61.0** (1 of 2) | **32.0** (1 of 2) | **46.5** | - |" in text
+    assert "No two methods have two searches in common" in text
+    assert "Of 8 searches without a value: 1 failed and 5 not yet." in text
+
+
+def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, home: Home) -> None:
+    suite = small_suite(tmp_path)
+    tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1], closed=None)
+    ledger = Ledger(home.find(suite.cells[0].spec.name).ledger_file)
+    ledger.append("extended", trials=52)
+    ledger.append("closed", state="complete", enough="trials")
+    ledger.close()
+    missing = suites.tables(home, suite).tables[0].results.missing["weak", "rho_80"]
+    assert missing == {"searched beyond the budget": 1, "not yet": 1}
+
+
+def test_a_rule_that_the_data_cannot_have_is_said(tmp_path: Path, home: Home) -> None:
+    inferred = TEXT.replace("{name: sup_con}", "{name: sup_con}\n    train: {inferred_groups: early}")
+    suite = small_suite(tmp_path, inferred.replace("unbiased_accuracy]", "inferred_unbiased_accuracy]"))
+    table = suites.tables(home, suite).tables[1]
+    assert table.results.missing["weak", "rho_80"] == {"lacks what the rule needs": 2}
+    assert table.results.missing["strong", "rho_80"] == {"not yet": 2}
+
+
+def test_plan_and_status(tmp_path: Path, home: Home) -> None:
+    suite = small_suite(tmp_path)
+    tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
+    tell(home, suite.cells[4], closed="interrupted")
+    state = suite_plan.status(home, suite)
+    assert state["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
+    assert "| weak | rho_80 | 1 complete, 1 interrupted | 8 |" in suite_plan.status_text(state)
+    planned = suite_plan.plan(home, suite, measure=False)
+    first = planned["places"][0]
+    assert (first["searches_left"], first["trials_per_search"]) == (1, {"search": 2, "fresh": 4})
+    assert first["epochs_left"]["most"] == 6 - 2
+    assert first["trial_hours_left"] is not None
+    assert planned["places"][2]["trial_hours_left"] is None
+    assert "how long they take: --measure" in suite_plan.plan_text(planned)
+
+
+@pytest.fixture
+def command(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    monkeypatch.setenv("STUDY_HOME", str(home.path))
+    monkeypatch.chdir(tmp_path)
+    return lambda *given: CliRunner().invoke(app, ["suite", write_suite(tmp_path), *given])
+
+
+def test_the_command(tmp_path: Path, runs: list[str], command: Callable[..., Any]) -> None:
+    assert "8 not yet" in command("--status").output
+    assert "nothing is started" in command("--plan").output
+    assert not runs
+    done = command("-o", "table.tex")
+    assert done.exit_code == 0, done.output
+    assert "search 8 of 8: small--strong--rho_95--2" in done.output
+    assert "# small" in done.output
+    assert (tmp_path / "table.tex").read_text().startswith(r"\begin{table}")
+    printed = command("--report")
+    assert printed.output.startswith("# small")
+    assert len(runs) == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--plan", "--status"), "--plan, --status, --report: give one of them"),
+        (("--measure",), "--measure goes with --plan"),
+        (("-o", "table.pdf"), "allowed endings are .md, .tex, .csv"),
+    ],
+)
+def test_the_command_refuses(given: tuple[str, ...], message: str, command: Callable[..., Any]) -> None:
+    refused = command(*given).exception
+    assert isinstance(refused, UserError)
+    assert message in str(refused)
+
+
+def test_no_study_can_have_the_name_of_the_folder_of_suites(home: Home) -> None:
+    with pytest.raises(UserError, match="suites: is the home's own"):
+        home.check_new("suites")

@@ -1,0 +1,71 @@
+"""A suite of three methods on three data sets, killed whole in mid-run: the same command goes on to the same table."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+from command import Command
+from ended import assert_nothing_was_lost
+from helpers import computed
+from runs import Runs
+
+from study.home.folder import Home
+
+THREE = """\
+name: three
+base:
+  model: {name: small_conv_net, width: 4}
+  train: {batch_size: 128, learning_rate: 0.003}
+methods:
+  plain:
+    method: {name: cross_entropy}
+    space: {train.learning_rate: {low: 0.001, high: 0.01}}
+  sup_con:
+    method: {name: sup_con}
+    space: {method.temperature: {low: 0.1, high: 0.5}}
+  margin:
+    method: {name: eps_sup_info_nce, temperature: 0.1}
+    space: {method.epsilon: {choices: [0.0, 0.25, 0.5]}}
+data:
+  rho_80: {name: biased_digits, rho: 0.8}
+  rho_90: {name: biased_digits, rho: 0.9}
+  rho_95: {name: biased_digits, rho: 0.95}
+rules: [accuracy, unbiased_accuracy]
+searches: 1
+budget: {trials: 2, epochs: 2, seeds: 2}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_three_by_three_survives_kill_9_of_its_group_with_the_same_table(make_command: Callable[[], Command]) -> None:
+    """Killed in the fourth study with all its processes, then again in the seventh."""
+    command, undisturbed = make_command(), make_command()
+    for each in (command, undisturbed):
+        (each.work / "three.yaml").write_text(THREE)
+    for name in ("three--sup_con--rho_80--1", "three--margin--rho_80--1"):
+        process = command.start("suite", "three.yaml")
+        command.wait_for(name, lambda record: any(trial.epochs >= 1 for trial in record.trials.values()))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert command.load(name)[1].state == "interrupted"
+    patient = Command(command.home, command.work, patience=900)
+    status = patient("suite", "three.yaml", "--status")
+    assert "three: 6 complete, 1 interrupted, 2 not yet" in status.stdout
+    done = patient("suite", "three.yaml", "-o", "killed.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "search 7 of 9: three--margin--rho_80--1" in done.stdout
+    assert "search 6 of 9" not in done.stdout
+    alone = Command(undisturbed.home, undisturbed.work, patience=900)("suite", "three.yaml", "-o", "undisturbed.csv")
+    assert (alone.returncode, alone.stderr) == (0, "")
+    table = (command.work / "killed.csv").read_text()
+    assert table == (undisturbed.work / "undisturbed.csv").read_text()
+    assert len(table.splitlines()) == 1 + 2 * (9 + 3)
+    for folder in Home(command.home).studies():
+        record = assert_nothing_was_lost(folder)
+        assert computed(record) == computed(undisturbed.load(folder.name)[1])
+        Runs(Home(command.home).tracking_uri, folder.name).agree_with(record)
+    again = patient("suite", "three.yaml")
+    assert again.returncode == 0
+    assert "search" not in again.stdout.split("# three")[0]
