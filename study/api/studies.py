@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from matplotlib.figure import Figure
 
+    from study.analysis.statistics.importance import Importances
     from study.api.model import Model
 
 
@@ -129,8 +130,8 @@ class Study:
             raise UserError(f"{name!r}: no trial has reported it. {nearest(name, reported)}There are: {there_are}")
         return frame.pivot(index="epoch", columns="trial", values=name)
 
-    def importance(self) -> "pd.DataFrame":
-        """How much each searched parameter matters, see `study.analysis.statistics.importance.importances`."""
+    def importance(self) -> "Importances":
+        """How much of the metric's variance each searched parameter explains, or why that cannot be said."""
         from study.analysis.statistics.importance import importances
 
         return importances(self.spec, self.record)
