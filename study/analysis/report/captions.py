@@ -7,7 +7,7 @@ CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
     "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
-    "learning_curves": "Each line is one trial. Trials on fresh seeds are left out.",
+    "learning_curves": "Each line is one trial. Trials that repeat one on another seed are left out.",
     "trade_off": "Each mark is one configuration of the search. The front joins those that keep the constraints and "
     "are not dominated in these two metrics.",
     "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "

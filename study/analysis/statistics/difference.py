@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord, TrialRecord
@@ -77,6 +78,11 @@ class Difference:
     def clear(self) -> bool | None:
         """Whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values: difference, interval, paired, among."""
+        interval = list(self.interval) if self.interval else None
+        return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.among}
 
 
 def side_of(spec: StudySpec, candidate: Candidate) -> Side:
