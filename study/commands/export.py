@@ -92,6 +92,7 @@ def exported(
         "epoch": values["epoch"],
         "metrics": {name: value for name, value in values.items() if name.startswith("val/")},
         "confirmed": _confirmed(spec, candidate),
+        "gain": _gain(spec, record, candidate),
         "test_readings": record.test_readings,
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
@@ -107,3 +108,17 @@ def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
         return {}
     metrics = {name: value.to_document() for name, value in ranking.spreads(spec.objective, candidate.repeats).items()}
     return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}
+
+
+def _gain(spec: StudySpec, record: StudyRecord, candidate: Candidate) -> dict[str, Any]:
+    """The study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
+    from study.analysis.statistics.difference import chosen_among, difference, side_of  # pandas takes a while
+
+    reference = ranking.baseline(record, spec)
+    if reference is None or reference.trial.number == candidate.trial.number:
+        return {}
+    one, other = side_of(spec, candidate), side_of(spec, reference)
+    among = chosen_among(spec, record, candidate)
+    names = (spec.metric, spec.test_metric)
+    gains = {name: difference(one.values(name), other.values(name), among) for name in names}
+    return {name: gain.to_document() for name, gain in gains.items() if gain}

@@ -144,6 +144,8 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
             f"configurations; chosen by {escape(str(origin['chosen_by']))}, on the validation split alone."
         )
+        if not origin.get("changed"):
+            yield from _gains(origin.get("gain") or {})
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
     if changed := origin.get("changed"):
@@ -154,6 +156,19 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         f"Readings of the test split: {by_study}{readings} by this training, each of one "
         "model. None chose anything. Choosing by them from now on would make the test split useless."
     )
+
+
+def _gains(gains: Mapping[str, Any]) -> Iterator[str]:
+    """What the search gained over its baseline, as the export wrote it down."""
+    for name, gain in gains.items():
+        sentence = f"In that study it differed from the baseline by {gain['difference']:+.4f} {name}"
+        if not gain["interval"]:
+            yield f"{sentence}, which one seed cannot tell from luck."
+            continue
+        low, high = gain["interval"]
+        how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
+        chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
+        yield f"{sentence} (95% interval {low:+.4f} to {high:+.4f}, {how}{chosen})."
 
 
 def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:

@@ -75,6 +75,22 @@ def test_the_users_names_are_printed_as_they_are() -> None:
     assert r"Changed since: a=\<b\>\|\*c\*." in found
 
 
+def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
+    gain = {"difference": 0.22, "interval": [0.15, 0.29], "paired": True, "among": 2}
+    gains = {"val/accuracy": gain, "test/accuracy": {"difference": 0.1, "interval": None, "paired": False, "among": 1}}
+    spec = replace(final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | {"gain": gains})
+    found = record(final(0.8, 1), final(0.7, 2))
+    best = best_seed(spec, list(found.trials.values()))
+    said = card(spec, found, best, dataset(), "birds")
+    assert (
+        "In that study it differed from the baseline by +0.2200 val/accuracy (95% interval +0.1500 to +0.2900, "
+        "Student's t of the differences by seed; the choice among 2 configurations is allowed for)." in said
+    )
+    assert "by +0.1000 test/accuracy, which one seed cannot tell from luck." in said
+    changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
+    assert "differed from the baseline" not in card(changed, found, best, dataset(), "birds")
+
+
 def test_it_says_how_the_configuration_was_chosen() -> None:
     found = text(final(0.8, 1), final(0.7, 2))
     assert "trial 7 of the study `search`, which tried 25 configurations; chosen by val/accuracy; one seed" in found

@@ -27,7 +27,8 @@ class Cell:
 
     Attributes:
         metric: of the values.
-        values: of one configuration the metric on each seed; of several configurations the mean of each over its seeds.
+        values: of one configuration the metric on each seed, in the order of `seeds`; of several configurations the
+            mean of each over its seeds.
         over: which of these the values are, and so what their standard deviation is taken over.
         seeds: the training seeds behind the values, each once.
         pruned, failed: how many trials were pruned, and failed.
@@ -51,6 +52,12 @@ class Cell:
         """Mean, sample standard deviation and number of the values, None without any."""
         return spread(self.values)
 
+    @property
+    def by_seed(self) -> dict[int, float]:
+        """The values of one configuration by seed; empty for several."""
+        is_one = self.over == "seeds" and len(self.seeds) == len(self.values)
+        return dict(zip(self.seeds, self.values, strict=True)) if is_one else {}
+
     def statistics(self) -> dict[str, Any]:
         """As `STATISTICS`."""
         spread = self.spread
@@ -72,7 +79,7 @@ def cell(frame: pd.DataFrame, metric: str) -> Cell:
     measured = complete[np.isfinite(complete[metric])] if metric in complete else complete[:0]
     by_configuration = _by_configuration(measured, metric)
     several = len(by_configuration) > 1
-    values = [list(by_seed.values()) for by_seed in by_configuration]
+    values = [[by_seed[seed] for seed in sorted(by_seed)] for by_seed in by_configuration]
     states = frame["state"].value_counts().to_dict()
     ended = {state: int(states.get(state, 0)) for state in ENDED}
     return Cell(

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.between import against
 from study.analysis.statistics.difference import Difference, difference, sides
 from study.errors import UserError
 from study.home.events import ENDED
@@ -21,7 +22,8 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
 
     Returns:
         Plain values for JSON: those of `study.ranking.summary.summary`; `gain`: best minus baseline by metric, with its
-        95% interval; `settings`: the keys that differ between these studies, without the searched ones.
+        95% interval; `against`: best minus the first study's best, see `study.analysis.statistics.between`; `settings`:
+        the keys that differ between these studies, without the searched ones.
 
     Raises:
         UserError: fewer than two studies, the same one twice, one without a search or not begun yet, or studies of
@@ -36,6 +38,7 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
         document
         | {
             "gain": _gains(spec, record, document),
+            "against": against(studies[0], (spec, record)),
             "settings": {key: values[key] for key in differing if key in values},
         }
         for (spec, record), document, values in zip(studies, documents, settings, strict=True)
@@ -59,6 +62,7 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
             for who in ("baseline", "best")
         },
         **{f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents] for name in metrics},
+        **_against(documents, metrics),
         **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
         **{key: [_setting(document["settings"], key) for document in documents] for key in keys},
     }
@@ -66,6 +70,16 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
         document["name"]: [row[at] for row in rows.values()] for at, document in enumerate(documents)
     }
     return pd.DataFrame(columns, dtype=object)
+
+
+def _against(documents: Sequence[dict[str, Any]], metrics: Sequence[str]) -> dict[str, list[str]]:
+    """A line per metric in which two of the studies can be compared seed by seed."""
+    first = documents[0]["name"]
+    return {
+        f"best {name}, minus that of {first}": [_gain(document["against"].get(name), name) for document in documents]
+        for name in metrics
+        if any(name in document["against"] for document in documents)
+    }
 
 
 def _check(studies: Sequence[Study]) -> None:
@@ -113,18 +127,8 @@ def _gains(spec: StudySpec, record: StudyRecord, document: dict[str, Any]) -> di
     for name in document["best"]["metrics"]:
         gain = difference(best.values(name), baseline.values(name), best.among)
         if gain:
-            gains[name] = gain_document(gain)
+            gains[name] = gain.to_document()
     return gains
-
-
-def gain_document(gain: Difference) -> dict[str, Any]:
-    """A difference as plain values for JSON."""
-    return {
-        "difference": gain.value,
-        "interval": list(gain.interval) if gain.interval else None,
-        "paired": gain.paired,
-        "among": gain.among,
-    }
 
 
 def _spread(side: dict[str, Any] | None, name: str) -> Spread | None:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord, TrialRecord
@@ -63,17 +64,25 @@ class Difference:
     Attributes:
         paired: whether it is the mean over shared seeds of the difference on each.
         among: from how many configurations the first was chosen, which the interval allows for.
+        error, freedom: the standard error of the value and its degrees of freedom; None without an interval.
     """
 
     value: float
     interval: tuple[float, float] | None
     paired: bool = False
     among: int = 1
+    error: float | None = None
+    freedom: float | None = None
 
     @property
     def clear(self) -> bool | None:
         """Whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values: difference, interval, paired, among."""
+        interval = list(self.interval) if self.interval else None
+        return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.among}
 
 
 def side_of(spec: StudySpec, candidate: Candidate) -> Side:
@@ -143,7 +152,7 @@ def difference_of_means(
     variances = [side.deviation**2 / side.count for side in (one, other) if side.deviation is not None]
     total = sum(variances)
     if total == 0.0:
-        return Difference(value, (value, value), False, among)
+        return Difference(value, (value, value), False, among, 0.0, math.inf)
     shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
     freedom = 1 / sum(share**2 / (side.count - 1) for share, side in zip(shares, (one, other), strict=True))
     return _around(value, math.sqrt(total), freedom, confidence, False, among)
@@ -154,7 +163,7 @@ def _around(value: float, error: float, freedom: float, confidence: float, is_pa
     from study.analysis.statistics.choice_quantile import chosen_quantile  # here: what has no interval is told at once
 
     reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, among)) * error
-    return Difference(value, (value - reach, value + reach), is_paired, among)
+    return Difference(value, (value - reach, value + reach), is_paired, among, error, freedom)
 
 
 def split_metrics(spec: StudySpec, compared: Sequence[Side | None]) -> list[str]:

@@ -1,6 +1,7 @@
 """Whether our number agrees with a paper's, differs from it, or cannot be told apart, by a stated test."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from study.analysis.statistics.difference import Difference, difference_of_means
@@ -41,7 +42,8 @@ def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) 
 
     Args:
         ours: None for a missing cell.
-        theirs: printed; without a deviation where the paper gives no spread or does not say of how many values.
+        theirs: printed (see `widest`); without a deviation where the paper gives no spread or does not say of how many
+            values.
         margin: in the unit of the means.
     """
     wide, narrow = difference_of_means(ours, theirs), difference_of_means(ours, theirs, confidence=0.90)
@@ -57,6 +59,17 @@ def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) 
     return Verdict("cannot tell", wide, "the interval holds zero and differences beyond the margin")
 
 
+def widest(printed: Spread | None) -> Spread | None:
+    """A printed spread as the sample's, if it is the population's (divided by n): the wider of its two readings.
+
+    Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
+    differ by a factor of 1.22, by which a 95% interval that takes the wrong one would be a 90% interval.
+    """
+    if printed is None or printed.deviation is None or printed.count < 2:
+        return printed
+    return replace(printed, deviation=printed.deviation * math.sqrt(printed.count / (printed.count - 1)))
+
+
 def margin_of(metric: str, theirs: Spread | None, share: float = MARGIN) -> float:
     """The margin for a printed number: `share` where the metric is a fraction, else `RELATIVE` of the number."""
     if is_share(metric) or theirs is None:
@@ -70,5 +83,5 @@ def rule(share: float = MARGIN) -> str:
         f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * share:g} points of "
         f"percent to each side ({RELATIVE:.0%} of a printed number that is not a percentage); differs where it does "
         "not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no known spread "
-        "on a side, it cannot be told."
+        "on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two readings."
     )

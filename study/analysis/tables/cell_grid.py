@@ -1,6 +1,6 @@
 """Tables of cells as printed grids, with notes that explain the numbers."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -8,6 +8,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
 from study.analysis.statistics.cells import STATISTICS, Cell
+from study.analysis.statistics.seed_factor import seed_factor
 from study.analysis.tables.grid import Entry, Grid
 from study.metrics import is_share
 
@@ -82,13 +83,29 @@ def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str
         return [f"{metrics}: no trial has a value yet."]
     notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
     if _is_even(cells):
-        return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
+        return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell.", *_seed_notes(cells)]
     counted = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
     notes.append("In brackets n" + (f", and trials without a value: {', '.join(counted)}." if counted else "."))
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
         notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
-    return notes
+    return [*notes, *_seed_notes(cells)]
+
+
+def _seed_notes(cells: Collection[Cell]) -> Iterator[str]:
+    """For each metric, how much cells deviate with the seed as a factor, where they share their seeds."""
+    for metric in dict.fromkeys(cell.metric for cell in cells):
+        if found := seed_factor([cell for cell in cells if cell.metric == metric]):
+            within, residual = (_deviation(metric, number) for number in (found.within, found.residual))
+            yield (
+                f"Seed as a factor ({metric}, {formatting.seeds(found.seeds)}, {found.cells} cells): the standard "
+                f"deviation within cells is {within}, and {residual} once what each seed does to all cells is taken "
+                "out. Compare cells by the second."
+            )
+
+
+def _deviation(metric: str, number: float) -> str:
+    return f"{100 * number:.1f} points" if is_share(metric) else f"{number:.3g}"
 
 
 def _is_even(cells: Iterable[Cell]) -> bool:

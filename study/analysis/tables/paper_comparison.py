@@ -7,7 +7,7 @@ import pandas as pd
 
 from study.analysis.statistics import claims, formatting
 from study.analysis.statistics.cells import Cell
-from study.analysis.statistics.verdict import MARGIN, margin_of, rule, verdict
+from study.analysis.statistics.verdict import MARGIN, margin_of, rule, verdict, widest
 from study.analysis.tables.cell_grid import notes_on, to_entry
 from study.analysis.tables.grid import Entry, Grid
 
@@ -47,7 +47,9 @@ def compare_with_paper(
             lines.append(our_line)
             continue
         verdicts = [
-            verdict(cell.spread, theirs.spread, margin_of(cell.metric, theirs.spread, margin)).word if cell else ""
+            verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread, margin)).word
+            if cell
+            else ""
             for cell, theirs in zip(our_row, paper_entries, strict=True)
         ]
         lines += [
@@ -83,13 +85,15 @@ def claims_table(stated: Sequence[Mapping[str, Any]], cells: Mapping[Labels, Cel
                 formatting.MISSING if result.direction is None else _direction_text(result.direction)
                 for result in results
             ],
-            "resamples": [
-                formatting.MISSING if result.share is None else f"{100 * result.share:.1f}%" for result in results
-            ],
+            "p": [formatting.MISSING if result.p is None else _p_text(result.p) for result in results],
             "remark": [result.remark or formatting.MISSING for result in results],
         },
         dtype=object,
     )
+
+
+def _p_text(p: float) -> str:
+    return "< 0.001" if p < 0.001 else "> 0.999" if p > 0.999 else f"{p:.3f}"
 
 
 def _direction_text(direction: bool) -> str:

@@ -10,6 +10,7 @@ from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
 from study.analysis.report.page import markdown_table
+from study.analysis.statistics.choice_quantile import chosen_quantile
 from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.cli import app
 from study.commands.final_training import final_study
@@ -97,3 +98,35 @@ def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monke
     documents = json.loads(CliRunner().invoke(app, ["compare", "one", "two", "--json"]).stdout)
     assert [one["name"] for one in documents] == ["one", "two"]
     assert isinstance(CliRunner().invoke(app, ["compare", "one"]).exception, UserError)
+
+
+def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3)) -> tuple[StudySpec, StudyRecord]:
+    """A study whose best, trial 1, has these values on fresh seeds."""
+    confirmed = [
+        Told("confirm", [value - 0.3 * (repeats == 0)], seed=seed, repeats=repeats, params={})
+        for repeats in (0, 1)
+        for seed, value in zip(seeds, values, strict=True)
+    ]
+    told = [Told("baseline", [0.4], params={}), Told("search", [0.7], params={}), *confirmed]
+    return replace(quickstart("search.confirm={top: 1, seeds: 3}"), name=name), record(*told)
+
+
+def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
+    one, two = study(0.70, 0.72, 0.76), study(0.75, 0.78, 0.80, name="long")
+    first, second = compare([one, two])
+    assert first["against"] == {}
+    found = second["against"]["val/accuracy"]
+    assert found["difference"] == pytest.approx(0.05)
+    assert (found["paired"], found["among"]) == (True, 4)
+    reach = chosen_quantile(0.975, 2, 4) * 0.01 / 3**0.5  # 0.05, 0.06 and 0.04
+    assert found["interval"] == pytest.approx([0.05 - reach, 0.05 + reach])
+    assert "best val/accuracy, minus that of few" in markdown_table(printed_comparison([first, second]))
+
+
+def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
+    one = study(0.70, 0.72, 0.76)
+    other_split = (replace(quickstart("data.seed=7", "search.confirm={top: 1, seeds: 3}"), name="long"), one[1])
+    for other in (study(0.75, 0.78, 0.80, name="long", seeds=(4, 5, 6)), other_split):
+        documents = compare([one, other])
+        assert documents[1]["against"] == {}
+        assert "minus that of" not in markdown_table(printed_comparison(documents))

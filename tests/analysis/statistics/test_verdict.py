@@ -1,10 +1,12 @@
 """Verdicts against examples by hand, and what must hold of all of them."""
 
+from statistics import fmean, pstdev, stdev
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.statistics.verdict import margin_of, rule, verdict
+from study.analysis.statistics.verdict import margin_of, rule, verdict, widest
 from study.ranking import Spread
 
 # Of two means of three values each, both of deviation 0.01, the difference has a standard error of
@@ -69,6 +71,14 @@ def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
     assert margin_of("test/lbfgs_accuracy", of_three(0.8)) == 0.01
     assert margin_of("test/condition_mse", of_three(0.8)) == pytest.approx(0.04)
     assert "within 2 points of percent to each side (5% of" in rule(0.02)
+
+
+def test_a_printed_deviation_is_read_as_the_populations() -> None:
+    values = [0.7, 0.8, 0.85]
+    printed = Spread(fmean(values), pstdev(values), 3)
+    assert widest(printed) == Spread(fmean(values), pytest.approx(stdev(values)), 3)
+    assert widest(None) is None
+    assert widest(Spread(0.5, None, 1)) == Spread(0.5, None, 1)
 
 
 SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.2), st.integers(2, 9))
