@@ -5,7 +5,7 @@ from study.spec import StudySpec
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
-    "learning_curves": "Each line is one trial. Trials on fresh seeds are left out.",
+    "learning_curves": "Each line is one trial. Trials that repeat one on another seed are left out.",
     "trade_off": "Each mark is one configuration of the search. The front joins those that keep the constraints and "
     "are not dominated in these two metrics.",
     "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "

@@ -133,11 +133,12 @@ def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
     sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}."
     test_gain = difference(best.values(test), reference.values(test), best.among)
     if test_gain is None:
-        return [sentence, f"That is {_difference_text(spec, name, gain)}; the test split was not read for both."]
+        gained = _difference_text(spec, name, gain, reference, best)
+        return [sentence, f"That is {gained}; the test split was not read for both."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
     on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"
-    return [sentence, f"{second}: {_difference_text(spec, test, test_gain)}."]
+    return [sentence, f"{second}: {_difference_text(spec, test, test_gain, reference, best)}."]
 
 
 def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
@@ -150,9 +151,11 @@ def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
         yield f"In the search {best.label} had {spec.metric} {before}; on the fresh seeds the mean differs by {amount}."
 
 
-def _difference_text(spec: StudySpec, name: str, difference: Difference) -> str:
+def _difference_text(spec: StudySpec, name: str, difference: Difference, reference: Side, best: Side) -> str:
     """A difference, and whether it exceeds the spread over seeds."""
     amount = formatting.change(name, difference.value)
+    if difference.paired and set(reference.seeds(name)) != set(best.seeds(name)):
+        amount += " on the seeds that both have"
     if difference.clear is None:
         return f"{amount}, which one seed cannot tell from luck"
     amount += f" (95% interval {formatting.interval(name, difference)})"

@@ -85,6 +85,18 @@ def test_sides_on_different_seeds_name_both(spec, writer):
     assert "the baseline on seed 0, trial 1 on 2 seeds (1, 2)" in first
 
 
+def test_a_difference_over_fewer_seeds_than_the_means_says_so(spec, writer):
+    study = writer()
+    study.trial("baseline", [0.5])
+    study.trial("search", [0.7])
+    for seed in (1, 2, 3):
+        study.trial("confirm", [0.6 + seed / 100], seed=seed, repeats=1)
+        if seed < 3:
+            study.trial("confirm", [0.5 + seed / 50], seed=seed, repeats=0)
+    _, second = conclusions(spec, study.record())
+    assert second.startswith("That is +8.5 points on the seeds that both have (95% interval ")
+
+
 def test_a_gap_is_lowered_and_a_fraction(writer):
     spec = load_study("quickstart", ["search.metric=val/equalized_odds"])
     study = writer()
