@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record, write_ledger
 
+from study.analysis.report import lead
 from study.cluster import jobs as cluster_jobs
 from study.cluster.jobs import Job, Jobs
 from study.commands import cluster_status as there
@@ -51,7 +52,7 @@ class There:
 
 def a_study() -> dict[str, Any]:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
-    return {**summary(spec, found), "pace": progress.pace(spec, found), "ties": []}
+    return {**summary(spec, found), "pace": progress.pace(spec, found), "ties": [], "lead": lead.document(spec, found)}
 
 
 def told(jobs: list[Job], study: dict[str, Any] | str) -> dict[str, Any]:

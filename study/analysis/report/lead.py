@@ -112,13 +112,13 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     when = came(spec, record) if spec.final_seeds is None else None
     if when is None:
         return
-    after = when.of - when.place
-    first = f"The best configuration of the search came as trial {when.place} of {when.of}"
-    yield (
-        f"{first}; {'the one' if after == 1 else f'the {after}'} after it found nothing better."
-        if after
-        else f"{first}."
-    )
+    after, of = when.of - when.place, f"trial {when.place} of {when.of}"
+    rest = "the one after it" if after == 1 else f"the {after} after it"
+    if len(spec.objective.metrics) > 1:
+        yield f"The front of the search last grew with {of}{f'; {rest} added nothing' if after else ''}."
+    else:
+        first = f"The best configuration of the search came as {of}"
+        yield f"{first}{f'; {rest} found nothing better' if after else ''}."
     for place in _places(spec, record):
         if place.early:
             yield (

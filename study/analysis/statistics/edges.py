@@ -1,6 +1,8 @@
 """Whether the best configuration lies at the edge of what was searched, so that a wider range may hold a better one."""
 
 import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -109,20 +111,14 @@ def _nearer(distances: Sequence[float]) -> float:
     ahead, behind = distances[:first], distances[first:]
     if len(ahead) < AHEAD or len(behind) < BEHIND:
         return 1.0
-    wins = sum((one < other) + 0.5 * (one == other) for one in ahead for other in behind)
+    rest = sorted(behind)  # of each of the rest that is farther away one, of each as far a half
+    wins = sum(len(rest) - (bisect_left(rest, one) + bisect_right(rest, one)) / 2 for one in ahead)
     total, pairs = len(distances), len(ahead) * len(behind)
-    ties = sum(count**3 - count for count in _counts(distances).values())
+    ties = sum(count**3 - count for count in Counter(distances).values())
     variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
     if variance <= 0:
         return 1.0
     return 1 - NormalDist().cdf((wins - pairs / 2 - 0.5) / math.sqrt(variance))
-
-
-def _counts(values: Sequence[float]) -> dict[float, int]:
-    counts: dict[float, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    return counts
 
 
 def _further(spec: StudySpec, key: str, params: Mapping[str, Any], end: str, limit: float) -> bool:

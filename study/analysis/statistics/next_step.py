@@ -4,7 +4,8 @@ The steps that apply, in this order; the first is the one to take:
 
 1. `resume`: the study is not over.
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`study.analysis.statistics.edges`).
-3. `search`: the best configuration came in the last `LATE` of the search's trials.
+3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE` of the
+   search's trials.
 4. `stop_later`: the best configuration came through a rung only because it came early there: below the cut-off of the
    whole search, so that others as good were pruned.
 5. `confirm`: the best configurations have not run on fresh seeds.
@@ -22,6 +23,7 @@ from study import ranking
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.edges import Edge, edges
+from study.analysis.statistics.hypervolume import over_trials
 from study.analysis.statistics.power import POWER, seeds_needed
 from study.analysis.statistics.rivals import rivals
 from study.analysis.statistics.rung_values import rung_places
@@ -55,7 +57,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Came:
-    """When the best configuration came: `place` of the `of` configurations that the search began, from 1."""
+    """When the best configuration came: `place` of the `of` configurations that the search began, from 1. With several
+    metrics, when the front last grew."""
 
     place: int
     of: int
@@ -72,7 +75,16 @@ def came(spec: StudySpec, record: StudyRecord) -> Came | None:
     numbers = [trial.number for trial in record.by_stage("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
         return None
-    return Came(numbers.index(best.number) + 1, len(numbers))
+    last = best.number if len(spec.objective.metrics) == 1 else _last_growth(spec, record)
+    return None if last is None else Came(numbers.index(last) + 1, len(numbers))
+
+
+def _last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
+    """The trial with which the hypervolume of the front last grew; None where no configuration keeps the limits."""
+    found = sorted(ranking.searched(record, spec), key=lambda candidate: candidate.trial.number)
+    volumes = over_trials(spec, found)
+    last = max(volumes.values(), default=0.0)
+    return next((number for number, volume in volumes.items() if volume == last), None) if last else None
 
 
 def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
@@ -87,7 +99,9 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
     if when and when.late and spec.search.sampler != "grid" and spec.search.space:
         more = f"+{math.ceil(when.of / 2)}"
-        why = f"The best configuration came late, as trial {when.place} of {when.of} of the search: more may be better."
+        late = f"trial {when.place} of {when.of} of the search: more may be better."
+        several = len(spec.objective.metrics) > 1
+        why = f"The front still grew with {late}" if several else f"The best configuration came late, as {late}"
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
     if early := [place for place in rung_places(spec, record, best.number) if place.early and place.pruned]:
         epoch, pruned = early[0].epoch, formatting.count(early[0].pruned, "configuration")

@@ -41,4 +41,6 @@ def rivals(spec: StudySpec, record: StudyRecord) -> Rivals | None:
     gap = difference(best.values(spec.metric), runner_up.values(spec.metric), best.among)
     if gap is None:
         return None
-    return Rivals(best, runner_up, gap, len(peers), tuple(cannot_be_told_from_best(spec, record)))
+    others = [peer.number for peer in peers[1:]]
+    undecided = others if gap.interval is None else cannot_be_told_from_best(spec, record)
+    return Rivals(best, runner_up, gap, len(peers), tuple(undecided))

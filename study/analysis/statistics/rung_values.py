@@ -62,6 +62,9 @@ def rung_epochs(spec: StudySpec) -> list[int]:
 
 def value_at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
     """What a trial was worth behind an epoch, had it ended there."""
+    if spec.objective.window is None:  # its last epoch counts, so that no other has to be looked at
+        score = spec.objective.score(trial.reports[epoch - 1]) if trial.epochs >= epoch else None
+        return None if score is None else score.values[0]
     by_epoch = dict(scores(spec.objective, trial.reports[:epoch])) if trial.epochs >= epoch else {}
     return by_epoch[epoch].values[0] if epoch in by_epoch else None
 

@@ -42,7 +42,8 @@ def front_note(spec: StudySpec, record: StudyRecord) -> str:
     sides = [side_of(spec, candidate) for candidate in ranking.front(record, spec)]
     read = len(_on_test(spec, sides))
     limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""
-    note = f"No configuration is better in every metric on the validation split{limits}. Nothing is chosen on test."
+    note = f"No other configuration beats one of these in every metric on the validation split{limits}."
+    note += " Nothing is chosen on test."
     if read == len(sides):
         return f"{note} The last column says which of these are a front on test, too."
     return (

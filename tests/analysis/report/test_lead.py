@@ -9,6 +9,7 @@ from helpers import Told, quickstart, record
 from study.analysis.report import lead
 from study.analysis.report.lead import Part
 from study.analysis.statistics.next_step import next_steps
+from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -137,6 +138,36 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     assert "The limit val/equalized_odds <= 0.1: the baseline breaks it (0.300), trial 1 keeps it (0.050)." in result
     assert "No configuration that keeps the limits is best in every metric: on the front of the search are" in result
     assert "How sure" not in said(spec, found), "a front has no single best"
+    assert (
+        said(spec, found)["Search"]
+        == "The front of the search last grew with trial 2 of 3; the one after it added nothing."
+    )
+    front = printed_front(spec, found)
+    assert list(front["trial"]) == ["1", "2"]
+    assert set(front["on the front on test"]) == {"not read"}
+    assert front_note(spec, found).endswith("Test was read for none of them, so the front on test is not known.")
+
+
+def test_the_front_on_test_is_of_those_whose_test_was_read() -> None:
+    """On validation 1 and 2 are a front; on test 1 is worse than 2 in both."""
+    spec = quickstart(
+        "train.epochs=1",
+        "search.metric=[val/accuracy, val/equalized_odds]",
+        "search.early_stopping={name: none}",
+        "search.confirm={top: 2, seeds: 2}",
+    )
+    gap, values = "val/equalized_odds", {1: (0.9, 0.2, 0.7, 0.2), 2: (0.8, 0.1, 0.75, 0.1)}
+    told = [Told("baseline", [0.5], further={gap: 0.4})]
+    told += [Told("search", [accuracy], further={gap: odds}) for accuracy, odds, *_ in values.values()]
+    for of, (accuracy, odds, *test) in values.items():
+        tested = dict(zip(("test/accuracy", "test/equalized_odds"), test, strict=True))
+        told += [
+            Told("confirm", [accuracy], further={gap: odds}, seed=seed, repeats=of, tested=tested) for seed in (1, 2)
+        ]
+    front = printed_front(spec, over(*told))
+    assert list(front["trial"]) == ["1", "2"]
+    assert list(front["test/accuracy"]) == ["70.0 ± 0.0%", "75.0 ± 0.0%"]
+    assert list(front["on the front on test"]) == ["no", "yes"]
 
 
 @pytest.mark.parametrize("metric", ["val/accuracy", "val/equalized_odds"])
