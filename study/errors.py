@@ -13,6 +13,10 @@ class UserError(Exception):
     """Something given by the user cannot be used. The message says what was given, where and what is allowed. Exit
     status 2."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of it: the message alone."""
+        return [f"error: {self}"]
+
 
 class Stopped(Exception):
     """A study had to stop, through no fault of the user's; the message says why and how it goes on. Exit status 1."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.errors import nearest
+from study.errors import UserError, nearest
 
 KEYS = ["method.pooled", "method.alpha", "method.tau_plus", "train.epochs", "train.momentum"]
 METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
@@ -30,3 +30,7 @@ METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
 )
 def test_a_spelling_is_proposed_where_it_is_close(word: str, valid: list[str], expected: str | None) -> None:
     assert nearest(word, valid) == (f"Did you mean {expected!r}? " if expected else "")
+
+
+def test_a_notebook_shows_the_message_alone() -> None:
+    assert UserError("mine: no such study")._render_traceback_() == ["error: mine: no such study"]

@@ -9,6 +9,23 @@ from pathlib import Path
 from helpers import ROOT
 
 
+def imported_by(code: str) -> set[str]:
+    """The large libraries that a program has imported at its end."""
+    large = {"torch", "ray", "mlflow", "optuna", "pandas", "pydantic"}
+    program = f"import sys\n{code}\nprint(*{large} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_package_itself_imports_nothing_heavy() -> None:
+    assert imported_by("import study; study.run") >= {"pydantic"}  # what is asked for is there
+    assert imported_by("import study; study.UserError, study.__version__") == set()
+
+
+def test_a_loss_needs_pytorch_alone() -> None:
+    assert imported_by("import study; study.loss('sup_con')") == {"torch"}
+
+
 def test_help_and_version_import_nothing_heavy() -> None:
     code = (
         "import sys, study.cli\n"

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli import cluster, data, doctor, models, running, studies, study_files
+from study.cli import cluster, data, help, models, running, studies, study_files
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
 
@@ -55,7 +55,8 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "ui": studies.ui,
         "submit": cluster.submit,
         "jobs": cluster.jobs,
-        "doctor": doctor.doctor,
+        "doctor": help.doctor,
+        "guide": help.guide,
     },
     data_app: {"list": data.list_data, "prepare": data.prepare_data},
     cluster_app: {"up": cluster.up, "down": cluster.down, "status": cluster.cluster_status},

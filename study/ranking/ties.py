@@ -32,8 +32,8 @@ class Tie:
 
     def __str__(self) -> str:
         tied = f"{self.metric} is {self.value:.4g} in {self.sharing} of {self.complete} complete configurations"
-        others = f" Metrics that do: {', '.join(self.instead)}." if self.instead else ""
-        return f"{tied}: it does not tell them apart.{others}"
+        others = f" Metrics that tell more: {', '.join(self.instead)}." if self.instead else ""
+        return f"{tied}: it does not tell these apart.{others}"
 
 
 def ties(record: StudyRecord, spec: StudySpec) -> list[Tie]:

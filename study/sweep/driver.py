@@ -100,7 +100,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
     from ray import tune
 
     from study.sweep import memory_kills
-    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
+    from study.sweep.adapters import AgendaStopper, JobSearcher, NoReports, ReportingScheduler, StudyOver
     from study.sweep.worker import run_job
 
     spec = agenda.spec
@@ -123,6 +123,7 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
             storage_path=str(folder.scratch),
             stop=AgendaStopper(agenda),
             verbose=0,
+            progress_reporter=NoReports(),
         ),
     )
     memory_kills.survive()

@@ -3,14 +3,17 @@
     STUDY_DATA=... python tests/benchmarks/own_folder.py [--draws NAME ...] [--cases labels none ...] [--json FILE]
 
 A draw is a real folder: 900 pictures of 32 x 32, digits on a ground whose colour is the class's own in a share of them
-and any colour in the others, and a CSV with file, class and colour. `study init` with its defaults writes a study of
-it, `study run` runs that in a home of its own. Then the networks of the confirm trials, of the chosen configuration and
-of the drafted baseline on the same fresh seeds, classify 500 further pictures whose colour says nothing. The draw
-`digits-none` has no bias.
+and any colour in the others, and a CSV with file, class and colour. In the draws `...-square` the ground is black, and
+the bias is at which of ten places of the border a white square of 4 x 4 pixels stands. `study init` with its defaults
+writes a study of it, `study run` runs that in a home of its own. Then the networks of the confirm trials, of the chosen
+configuration and of the drafted baseline on the same fresh seeds, classify 500 further pictures whose bias says
+nothing. The draw `digits-none` has no bias.
 
-Cases: `labels`: the column of the colours is given; `none`: nothing is; `colour`: nothing, but that it may be the
+Cases: `labels`: the column of the bias is given; `none`: nothing is; `colour`: nothing, but that it may be the
 colour. Printed are percent of the 500, mean over the seeds, the seconds of `study run`, and what it was chosen by. Rows
-are appended to the JSON file, one a line. MNIST is read from STUDY_DATA.
+are appended to the JSON file, one a line. MNIST is read from STUDY_DATA. With `--rules` the study also runs the pick of
+each selection rule on the fresh seeds, and the column `accuracy's pick` is the configuration that plain accuracy on the
+validation split picks among the same trials.
 """
 
 import argparse
@@ -20,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -36,6 +39,7 @@ from study.data import Dataset, colour_bias, mnist
 from study.data.dataset import Split
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking.picks import fresh_trials, picks
 from study.ranking.selection import trials_of
 from study.training import Trial
 
@@ -45,12 +49,28 @@ CASES = {"labels": ["--bias", "colour"], "none": ["--bias", "none"], "colour": [
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of the folder: in how many pictures the colour is the class's own, the seed, and whose digits."""
+    """One draw of the folder: in how many pictures the bias is the class's own, the seed, whose digits, which bias."""
 
     share: float
     seed: int
     pictures: str = "digits"
+    bias: str = "colour"
 
+
+Paint = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.uint8]]
+"""Strokes (N, H, W) in 0..1 and biases (N,) to pictures (N, 3, H, W)."""
+
+
+def square(strokes: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """White strokes on black, and a white square of 4 x 4 at one of ten places: five at the top, five at the bottom."""
+    pictures = np.repeat((strokes[:, None] * 255).astype(np.uint8), 3, axis=1)
+    for picture, place in zip(pictures, places, strict=True):
+        top, left = (SIDE - 4) * (place // 5), 7 * (place % 5)
+        picture[:, top : top + 4, left : left + 4] = 255
+    return pictures
+
+
+PAINT: dict[str, Paint] = {"colour": colour_bias.paint, "square": square}
 
 DRAWS = {
     "digits-95": Draw(0.95, 0),
@@ -59,6 +79,10 @@ DRAWS = {
     "digits-95-again": Draw(0.95, 3),
     "mnist-95": Draw(0.95, 4, "mnist"),
     "digits-none": Draw(0.0, 5),
+    "digits-95-third": Draw(0.95, 6),
+    "mnist-90": Draw(0.90, 7, "mnist"),
+    "digits-95-square": Draw(0.95, 8, bias="square"),
+    "mnist-95-square": Draw(0.95, 9, "mnist", "square"),
 }
 
 
@@ -67,21 +91,26 @@ def write(draw: Draw, place: Path) -> None:
     generator = np.random.default_rng(draw.seed)
     strokes, digits = pictures(draw.pictures)
     order = generator.permutation(len(digits))[: IMAGES + HELD_OUT]
-    folder(place / "train", strokes[order[:IMAGES]], digits[order[:IMAGES]], draw.share, generator)
-    folder(place / "held_out", strokes[order[IMAGES:]], digits[order[IMAGES:]], 0.0, generator)
+    for name, rows, share in (("train", order[:IMAGES], draw.share), ("held_out", order[IMAGES:], 0.0)):
+        folder(place / name, strokes[rows], digits[rows], share, PAINT[draw.bias], generator)
 
 
 def folder(
-    place: Path, strokes: NDArray[np.uint8], digits: NDArray[np.int64], share: float, generator: np.random.Generator
+    place: Path,
+    strokes: NDArray[np.uint8],
+    digits: NDArray[np.int64],
+    share: float,
+    paint: Paint,
+    generator: np.random.Generator,
 ) -> None:
-    """Write pictures of strokes (N, H, W) on grounds of the class's colour in a share of them, of any in the others."""
+    """Write pictures of strokes (N, H, W) with the class's bias in a share of them, with any in the others."""
     place.mkdir(parents=True)
     follows = generator.random(len(digits)) < share
     colours = np.where(follows, digits, generator.integers(0, 10, len(digits)))
     names = [f"{row:03}.png" for row in range(len(digits))]
     for name, image, colour in zip(names, strokes, colours, strict=True):
         large = Image.fromarray(image).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-        painted = colour_bias.paint(np.asarray(large, np.float32)[None] / 255, np.array([colour]))[0]
+        painted = paint(np.asarray(large, np.float32)[None] / 255, np.array([colour]))[0]
         Image.fromarray(painted.transpose(1, 2, 0)).save(place / name)
     pd.DataFrame({"file": names, "class": digits, "colour": colours}).to_csv(place / "labels.csv", index=False)
 
@@ -133,7 +162,9 @@ def judged(place: Path) -> dict[str, Any]:
         return values
 
     of_best, of_plain = accuracies(trials_of(best)), accuracies(trials_of(plain))
+    by_accuracy = next(pick for pick in picks(record, spec) if pick.rule.name == "accuracy").number
     return {
+        "by_accuracy": accuracies(fresh_trials(record, by_accuracy)),
         "metric": spec.metric,
         "chosen": best.trial.params,
         "plain": of_plain,
@@ -157,13 +188,18 @@ def main() -> None:
     parser.add_argument("--draws", nargs="+", choices=DRAWS, default=list(DRAWS))
     parser.add_argument("--cases", nargs="+", choices=CASES, default=("labels", "none"))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--rules", action="store_true", help="also what plain accuracy would have picked")
     parser.add_argument("--set", action="append", default=[], help="for study init, as --set train.epochs=40")
     chosen = parser.parse_args()
-    print("| draw | case | plain | chosen | gain | seconds | by |\n|---|---|---|---|---|---|---|")
+    settings = [*chosen.set, *(["search.confirm.rules=true"] if chosen.rules else [])]
+    print("| draw | case | plain | accuracy's pick | chosen | gain | seconds | by |\n|---|---|---|---|---|---|---|---|")
     for case in chosen.cases:
         for name in chosen.draws:
-            row = measured(name, case, [part for text in chosen.set for part in ("--set", text)])
-            figures = f"{mean(row['plain']):.1f} | {mean(row['best']):.1f} | {row['gain']:+.1f} | {row['seconds']}"
+            row = measured(name, case, [part for text in settings for part in ("--set", text)])
+            other = f"{mean(row['by_accuracy']):.1f}" if row["by_accuracy"] else "-"
+            figures = (
+                f"{mean(row['plain']):.1f} | {other} | {mean(row['best']):.1f} | {row['gain']:+.1f} | {row['seconds']}"
+            )
             print(f"| {name} | {case} | {figures} | {row['metric']} |", flush=True)
             if chosen.json:
                 with chosen.json.open("a") as lines:

@@ -107,8 +107,24 @@ def test_the_tables_of_the_pages_are_made(
     assert words in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_the_page_on_python_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in PYTHON:
+        if block.page.name == "python.md":
+            exec(compile(block.text, str(block.page), "exec"), names)
+    assert "study mine" in capsys.readouterr().out
+    assert (tmp_path / "curves.png").is_file()
+    assert names["views"].grad is not None
+
+
 def test_every_python_block_is_run_by_a_test() -> None:
-    assert {block.page.name for block in PYTHON} == {"adding-things.md", "reports.md", "selection.md", "statistics.md"}
+    pages = {"adding-things.md", "python.md", "reports.md", "selection.md", "statistics.md"}
+    assert {block.page.name for block in PYTHON} == pages
 
 
 @pytest.mark.parametrize("block", TOML, ids=[block.name for block in TOML])

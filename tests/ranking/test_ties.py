@@ -39,7 +39,8 @@ def test_a_value_that_more_than_half_share_is_a_tie() -> None:
     assert (tie.metric, tie.value, tie.sharing, tie.complete) == (METRIC, 0.0, 3, 5)
     assert tie.instead == ("val/accuracy",)
     assert str(tie) == (
-        f"{METRIC} is 0 in 3 of 5 complete configurations: it does not tell them apart. Metrics that do: val/accuracy."
+        f"{METRIC} is 0 in 3 of 5 complete configurations: it does not tell these apart. "
+        "Metrics that tell more: val/accuracy."
     )
 
 

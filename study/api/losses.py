@@ -1,0 +1,34 @@
+"""The papers' losses by name, for a training loop of one's own."""
+
+from collections.abc import Callable
+from typing import Any
+
+from study.errors import UserError, nearest
+from study.losses import catalogue
+
+
+def loss(name: str) -> Callable[..., Any]:
+    """A loss or regulariser of the papers, for a training loop of one's own. Needs PyTorch alone.
+
+    Args:
+        name: as `method.name` or `method.regulariser` has it in a study file: `eps_sup_info_nce`, `fair_kl`.
+
+    Returns:
+        A function of unit embeddings of shape (V, B, D), V views of B samples, or of logits (B, C) where the loss
+        trains a classifier. What else it takes are keywords, see its own documentation: `help(study.loss("sup_con"))`.
+
+    Raises:
+        UserError: there is no such loss; says which there are.
+
+    Example:
+        >>> import torch
+        >>> import study
+        >>> loss = study.loss("eps_sup_info_nce")
+        >>> views = torch.nn.functional.normalize(torch.ones(2, 4, 8), dim=-1)
+        >>> round(float(loss(views, target=torch.tensor([0, 0, 1, 1]), epsilon=0.0, temperature=0.1)), 4)
+        1.6094
+    """
+    known = catalogue.losses() | catalogue.regularisers() | catalogue.classification_losses()
+    if name not in known:
+        raise UserError(f"{name!r}: no such loss. {nearest(name, known)}There are: {', '.join(sorted(known))}")
+    return known[name]

@@ -1,0 +1,69 @@
+"""The progress of a study in a notebook: one line that updates, and what is told below it."""
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+from study.commands.progress import ProgressView, StudyProgress
+from study.commands.run import View
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+EVERY = 1.0
+"""Seconds between two updates."""
+
+
+def view(quiet: bool) -> View:
+    """What shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and hasattr(shell, "kernel") and not quiet:
+        logging.getLogger("ray.widgets.util").setLevel(logging.WARNING)  # it asks for widgets that are not used
+        return NotebookView()
+    return ProgressView(Console(), quiet)
+
+
+class NotebookView:
+    """Shows a study's progress in the output of the cell that runs."""
+
+    @contextmanager
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
+        """Gives what shows a line at once, from any thread."""
+        from IPython.display import display
+
+        progress = StudyProgress(spec, record)
+        told: list[str] = []
+
+        def text() -> Any:
+            warnings = [f"warning: {warning}" for warning in progress.warnings()]
+            return _Plain("\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told]))
+
+        handle = display(text(), display_id=True)
+        over = threading.Event()
+
+        def update() -> None:
+            while not over.wait(EVERY):
+                handle.update(text())
+
+        thread = threading.Thread(target=update, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield told.append
+        finally:
+            over.set()
+            thread.join()
+            handle.update(text())
+
+
+class _Plain:
+    """Text that a notebook shows as it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text

@@ -1,0 +1,293 @@
+"""A study of this home as a Python object: its trials as tables, its figures, and what can be done with it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from study import ranking
+from study.errors import UserError, nearest
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import Candidate, Spread, summary
+from study.ranking.selection import Choice, trials_of
+from study.spec import StudySpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+    from matplotlib.figure import Figure
+
+    from study.api.model import Model
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration of a study.
+
+    Attributes:
+        trial: the number of the trial that tried it in the search.
+        params: what was searched, by dotted key.
+        metrics: mean, sample standard deviation and count of every validation metric, and of every test metric that was
+            read, over `seeds`: those that it was confirmed on, else those of the search.
+        seeds: of training.
+    """
+
+    trial: int
+    params: dict[str, Any]
+    metrics: dict[str, Spread]
+    seeds: tuple[int, ...]
+
+
+class Study:
+    """A study of a home. Its tables are of the moment in which they are first asked for; `refresh()` reads anew.
+
+    Args:
+        home: that the study is in.
+        folder: of the study.
+    """
+
+    def __init__(self, home: Home, folder: StudyFolder) -> None:
+        self._home, self.folder = home, folder
+
+    def __repr__(self) -> str:
+        return "\n".join(summary.lines(self.summary))
+
+    @property
+    def name(self) -> str:
+        """Of the study."""
+        return self.folder.name
+
+    @cached_property
+    def spec(self) -> StudySpec:
+        """The resolved study file."""
+        return self.folder.spec()
+
+    @cached_property
+    def record(self) -> StudyRecord:
+        """All trials as the ledger has them."""
+        return StudyRecord.load(self.folder.ledger_file)
+
+    def refresh(self) -> "Study":
+        """Read the study anew, as while it runs elsewhere. Gives the study itself."""
+        for name in ("spec", "record"):
+            self.__dict__.pop(name, None)
+        return self
+
+    @property
+    def state(self) -> str:
+        """`running`, `complete`, `interrupted`, `failed` ..."""
+        return self.record.state
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What `study status --json` prints of the results: baseline and best with their metrics."""
+        return summary.summary(self.spec, self.record)
+
+    @property
+    def trials(self) -> "pd.DataFrame":
+        """A row per trial, see `study.analysis.trials_frame`."""
+        from study.analysis import trials_frame
+
+        return trials_frame(self.spec, self.record)
+
+    @property
+    def epochs(self) -> "pd.DataFrame":
+        """A row per trial and epoch, see `study.analysis.epochs_frame`."""
+        from study.analysis import epochs_frame
+
+        return epochs_frame(self.record)
+
+    @property
+    def best(self) -> Configuration | None:
+        """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead."""
+        return self._configuration(ranking.best(self.record, self.spec))
+
+    @property
+    def baseline(self) -> Configuration | None:
+        """None without a complete one."""
+        return self._configuration(ranking.baseline(self.record, self.spec))
+
+    @property
+    def picks(self) -> "pd.DataFrame":
+        """What each selection rule would have picked, see `study.analysis.picks_frame`."""
+        from study.analysis import picks_frame
+
+        return picks_frame(self.spec, self.record)
+
+    def curves(self, metric: str | None = None) -> "pd.DataFrame":
+        """A metric by epoch (rows) and trial (columns); the study's own if none is given.
+
+        Raises:
+            UserError: no trial has reported such a metric; says which there are.
+        """
+        frame, name = self.epochs, metric or self.spec.metric
+        if name not in frame.columns:
+            reported = [str(column) for column in frame.columns if "/" in str(column)]
+            there_are = ", ".join(reported) or "none yet"
+            raise UserError(f"{name!r}: no trial has reported it. {nearest(name, reported)}There are: {there_are}")
+        return frame.pivot(index="epoch", columns="trial", values=name)
+
+    def importance(self) -> "pd.DataFrame":
+        """How much each searched parameter matters, see `study.analysis.statistics.importance.importances`."""
+        from study.analysis.statistics.importance import importances
+
+        return importances(self.spec, self.record)
+
+    def table(
+        self,
+        rows: str | Sequence[str],
+        columns: str | Sequence[str] | None = None,
+        metric: str | None = None,
+        bins: int | None = 5,
+    ) -> "pd.DataFrame":
+        """Parameters against each other, or one alone, see `study.analysis.sensitivity` and `study.analysis.ablation`.
+
+        Args:
+            rows, columns: dotted keys.
+            metric: the study's own if none is given.
+            bins: for parameters that were drawn from a range.
+
+        Raises:
+            UserError: a parameter or the metric is not one of this study.
+        """
+        from study.analysis import ablation, sensitivity
+
+        name = metric or self.spec.metric
+        if columns is None:
+            return ablation(self.trials, rows, name, bins)
+        return sensitivity(self.trials, rows, columns, name, bins)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The names that `figure` takes."""
+        from study.analysis.figures import FIGURES
+
+        return tuple(FIGURES)
+
+    def figure(self, name: str, interactive: bool = False) -> "Figure | go.Figure":
+        """A figure of the report.
+
+        Args:
+            name: one of `figures`.
+            interactive: with Plotly, to point at and zoom, instead of Matplotlib.
+
+        Raises:
+            UserError: there is no such figure, it has no interactive form, or there is nothing to draw yet.
+        """
+        from study.analysis.figures import FIGURES
+        from study.analysis.figures.interactive import INTERACTIVE
+
+        if name not in FIGURES:
+            raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {', '.join(FIGURES)}")
+        if interactive and name not in INTERACTIVE:
+            raise UserError(f"{name!r}: has no interactive form. These have: {', '.join(INTERACTIVE)}")
+        drawn = FIGURES[name](self.spec, self.record)
+        if drawn is None:
+            raise UserError(f"{name!r}: there is nothing to draw yet in {self.name}, which is {self.state}")
+        return INTERACTIVE[name](self.spec, self.record) if interactive else drawn
+
+    def report(self, out: str | Path | None = None, models: bool = False) -> Path:
+        """Write the report and give its page, as `study report` does."""
+        from study.commands.report import report
+
+        page, _ = report(self._home, self.name, Path(out) if out is not None else None, models)
+        return page
+
+    def resume(self, trials: int | None = None, address: str | None = None, quiet: bool = False) -> "Study":
+        """Go on after a stop or a crash, or search on with so many more trials. Gives the study itself."""
+        from study.api.notebook import view
+        from study.commands.run import resume
+
+        resume(self._home, self.name, view(quiet), f"+{trials}" if trials is not None else None, address)
+        return self.refresh()
+
+    def confirm(
+        self,
+        top: int | None = None,
+        seeds: int | None = None,
+        rules: bool = False,
+        address: str | None = None,
+        quiet: bool = False,
+    ) -> "Study":
+        """Run the best again on fresh seeds, as `study confirm` does. Gives the study itself."""
+        from study.api.notebook import view
+        from study.commands.run import confirm
+
+        confirm(self._home, self.name, view(quiet), top, seeds, rules, address)
+        return self.refresh()
+
+    def export(
+        self,
+        out: str | Path,
+        *,
+        top: int | None = None,
+        where: Sequence[str] = (),
+        by: str | None = None,
+        pareto: Sequence[str] = (),
+        trial: int | None = None,
+    ) -> list[Path]:
+        """Write the best configuration, or those of a choice, as study files; see `study.ranking.selection.Choice`."""
+        from study.commands.export import export
+
+        choice = Choice(top, trial, where, by, pareto)
+        return [file.path for file in export(self.folder, self.spec, self.record, Path(out), choice)]
+
+    def train(
+        self, seeds: Iterable[int] = (0, 1, 2), name: str | None = None, address: str | None = None, quiet: bool = False
+    ) -> "Study":
+        """Train the best configuration on these seeds, as `study train` does.
+
+        Returns:
+            The final training, a study of its own: `train().model()` predicts.
+
+        Raises:
+            UserError: no configuration is complete.
+        """
+        from study.api.notebook import view
+        from study.commands.final_training import final_study
+        from study.commands.run import train
+        from study.spec import load_study
+
+        (file,) = self.export(self.folder.best_file)
+        final = final_study(load_study(str(file)), list(seeds), name)
+        return Study(self._home, train(self._home, final, view(quiet), address).folder)
+
+    def model(self, seed: int | None = None, device: str | None = None) -> "Model":
+        """The model of a final training: the one that its card is about, or that of a seed.
+
+        Raises:
+            UserError: the study is a search, or has no such model.
+        """
+        from study.api.model import Model
+        from study.commands.find_model import find_model
+        from study.trained import Classifier
+
+        with find_model(self._home, self.name, seed) as description:
+            return Model(Classifier.load(description, device))
+
+    def _configuration(self, candidate: Candidate | None) -> Configuration | None:
+        if candidate is None:
+            return None
+        trials = trials_of(candidate)
+        metrics = ranking.spreads(self.spec.objective, trials)
+        return Configuration(
+            candidate.trial.number, dict(candidate.trial.params), metrics, tuple(trial.seed for trial in trials)
+        )
+
+
+def load(name: str) -> Study:
+    """A study of this home (`STUDY_HOME`, else `./studies`), in any state.
+
+    Raises:
+        UserError: there is no such study; says which there are.
+    """
+    home = Home.locate()
+    return Study(home, home.find(name))
+
+
+def studies() -> list[Study]:
+    """All studies of this home, the newest last."""
+    home = Home.locate()
+    return [Study(home, folder) for folder in home.studies()]

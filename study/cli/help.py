@@ -1,0 +1,42 @@
+"""The commands that help: what is wrong here, and the guide."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from study.cli.options import Json, print_json
+
+Address = Annotated[
+    str | None,
+    typer.Option("--address", metavar="ADDR", help="A cluster to check: http://HEAD:8265, auto or HOST:PORT."),
+]
+
+
+def doctor(address: Address = None, as_json: Json = False) -> None:
+    """Show what a bug report needs, and what is wrong with its remedy. Example: study doctor --json"""
+    from study import doctor as doctors
+
+    document = doctors.document(doctors.diagnose(address))
+    print_json(document) if as_json else print(doctors.text(document))
+    if document["state"] == "problem":
+        raise typer.Exit(1)
+
+
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="A page's name, or words to find; none: the list.")
+]
+
+
+def guide(topic: Words = None) -> None:
+    """Show a page of the guide, or where words occur in it. Examples: study guide selection; study guide worst group"""
+    from study.commands.guide import guide as page
+
+    text = page(topic or [])
+    if not sys.stdout.isatty():
+        print(text, end="")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text, hyperlinks=False))
