@@ -86,6 +86,7 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert origin["trials"] == 3
     assert origin["chosen_by"] == "val/accuracy; mean over 2 fresh seeds"
     assert origin["metrics"] == {"val/accuracy": 0.9}
+    assert origin["more_search"].startswith("What more search would gain is not known. 2 of the sampler's trials")
     assert origin["confirmed"]["seeds"] == [6, 7]
     assert origin["confirmed"]["val/accuracy"]["mean"] == pytest.approx(0.7)
     assert origin["confirmed"]["test/accuracy"] == {"mean": 0.6, "sd": pytest.approx(0.02**0.5), "n": 2}

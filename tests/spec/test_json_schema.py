@@ -83,6 +83,7 @@ def test_a_resolved_file_is_valid(name: str) -> None:
         (("search", "time"), "1h30m"),
         (("search", "time"), 90),
         (("search", "plateau"), {"trials": 3}),
+        (("search", "stop"), {"gain": 0.005}),
         (("search", "replicates"), [0, 1]),
         (("resources", "hang"), "15m"),
         (("train", "clip_norm"), None),

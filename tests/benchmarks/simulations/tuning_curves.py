@@ -28,8 +28,8 @@ COUNTS = (10, 24, 100)
 
 
 def rows(draws: int) -> Iterator[Row]:
-    """At most 1,000 simulations a row."""
-    draws = min(draws, 1000)
+    """At most 2,000 simulations a row."""
+    draws = min(draws, 2000)
     for name, (shape, samples) in SHAPES.items():
         for count in COUNTS:
             yield from bands(name, shape, samples, count, draws)
