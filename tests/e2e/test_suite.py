@@ -62,6 +62,7 @@ def test_three_by_three_survives_kill_9_of_its_group_with_the_same_table(make_co
     assert len(table.splitlines()) == 1 + 2 * (9 + 3)
     for folder in Home(command.home).studies():
         record = assert_nothing_was_lost(folder)
+        assert (folder.best_file.exists(), folder.report.exists()) == (True, False)
         assert computed(record) == computed(undisturbed.load(folder.name)[1])
         Runs(Home(command.home).tracking_uri, folder.name).agree_with(record)
     again = patient("suite", "three.yaml")
