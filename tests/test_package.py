@@ -46,6 +46,7 @@ def test_a_wheel_finds_its_study_files_and_has_the_guide(tmp_path: Path) -> None
         wheel.extractall(site)
     assert (site / "study" / "search_spaces" / "quickstart.yaml").is_file()
     assert (site / "study" / "search_spaces" / "study.schema.json").is_file()
+    assert (site / "study" / "search_spaces" / "suites" / "quickstart_suite.yaml").is_file()
     assert (site / "study" / "analysis" / "report" / "templates" / "report.html.j2").is_file()
     assert (site / "study" / "published" / "fairkl-table12.yaml").is_file()
     assert (site / "study" / "py.typed").is_file()

@@ -120,6 +120,8 @@ def plan_text(document: Mapping[str, Any]) -> str:
 
 def _time(document: Mapping[str, Any]) -> str:
     """How long what is left would take."""
+    if not any(place["searches_left"] for place in document["places"]):
+        return "nothing is left to run"
     epochs = sum(place["epochs_left"]["expected"] for place in document["places"])
     hours = [place["trial_hours_left"] for place in document["places"] if place["searches_left"]]
     if None in hours:

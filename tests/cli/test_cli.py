@@ -97,7 +97,7 @@ def test_every_command_that_shows_progress_can_be_quiet() -> None:
         shows = bool(re.search(r"\b(view|download_bars)\(", inspect.getsource(command)))
         assert ("quiet" in inspect.signature(command).parameters) == shows, name
         found |= {name} if shows else set()
-    assert found == {"run", "resume", "confirm", "ablate", "train", "reproduce", "prepare"}
+    assert found == {"run", "resume", "confirm", "ablate", "train", "suite", "reproduce", "prepare"}
 
 
 def raising(error: Exception) -> None:

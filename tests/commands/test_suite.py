@@ -245,6 +245,12 @@ def test_plan_and_status(tmp_path: Path, home: Home) -> None:
     assert "how long they take: --measure" in suite_plan.plan_text(planned)
 
 
+def test_a_complete_suite_has_nothing_left(tmp_path: Path, complete: Home) -> None:
+    planned = suite_plan.plan(complete, small_suite(tmp_path), measure=False)
+    assert {place["epochs_left"]["most"] for place in planned["places"]} == {0}
+    assert "nothing is left to run" in suite_plan.plan_text(planned)
+
+
 @pytest.fixture
 def command(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setenv("STUDY_HOME", str(home.path))

@@ -86,6 +86,8 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
             f"study confirm {spec.name} --rules runs each of them on fresh seeds and reads test for it."
         )
         return
+    if not isinstance(plan.rules, bool):
+        yield f"On fresh seeds ran only what these rules picked: {formatting.listed(plan.rules)}."
     readings = readings_for_rules(spec, record, table)
     yield (
         f"{table.judge} is the mean ± sample standard deviation over fresh seeds, regret how far a pick is behind the "

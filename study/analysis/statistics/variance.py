@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, harmonic_mean, variance
 
+from scipy.special import fdtrc
+
 Values = Sequence[Sequence[Sequence[float]]]
 """By cell and search the values on fresh seeds."""
 
@@ -43,8 +45,6 @@ def components(cells: Values) -> Components:
 
 
 def _p(means: float, by_seeds: float, searches: int, seeds: int) -> float:
-    from scipy.stats import f
-
     if by_seeds == 0.0:
         return 1.0 if means == 0.0 else 0.0
-    return float(f.sf(means / by_seeds, searches, seeds))
+    return float(fdtrc(searches, seeds, means / by_seeds))

@@ -143,3 +143,10 @@ def test_the_report_names_all_for_which_test_was_read(writer):
     assert "The test split was read only for baseline, trial 1 and trial 2; no other trial's" in points
     assert "not confirmed on others" not in points, "a pick that ran on fresh seeds was confirmed on them"
     assert TITLE in said(ASKED, record)
+
+
+def test_which_rules_were_asked_for_is_said(writer):
+    named = "search.confirm={top: 1, seeds: 3, rules: [balanced_accuracy]}"
+    text = said(load_study("quickstart", ["search.early_stopping={}", named]), write(writer(), CLOSE))
+    assert "On fresh seeds ran only what these rules picked: balanced_accuracy." in text
+    assert "ran only what these rules" not in said(ASKED, write(writer(), CLOSE))

@@ -80,6 +80,13 @@ def told_by_searches(draws: int) -> Iterator[Row]:
         column = "a column" if sets == 1 else f"the average of {sets} data sets"
         told = f"no difference; {methods} methods, {column}, {searches} searches"
         yield Row("not bold: told from the best", WHERE, told, "at most 5%", 0.0, 0.05, float(np.mean(wrong)), draws)
+    for sets in (1, 3):
+        found = searched(np.random.default_rng((11, sets)), (draws, 4, sets, 3)).mean(axis=-1)
+        unequal = truth() + (found - truth()) * np.array([0.2, 1.0, 1.0, 3.0])[:, None, None]
+        wrong = [False in leaders(_by_method(one)).values() for one in unequal]
+        column = "a column" if sets == 1 else f"the average of {sets} data sets"
+        told = f"no difference; 4 methods of unequal spread, {column}, 3 searches"
+        yield Row("not bold: told from the best", WHERE, told, "at most 5%", 0.0, 0.05, float(np.mean(wrong)), draws)
     found = correlated(np.random.default_rng(7), draws, 2, 3, 3)
     far = float(np.median([(reach(_by_method(one)) or (0.0,))[0] for one in found]))
     apart = []
