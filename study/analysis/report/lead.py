@@ -88,10 +88,9 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         return
     best, seeds = against.best, against.best.seeds(spec.metric)
     if against.gap.interval is None:
-        yield (
-            f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {against.compared - 1} other "
-            "complete configurations."
-        )
+        number = against.compared - 1
+        others = "other complete configuration" if number == 1 else f"{number} other complete configurations"
+        yield f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {others}."
         return
     where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
     if against.undecided:
