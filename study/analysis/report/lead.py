@@ -35,7 +35,7 @@ class Part:
 def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
     """The lead, part by part; parts that have nothing to say are left out."""
     parts = {
-        "Result": [*conclusions(spec, record), *several_metrics(spec, record)],
+        "Result": [*conclusions(spec, record), *several_metrics(spec, record), *_values(spec, record)],
         "How sure": list(_how_sure(spec, record)),
         "Search": list(_search(spec, record)),
         "Cost": list(_cost(spec, record)),
@@ -79,6 +79,14 @@ def _runner_up(against: Rivals) -> dict[str, Any]:
     gap = against.gap
     interval = list(gap.interval) if gap.interval else None
     return {"trial": against.runner_up.number, "difference": gap.value, "interval": interval}
+
+
+def _values(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """The parameters of what won."""
+    _, best = sides(spec, record)
+    if best and spec.final_seeds is None and (params := record.trials[best.number].params):
+        values = ", ".join(f"{key} {formatting.setting(value)}" for key, value in params.items())
+        yield f"{best.label.capitalize()} has {values}."
 
 
 def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
