@@ -37,8 +37,6 @@ def lines(document: dict[str, Any]) -> list[str]:
     if document.get("final") or document.get("best"):
         texts += lead.lines(document["lead"])
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
-    if document["remaining"]["gain"] is not None:
-        texts.append(f"enough    {document['remaining']['message']}")
     if way := document["ablation"]:
         texts.append(
             f"ablation  from the baseline to trial {way['best']} in {len(way['steps'])} steps on {len(way['seeds'])} "

@@ -95,6 +95,23 @@ def test_a_running_study_shows_its_best_its_pace_and_the_time_to_go(home: Home) 
     assert re.fullmatch(r"pace      \d+\.\d epochs per minute, about [\d:]+ to go", found[-1])
 
 
+def test_with_bias_labels_the_worst_group_and_the_gap_come_first_and_the_lead_is_told(home: Home) -> None:
+    groups = {"val/worst_group_accuracy": 0.2, "val/equalized_odds": 0.3, "val/accuracy_parity": 0.1}
+    trials = [
+        Told("baseline", [0.5], further=groups),
+        *(Told("search", [0.6 + place / 10], params={"method.alpha": 0.1}, further=groups) for place in range(2)),
+    ]
+    found = lines(home, quickstart("name=mine"), *trials)
+    assert [line.split()[:2] for line in found[1:7]] == [
+        [who, f"val/{name}"]
+        for who in ("baseline", "best")
+        for name in ("worst_group_accuracy", "equalized_odds", "accuracy")
+    ]
+    assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
+    assert "search    The best configuration of the search came as trial 2 of 2." in found
+    assert status.document(home.find("mine"))["lead"]["best_came"] == {"place": 2, "of": 2}
+
+
 def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
     found = lines(home, quickstart("name=mine"), Told("baseline", [], "running"))
     assert found == ["study mine, of ada: running (1 running)", "pace      not known before the first epoch"]

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from study.analysis.report.conclusions import conclusions
+from study.analysis.report.enough import enough
 from study.analysis.report.several_metrics import several_metrics
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, sides
@@ -35,7 +36,7 @@ class Part:
 def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
     """The lead, part by part; parts that have nothing to say are left out."""
     parts = {
-        "Result": [*conclusions(spec, record), *several_metrics(spec, record)],
+        "Result": [*conclusions(spec, record), *several_metrics(spec, record), *_values(spec, record)],
         "How sure": list(_how_sure(spec, record)),
         "Search": list(_search(spec, record)),
         "Cost": list(_cost(spec, record)),
@@ -81,6 +82,14 @@ def _runner_up(against: Rivals) -> dict[str, Any]:
     return {"trial": against.runner_up.number, "difference": gap.value, "interval": interval}
 
 
+def _values(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """The parameters of what won."""
+    _, best = sides(spec, record)
+    if best and spec.final_seeds is None and (params := record.trials[best.number].params):
+        values = ", ".join(f"{key} {formatting.setting(value)}" for key, value in params.items())
+        yield f"{best.label.capitalize()} has {values}."
+
+
 def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """The best against the others that ran on the same seeds."""
     against = rivals(spec, record)
@@ -88,10 +97,9 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         return
     best, seeds = against.best, against.best.seeds(spec.metric)
     if against.gap.interval is None:
-        yield (
-            f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {against.compared - 1} other "
-            "complete configurations."
-        )
+        number = against.compared - 1
+        others = "other complete configuration" if number == 1 else f"{number} other complete configurations"
+        yield f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {others}."
         return
     where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
     if against.undecided:
@@ -168,8 +176,10 @@ def _seeds(trials: int) -> str:
 
 
 def _next(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """The step to take; what bounds the gain of more search belongs here as well."""
+    """The step to take, and what more search of this kind would gain at most."""
     for step in next_steps(spec, record)[:1]:
         yield step.why
         if step.command:
             yield f"To do so: {step.command}"
+    if statement := enough(spec, record):
+        yield statement

@@ -14,7 +14,8 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")
-TRIALS = [Told("baseline", [0.5]), Told("search", [0.7]), *(Told("search", [0.6]) for _ in range(9))]
+WON = {"method.alpha": 0.02, "method.lambda": 1.5}
+TRIALS = [Told("baseline", [0.5]), Told("search", [0.7], params=WON), *(Told("search", [0.6]) for _ in range(9))]
 
 
 def over(*trials: Told) -> StudyRecord:
@@ -46,6 +47,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     found = over(*TRIALS, *confirmed([0.50, 0.52, 0.54], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64]))
     parts = said(PLAIN, found)
     assert list(parts) == ["Result", "How sure", "Search", "Cost", "Next"]
+    assert parts["Result"].endswith("Trial 1 has method.alpha 0.02, method.lambda 1.5.")
     assert parts["How sure"].startswith("Trial 1 is the best of the 2 configurations that ran on 3 seeds (95% conf")
     assert "The difference to the runner-up, trial 2, is +10.7 points (95% interval +" in parts["How sure"]
     assert parts["Search"] == (
