@@ -31,12 +31,13 @@ def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
-    if document["remaining"]["gain"] is not None:
-        texts.append(f"enough    {document['remaining']['message']}")
+    remaining = document.get("remaining")  # what a cluster runs may not say it
+    if remaining and remaining["gain"] is not None:
+        texts.append(f"enough    {remaining['message']}")
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"
-        remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
-        texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{remaining}")
+        left = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
+        texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
     elif document["state"] == "running":
         texts.append("pace      not known before the first epoch")
     if document["lost"]:
