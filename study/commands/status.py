@@ -34,18 +34,18 @@ def document(folder: StudyFolder) -> dict[str, Any]:
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
-    if document.get("final") or document.get("best"):
+    if "lead" in document and (document.get("final") or document.get("best")):  # what a cluster runs may lack it
         texts += lead.lines(document["lead"])
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
-    if way := document["ablation"]:
+    if way := document.get("ablation"):
         texts.append(
             f"ablation  from the baseline to trial {way['best']} in {len(way['steps'])} steps on {len(way['seeds'])} "
             f"seeds: {way['complete']} of {way['trials']} trials complete"
         )
     if pace := document["pace"]:
         to_go = "to go" if document["state"] == "running" else "left to do"
-        remaining = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
-        texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{remaining}")
+        left = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
+        texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
     elif document["state"] == "running":
         texts.append("pace      not known before the first epoch")
     if document["lost"]:

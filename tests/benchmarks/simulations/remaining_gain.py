@@ -31,7 +31,7 @@ WHERE = "report, status, card"
 
 
 def rows(draws: int) -> Iterator[Row]:
-    """500 searches a row at most; of the software's own sampler a tenth of the draws."""
+    """500 searches a row at most; of the software's own sampler a twentieth of the draws."""
     count = min(draws, 500)
     generator = np.random.default_rng(19)
     for name, values in independent(generator, count, 200).items():
@@ -47,7 +47,7 @@ def rows(draws: int) -> Iterator[Row]:
     for gain in (0.02, 0.05):
         yield ending("recorded configurations", recorded(generator, count, 100), gain)
     yield needle(generator, count)
-    searches = max(20, min(draws // 10, 500))
+    searches = max(20, min(draws // 20, 500))
     for options in SEARCHES:
         found = [search(options, seed, 60) for seed in range(searches)]
         values, true = (np.array([one[place] for one in found]) for place in (0, 1))
