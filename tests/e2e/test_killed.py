@@ -133,7 +133,7 @@ def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_
 def test_killed_while_the_steps_of_an_ablation_run_they_end_as_undisturbed(make_command: Callable[[], Command]) -> None:
     """Asked for after the search, killed in mid-trial and while test is read."""
     command, undisturbed = make_command(), make_command()
-    space = "{train.learning_rate: {low: 0.002, high: 0.01}, method.epsilon: {low: 0.1, high: 0.5}}"
+    space = "{train.learning_rate: {low: 0.008, high: 0.02}, method.epsilon: {low: 0.1, high: 0.5}}"
     baseline = "{train.learning_rate: 1.0e-6, method.epsilon: 0.0}"  # the search finds something better
     given = (f"search.space={space}", f"search.baseline={baseline}", "search.confirm={top: 1, seeds: 2}")
     for each in (command, undisturbed):
