@@ -162,7 +162,8 @@ class Tally:
     Attributes:
         errors, survivors: absolute errors of the estimated cell means, and of those of complete trials alone.
         covered: of each cell, whether its interval held the mean of the full runs.
-        orders: of each search that can be estimated, whether the parameters' order by the range of cell means was right, with and without.
+        orders: of each search that can be estimated, whether the parameter with the widest range of cell means was the
+            right one, by the estimates and by complete trials alone.
         estimable: of each search, whether its pruned trials can be estimated.
     """
 
