@@ -153,11 +153,11 @@ def _estimate(
     drawn = [np.mean(draws, axis=0) for draws in by_configuration.values()]
     values = np.array([*(np.full_like(drawn[0], value) for value in complete.values()), *drawn])
     means, table = values.mean(0), metrics.find(metric)
-    middle, error = float(np.median(means)), NORMAL * standard_error(means)
+    middle, error = float(means.mean()), NORMAL * standard_error(means)
     low, high = (table.low, table.high) if table else (None, None)
     return {
         "estimate": middle,
-        "estimate_sd": float(np.median(values.std(0, ddof=1))) if len(values) > 1 else None,
+        "estimate_sd": float(np.sqrt(values.var(0, ddof=1).mean())) if len(values) > 1 else None,
         "estimate_low": middle - error if low is None else max(low, middle - error),
         "estimate_high": middle + error if high is None else min(high, middle + error),
         "estimated": sum(map(len, by_configuration.values())),

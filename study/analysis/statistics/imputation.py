@@ -31,7 +31,7 @@ SLOPES = (0.0, 1.0)
 """Prior means of the line's slope: the value seen says nothing, or is kept up to a constant."""
 OF_COURSE = (0.05, 0.5, 5.0, 50.0)
 """Prior variances of the weights of value and course, in units of the residual variance."""
-OF_BENDS = 0.1
+OF_BENDS = 0.3
 """Prior variance of the weights of bends, in parts of those."""
 OF_PARAMETERS = (0.0, 0.01, 0.1, 1.0, 9.0)
 """Prior variances of the weights of the parameters, likewise."""

@@ -13,7 +13,7 @@ from study.analysis.figures.surface import parameter_pair
 from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import pdf, png
 from study.analysis.statistics.frame import thin
-from study.analysis.statistics.importance import LEAST, importances
+from study.analysis.statistics.importance import LEAST, explained
 from study.spec import load_study
 from study.spec.schema import Domain
 
@@ -88,7 +88,7 @@ def long(writer):
 
 
 def test_the_parameter_that_decides_is_the_most_important(spec, long):
-    found = importances(spec, long)
+    found = explained(spec, long)
     assert next(iter(found.shares)) == "method.alpha"
     assert found.shares["method.alpha"].low > 0.7
     figure = FIGURES["importance"](spec, long)
@@ -100,11 +100,11 @@ def test_importance_needs_enough_trials(spec, writer):
     study = writer()
     for number in range(LEAST - 1):
         study.trial("search", [number / 100], params={"method.alpha": 0.1 + number / 50, "method.lambda": 0.1})
-    assert importances(spec, study.record(state=None)).missing == "29 trials of the search have a value, 30 are needed"
+    assert explained(spec, study.record(state=None)).missing == "29 trials of the search have a value, 30 are needed"
     alone = writer()
     for number in range(LEAST):
         alone.trial("search", [number / 50], params={"method.alpha": 0.1 + number / 50})
-    assert list(importances(spec, alone.record()).shares) == ["method.alpha"]
+    assert list(explained(spec, alone.record()).shares) == ["method.alpha"]
 
 
 def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
@@ -113,7 +113,7 @@ def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
         params = {"method.alpha": 0.01 + number / 80, "method.lambda": number * 0.618 % 2}
         more = {"method.epsilon": [0.0, 0.1][number // 2 % 2]} if number % 2 else {}
         study.trial("search", [0.3 + number / 100 + len(more) * 0.1], params=params | more)
-    found = importances(spec, study.record())
+    found = explained(spec, study.record())
     assert found.trials == {"method.alpha": 60, "method.lambda": 60, "method.epsilon": 30}
 
 
@@ -121,7 +121,7 @@ def test_all_trials_alike_say_nothing_about_importance(spec, writer):
     study = writer()
     for number in range(LEAST):
         study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 50, "method.lambda": number / 20})
-    assert importances(spec, study.record()).missing == "all trials have the same value"
+    assert explained(spec, study.record()).missing == "all trials have the same value"
 
 
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)

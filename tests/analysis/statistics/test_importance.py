@@ -6,7 +6,7 @@ import pytest
 from study.analysis.figures.importance import title
 from study.analysis.report.page import to_markdown
 from study.analysis.report.sections import report_page
-from study.analysis.statistics.importance import LEAST, importances
+from study.analysis.statistics.importance import LEAST, explained, importances
 from study.commands.report import report
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -50,7 +50,7 @@ def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     spec, study = searched(key, domain), writer()
     for number, params in enumerate(draws(spec, LEAST)):
         study.trial("search", [0.3, 0.4, 0.5, 0.5 + number % 5 / 10], params=params)
-    found = importances(spec, study.record())
+    found = explained(spec, study.record())
     assert found.trials == {"method.alpha": LEAST, key: LEAST}
     parts = [*found.shares.values(), found.interactions, found.remainder]
     assert sum(part.value for part in parts) == pytest.approx(1.0)
@@ -102,7 +102,7 @@ def test_what_only_two_explain_together_is_no_parameters_own(writer):
         params = {key: at(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)}
         value = 0.5 + 0.3 * (2 * units[0] - 1) * (2 * units[1] - 1) + generator.normal(0, 0.02)
         study.trial("search", [0.3, 0.4, 0.5, value], params=params)
-    found = importances(spec, study.record())
+    found = explained(spec, study.record())
     assert all(share.value < 0.05 for share in found.shares.values())
     assert found.interactions.value > 0.9
     assert title(spec, found).startswith("No parameter alone is seen to explain 10% of the variance of val/accuracy")
@@ -115,11 +115,15 @@ def test_pruned_trials_count_and_where_they_cannot_be_estimated_nothing_is_said(
         return 0.3 + 0.4 * alpha
 
     spec, record = study_of(writer, response, stop=[number for number in range(60) if (number * 0.618) % 1.0 < 0.5])
-    found = importances(spec, record)
+    found = explained(spec, record)
     assert found.trials["method.alpha"] == 60
+    frame = importances(spec, record)
+    assert next(iter(frame.index)) == "method.alpha"
+    assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.shares["method.alpha"].low, 60]
     assert title(spec, found).startswith("method.alpha alone explains ")
     few, record = study_of(writer, response, count=40, stop=range(36))
-    assert importances(few, record).missing == (
+    assert importances(few, record).empty
+    assert explained(few, record).missing == (
         "early stopping left the better trials, and 36 pruned trials cannot be estimated: 4 trials went on after "
         "epoch 1, 6 are needed"
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis.figures.importance import title
-from study.analysis.statistics.importance import LEAST, Importances, importances
+from study.analysis.statistics.importance import LEAST, Importances, explained
 from study.analysis.statistics.variance_shares import Share
 from study.home.epoch import Epoch
 from study.home.record import StudyRecord, TrialRecord
@@ -99,7 +99,7 @@ def rows(draws: int) -> Iterator[Row]:
     for kind in KINDS:
         for trials in (LEAST, 100, 300):
             yield from _rows(kind, trials, searches)
-    silent = [bool(importances(spec(), study("additive", LEAST - 1, seed)).shares) for seed in range(5)]
+    silent = [bool(explained(spec(), study("additive", LEAST - 1, seed)).shares) for seed in range(5)]
     yield Row("any importance", WHERE, f"additive, {LEAST - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5)
     right = [_first(seed) for seed in range(max(3, draws // 200))]
     truth = "own ends, asha from epoch 1, 300 trials of which about 270 are pruned"
@@ -111,7 +111,7 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
     truth, inside, both, wrong, errors, optuna_errors = f"{kind}, {trials} trials", [], [], [], [], []
     for seed in range(searches):
         record = study(kind, trials, seed)
-        found = importances(spec(), record)
+        found = explained(spec(), record)
         inside += [_holds(found.shares[key], one) for key, one in zip(keys, alone, strict=True)]
         assert found.interactions is not None
         both.append(_holds(found.interactions, interactions))
@@ -154,4 +154,4 @@ def _untrue(found: Importances, truth: dict[str, float]) -> bool:
 def _first(seed: int) -> bool:
     """Whether alpha is first, whose share is the largest, in a search of which few trials ran to their end."""
     search = simulated("own ends", "asha from epoch 1", 300, seed)
-    return next(iter(importances(search.spec, search.record).shares)) == "method.alpha"
+    return next(iter(explained(search.spec, search.record).shares)) == "method.alpha"
