@@ -45,7 +45,7 @@ def title(spec: StudySpec, found: Importances) -> str:
     key, share = next(iter(found.shares.items()))
     if share.low >= MUCH:
         return f"{key} alone explains {_words(share)} of the variance of {spec.metric} over the space"
-    said = f"No parameter alone is seen to explain {100 * MUCH:.0f}% of the variance of {spec.metric} over the space"
+    said = f"No parameter alone surely explains {100 * MUCH:.0f}% of the variance of {spec.metric} over the space"
     together = found.interactions
     return said + (f"; interactions explain {_words(together)}" if together and together.low >= MUCH else "")
 

@@ -105,7 +105,7 @@ def test_what_only_two_explain_together_is_no_parameters_own(writer):
     found = explained(spec, study.record())
     assert all(share.value < 0.05 for share in found.shares.values())
     assert found.interactions.value > 0.9
-    assert title(spec, found).startswith("No parameter alone is seen to explain 10% of the variance of val/accuracy")
+    assert title(spec, found).startswith("No parameter alone surely explains 10% of the variance of val/accuracy")
     assert "; interactions explain " in title(spec, found)
     assert found.together("method.alpha", "method.lambda") > 0.9
 
