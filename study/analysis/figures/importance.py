@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import BLUE, GREY, ORANGE, PALE, label, new, styled
 from study.analysis.statistics import formatting
-from study.analysis.statistics.importance import Importances, importances
+from study.analysis.statistics.importance import Importances, explained
 from study.analysis.statistics.variance_shares import Share
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -15,8 +15,8 @@ MUCH = 0.1
 
 @styled
 def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """`importances` as bars: each parameter alone, their interactions, the remainder."""
-    found = importances(spec, record)
+    """`explained` as bars: each parameter alone, their interactions, the remainder."""
+    found = explained(spec, record)
     if not found.shares:
         return None
     bars: list[tuple[str, Share, str]] = [
@@ -45,7 +45,7 @@ def title(spec: StudySpec, found: Importances) -> str:
     key, share = next(iter(found.shares.items()))
     if share.low >= MUCH:
         return f"{key} alone explains {_words(share)} of the variance of {spec.metric} over the space"
-    said = f"No parameter alone is seen to explain {100 * MUCH:.0f}% of the variance of {spec.metric} over the space"
+    said = f"No parameter alone surely explains {100 * MUCH:.0f}% of the variance of {spec.metric} over the space"
     together = found.interactions
     return said + (f"; interactions explain {_words(together)}" if together and together.low >= MUCH else "")
 

@@ -23,7 +23,7 @@ from study.analysis.figures.style import (
     styled,
 )
 from study.analysis.statistics import formatting
-from study.analysis.statistics.importance import importances
+from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import candidates, searched
 from study.spec import StudySpec
@@ -75,7 +75,7 @@ def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None
 
     Only pairs that at least three complete trials have in common. None without such a pair.
     """
-    found = importances(spec, record)
+    found = explained(spec, record)
     numeric = {key: Scale.of(domain) for key, domain in spec.search.space.items() if _is_numeric(domain)}
     pairs = sorted(combinations(numeric, 2), key=lambda pair: -found.together(*pair))
     complete = searched(record, spec)

@@ -21,7 +21,7 @@ from study.analysis.report.summary_note import summary_note
 from study.analysis.statistics import formatting, search_efficiency
 from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame, varied
-from study.analysis.statistics.importance import importances
+from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
 from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord
@@ -80,7 +80,7 @@ def _without(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) 
     """Why there is no figure of importance."""
     if "importance" in pictures or not varied(spec):
         return []
-    return [Text(f"Not shown: how important each parameter is. The reason: {importances(spec, record).missing}.")]
+    return [Text(f"Not shown: how important each parameter is. The reason: {explained(spec, record).missing}.")]
 
 
 def _trials(spec: StudySpec, record: StudyRecord) -> Section:

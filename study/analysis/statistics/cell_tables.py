@@ -8,7 +8,7 @@ import pandas as pd
 from study import metrics
 from study.analysis.statistics.cells import ESTIMATE, STATISTICS, Cell, cell, param_columns
 from study.analysis.statistics.levels import levels
-from study.analysis.statistics.pruned import Estimates
+from study.analysis.statistics.pruned import Estimates, pruned
 from study.analysis.statistics.rows import TrialsFrame
 from study.errors import UserError, nearest
 
@@ -94,9 +94,13 @@ def _cells(
 
 def _pruned(frame: pd.DataFrame, metric: str) -> Estimates | str:
     """The estimates of a study's pruned trials, where the frame has any and knows its study."""
-    if not isinstance(frame, TrialsFrame) or frame.pruned is None or not (frame["state"] == "pruned").any():
+    if not isinstance(frame, TrialsFrame) or frame.source is None or not (frame["state"] == "pruned").any():
         return ""
-    return frame.pruned.values(metric)
+    source = frame.source
+    if metric not in source.known:
+        source.known[metric] = pruned(source.spec, source.record).values(metric)
+    found: Estimates | str = source.known[metric]
+    return found
 
 
 def _places(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], list[Place]]:

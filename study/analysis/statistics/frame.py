@@ -66,8 +66,7 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "TrialsFrame":
     """
     import pandas as pd  # here, so that what needs no table is told at once
 
-    from study.analysis.statistics.pruned import pruned
-    from study.analysis.statistics.rows import TrialsFrame
+    from study.analysis.statistics.rows import Source, TrialsFrame
 
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
@@ -77,7 +76,7 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "TrialsFrame":
     frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
     frame["repeats"] = frame["repeats"].astype("Int64")
     found = TrialsFrame(frame.astype({"seconds": float, **dict.fromkeys(metrics, float)}))
-    found.pruned = pruned(spec, record)
+    found.source = Source(spec, record)
     return found
 
 

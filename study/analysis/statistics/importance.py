@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from study.analysis.statistics.variance_shares import Share, variance_shares
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import searched
 from study.spec import StudySpec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEAST = 30
 """Trials that importance needs. With fewer the intervals were found to miss too often."""
@@ -48,7 +52,23 @@ class Importances:
         return alone + self.pairs.get(frozenset((one, other)), 0.0)
 
 
-def importances(spec: StudySpec, record: StudyRecord) -> Importances:
+def importances(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
+    """`explained` as a table.
+
+    Returns:
+        Indexed by `parameter`, the most important first: `share` of the metric's variance over the space, `low` and
+        `high`, the ends of its 95% interval, and `trials`, how many it rests on. Empty where nothing can be said.
+    """
+    import pandas as pd
+
+    found = explained(spec, record)
+    rows = [(share.value, share.low, share.high, found.trials[key]) for key, share in found.shares.items()]
+    index = pd.Index(list(found.shares), name="parameter", dtype=object)
+    frame = pd.DataFrame(rows, index=index, columns=["share", "low", "high", "trials"])
+    return frame.astype({"share": float, "low": float, "high": float, "trials": "int64"})
+
+
+def explained(spec: StudySpec, record: StudyRecord) -> Importances:
     """The importance of each searched parameter, from the search's trials: complete and pruned ones.
 
     A pruned trial counts with what it is estimated to have ended with (`study.analysis.statistics.pruned`), and the
@@ -56,15 +76,15 @@ def importances(spec: StudySpec, record: StudyRecord) -> Importances:
     beside the parameters that these have in common. Configurations that the search could not have drawn are left out.
     """
     if record.computed is None:
-        return _importances(spec, record)
-    key = "importances", id(spec)
+        return _explained(spec, record)
+    key = "explained", id(spec)
     if key not in record.computed:
-        record.computed[key] = spec, _importances(spec, record)
+        record.computed[key] = spec, _explained(spec, record)
     found: Importances = record.computed[key][1]
     return found
 
 
-def _importances(spec: StudySpec, record: StudyRecord) -> Importances:
+def _explained(spec: StudySpec, record: StudyRecord) -> Importances:
     if not varied(spec):
         return Importances(missing="nothing was searched")
     values = _values(spec, record)

@@ -30,7 +30,9 @@ BENDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 SLOPES = (0.0, 1.0)
 """Prior means of the line's slope: the value seen says nothing, or is kept up to a constant."""
 OF_COURSE = (0.05, 0.5, 5.0, 50.0)
-"""Prior variances of the weights of value, course and bends, in units of the residual variance."""
+"""Prior variances of the weights of value and course, in units of the residual variance."""
+OF_BENDS = 0.3
+"""Prior variance of the weights of bends, in parts of those."""
 OF_PARAMETERS = (0.0, 0.01, 0.1, 1.0, 9.0)
 """Prior variances of the weights of the parameters, likewise."""
 LEAST_SCALE = 1e-3
@@ -81,14 +83,14 @@ def _drawn(stage: Stage, known: Array, parameters: Array, generator: np.random.G
     seen, further = _standardised(stage.seen[:, None], on)[:, 0], _standardised(stage.course, on)
     bent = _bends(seen)
     inputs = np.hstack([np.ones((len(seen), 1)), seen[:, None], further, bent, parameters])
-    own, widths = inputs[on], (1, 1 + further.shape[1] + bent.shape[1], parameters.shape[1])
+    own, widths = inputs[on], (1, 1 + further.shape[1], bent.shape[1], parameters.shape[1])
     gram, shape, shift = own.T @ own, 1.0 + on.sum() / 2, stage.seen - stage.seen[on].mean()
     fits, evidence = [], []
     for slope in SLOPES:
         target = known - slope * shift[on][:, None]
         projected, total = own.T @ target, (target**2).sum(0)
         for of_course, of_parameters in product(OF_COURSE, OF_PARAMETERS if parameters.shape[1] else OF_PARAMETERS[:1]):
-            prior = np.repeat([1e4, of_course, max(of_parameters, 1e-8)], widths)
+            prior = np.repeat([1e4, of_course, OF_BENDS * of_course, max(of_parameters, 1e-8)], widths)
             root = np.linalg.cholesky(gram + np.diag(1 / prior))
             weights = np.linalg.solve(root.T, np.linalg.solve(root, projected))
             rate = 1e-5 + 0.5 * np.maximum(total - (projected * weights).sum(0), 0.0)

@@ -28,9 +28,9 @@ DEGREE = 4
 """Of the polynomials that the parameters add."""
 MOST = 400
 """Trials that went on after an epoch and are looked at, evenly chosen."""
-WIDER = 1.5
-"""By which the draws' deviation is multiplied for an interval: without it one of 95% held 80 to 90% of the time in
-replays of recorded searches, as what lies beyond the trials that went on follows no line."""
+WIDER = 2.0
+"""By which the draws' deviation is multiplied for an interval: without it one of 95% held as rarely as 60% of the time
+in replays of recorded searches, as what lies beyond the trials that went on follows no line."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from study.analysis.figures.surface import parameter_pair
 from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import pdf, png
 from study.analysis.statistics.frame import thin
-from study.analysis.statistics.importance import importances
+from study.analysis.statistics.importance import LEAST, explained
 from study.analysis.statistics.search_efficiency import best_so_far
 from study.spec import load_study
 from study.spec.schema import Domain
@@ -21,7 +21,7 @@ from study.spec.schema import Domain
 OF_RANDOM_SEARCHES = "tuning_curve"
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("hypervolume", OF_RANDOM_SEARCHES)])
+@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"importance", "hypervolume", "ablation", OF_RANDOM_SEARCHES}))
 def test_every_figure_is_drawn(spec, wide, name):
     figure = FIGURES[name](spec, wide)
     assert figure.get_suptitle()
@@ -100,41 +100,53 @@ def test_texts_of_users_are_escaped(writer):
     assert "&lt;a" in plot
 
 
-def test_the_parameter_that_decides_is_the_most_important(spec, wide):
-    frame = importances(spec, wide)
-    assert frame.index[0] == "method.alpha"
-    assert frame.loc["method.alpha", "fanova"] > 0.7
-    assert frame["fanova"].sum() == pytest.approx(1.0)
-    assert frame["ped_anova"].sum() == pytest.approx(1.0)
-    assert set(frame["trials"]) == {14}
-
-
-def test_importance_needs_ten_trials_and_another_parameter(spec, writer):
+@pytest.fixture(scope="module")
+def long(writer):
+    """As many trials as importance needs; alpha alone decides."""
     study = writer()
-    for number in range(9):
-        study.trial("search", [number / 10], params={"method.alpha": 0.1 + number / 20, "method.lambda": 0.1})
-    assert importances(spec, study.record(state=None)).empty
+    for number in range(LEAST):
+        alpha, more = 10 ** (-2 * number / LEAST), {"val/equalized_odds": 0.1, "val/worst_group_accuracy": 0.1}
+        params = {"method.alpha": alpha, "method.lambda": number * 0.618 % 2, "method.epsilon": [0.0, 0.1][number % 2]}
+        value = 0.9 - 0.3 * number / LEAST + 0.01 * (number * 0.754 % 1)
+        study.trial("search", [0.2, 0.3, value - 0.1, value], params=params, also=more)
+    return study.record()
+
+
+def test_the_parameter_that_decides_is_the_most_important(spec, long):
+    found = explained(spec, long)
+    assert next(iter(found.shares)) == "method.alpha"
+    assert found.shares["method.alpha"].low > 0.7
+    figure = FIGURES["importance"](spec, long)
+    assert figure.get_suptitle().startswith("method.alpha alone explains 9")
+    figure.draw_without_rendering()
+
+
+def test_importance_needs_enough_trials(spec, writer):
+    study = writer()
+    for number in range(LEAST - 1):
+        study.trial("search", [number / 100], params={"method.alpha": 0.1 + number / 50, "method.lambda": 0.1})
+    assert explained(spec, study.record(state=None)).missing == "29 trials of the search have a value, 30 are needed"
     alone = writer()
-    for number in range(12):
-        alone.trial("search", [number / 20], params={"method.alpha": 0.1 + number / 20})
-    assert importances(spec, alone.record()).empty
+    for number in range(LEAST):
+        alone.trial("search", [number / 50], params={"method.alpha": 0.1 + number / 50})
+    assert list(explained(spec, alone.record()).shares) == ["method.alpha"]
 
 
 def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
     study = writer()
-    for number in range(30):
-        params = {"method.alpha": 0.01 + number / 40, "method.lambda": number * 0.618 % 2}
+    for number in range(2 * LEAST):
+        params = {"method.alpha": 0.01 + number / 80, "method.lambda": number * 0.618 % 2}
         more = {"method.epsilon": [0.0, 0.1][number // 2 % 2]} if number % 2 else {}
-        study.trial("search", [0.5 + number / 100 + len(more) * 0.1], params=params | more)
-    frame = importances(spec, study.record())
-    assert dict(frame["trials"]) == {"method.alpha": 30, "method.lambda": 30, "method.epsilon": 15}
+        study.trial("search", [0.3 + number / 100 + len(more) * 0.1], params=params | more)
+    found = explained(spec, study.record())
+    assert found.trials == {"method.alpha": 60, "method.lambda": 60, "method.epsilon": 30}
 
 
 def test_all_trials_alike_say_nothing_about_importance(spec, writer):
     study = writer()
-    for number in range(12):
-        study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 20, "method.lambda": number / 10})
-    assert importances(spec, study.record()).empty
+    for number in range(LEAST):
+        study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 50, "method.lambda": number / 20})
+    assert explained(spec, study.record()).missing == "all trials have the same value"
 
 
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)

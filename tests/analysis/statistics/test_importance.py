@@ -1,8 +1,12 @@
 """Importance over every kind of range and choices that a study can search."""
 
+import numpy as np
 import pytest
 
-from study.analysis.statistics.importance import importances
+from study.analysis.figures.importance import title
+from study.analysis.report.page import to_markdown
+from study.analysis.report.sections import report_page
+from study.analysis.statistics.importance import LEAST, explained, importances
 from study.commands.report import report
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -44,20 +48,21 @@ def draws(spec: StudySpec, count: int) -> list[dict[str, object]]:
 @pytest.mark.parametrize(("key", "domain"), DOMAINS.values(), ids=DOMAINS)
 def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     spec, study = searched(key, domain), writer()
-    for number, params in enumerate(draws(spec, 12)):
+    for number, params in enumerate(draws(spec, LEAST)):
         study.trial("search", [0.3, 0.4, 0.5, 0.5 + number % 5 / 10], params=params)
-    frame = importances(spec, study.record())
-    assert set(frame.index) == {"method.alpha", key}
-    assert set(frame["trials"]) == {12}
-    assert frame["fanova"].sum() == pytest.approx(1.0)
+    found = explained(spec, study.record())
+    assert found.trials == {"method.alpha": LEAST, key: LEAST}
+    parts = [*found.shares.values(), found.interactions, found.remainder]
+    assert sum(part.value for part in parts) == pytest.approx(1.0)
+    assert all(0.0 <= part.low <= part.high <= 1.0 for part in parts)
 
 
 def test_a_float_key_between_whole_numbers_is_reported(tmp_path):
-    """Ten complete trials are enough for importances, which used to end the command."""
+    """As many complete trials as importances need, which used to end the command."""
     home, spec = Home(tmp_path), searched("method.lambda", "{low: 0, high: 2}")
     folder = home.create(spec)
     ledger = Ledger(folder.ledger_file)
-    for number, params in enumerate(draws(spec, 10)):
+    for number, params in enumerate(draws(spec, LEAST)):
         ledger.append("trial", trial=number, stage="search", params=params, seed=0)
         ledger.append("started", trial=number, node="here")
         for epoch in (1, 2, 3, 4):
@@ -67,3 +72,58 @@ def test_a_float_key_between_whole_numbers_is_reported(tmp_path):
     ledger.close()
     page, _ = report(home, spec.name, tmp_path / "out")
     assert (page.parent / "figures" / "importance.png").exists()
+
+
+def test_the_report_says_why_importance_is_missing(writer):
+    spec, record = study_of(writer, lambda alpha, _: alpha, count=LEAST - 1)
+    said = (
+        "Not shown: how important each parameter is. The reason: 29 trials of the search have a value, 30 are needed."
+    )
+    assert said in to_markdown(report_page(spec, record, {"parameters": "each"}))
+    assert said not in to_markdown(report_page(spec, record, {"parameters": "each", "importance": "shown"}))
+
+
+def study_of(writer, response, count=60, stop=()):
+    """A search over alpha and lambda at coordinates that fill the space; `stop` are pruned after one epoch."""
+    spec, study = searched("method.lambda", "{low: 0, high: 2}"), writer()
+    for number, params in enumerate(draws(spec, count)):
+        value = response((number * 0.618) % 1.0, (number * 0.618 + 0.382) % 1.0)
+        noise = 0.01 * ((number * 0.754) % 1.0)
+        ran = [value - 0.2, value - 0.1, value, value + noise]
+        pruned = number in stop
+        study.trial("search", ran[:1] if pruned else ran, "pruned" if pruned else "complete", params=params)
+    return spec, study.record()
+
+
+def test_what_only_two_explain_together_is_no_parameters_own(writer):
+    spec, study = searched("method.lambda", "{low: 0, high: 2}"), writer()
+    by_key, generator = distributions(spec.space), np.random.default_rng(0)
+    for units in generator.random((80, 2)):
+        params = {key: at(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)}
+        value = 0.5 + 0.3 * (2 * units[0] - 1) * (2 * units[1] - 1) + generator.normal(0, 0.02)
+        study.trial("search", [0.3, 0.4, 0.5, value], params=params)
+    found = explained(spec, study.record())
+    assert all(share.value < 0.05 for share in found.shares.values())
+    assert found.interactions.value > 0.9
+    assert title(spec, found).startswith("No parameter alone surely explains 10% of the variance of val/accuracy")
+    assert "; interactions explain " in title(spec, found)
+    assert found.together("method.alpha", "method.lambda") > 0.9
+
+
+def test_pruned_trials_count_and_where_they_cannot_be_estimated_nothing_is_said(writer):
+    def response(alpha, _):
+        return 0.3 + 0.4 * alpha
+
+    spec, record = study_of(writer, response, stop=[number for number in range(60) if (number * 0.618) % 1.0 < 0.5])
+    found = explained(spec, record)
+    assert found.trials["method.alpha"] == 60
+    frame = importances(spec, record)
+    assert next(iter(frame.index)) == "method.alpha"
+    assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.shares["method.alpha"].low, 60]
+    assert title(spec, found).startswith("method.alpha alone explains ")
+    few, record = study_of(writer, response, count=40, stop=range(36))
+    assert importances(few, record).empty
+    assert explained(few, record).missing == (
+        "early stopping left the better trials, and 36 pruned trials cannot be estimated: 4 trials went on after "
+        "epoch 1, 6 are needed"
+    )
