@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from matplotlib.figure import Figure
 
-    from study.analysis.statistics.importance import Importances
     from study.api.model import Model
 
 
@@ -130,8 +129,9 @@ class Study:
             raise UserError(f"{name!r}: no trial has reported it. {nearest(name, reported)}There are: {there_are}")
         return frame.pivot(index="epoch", columns="trial", values=name)
 
-    def importance(self) -> "Importances":
-        """How much of the metric's variance each searched parameter explains, or why that cannot be said."""
+    def importance(self) -> "pd.DataFrame":
+        """How much of the metric's variance each searched parameter explains, with a 95% interval; empty below 30 trials.
+        See `study.analysis.statistics.importance.importances`."""
         from study.analysis.statistics.importance import importances
 
         return importances(self.spec, self.record)

@@ -70,7 +70,7 @@ def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
     if before and before.best.number == best.trial.number and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
-        by_importance = [key for key in importances(spec, record).shares if key in knobs]
+        by_importance = [str(key) for key in importances(spec, record).index if key in knobs]
         steps, merges = ablation_steps.plan(spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, seeds_for(record, spec, best, request.seeds))
