@@ -130,8 +130,8 @@ class Study:
         return frame.pivot(index="epoch", columns="trial", values=name)
 
     def importance(self) -> "pd.DataFrame":
-        """How much of the metric's variance each searched parameter explains, with a 95% interval; empty below 30 trials.
-        See `study.analysis.statistics.importance.importances`."""
+        """How much of the metric's variance each searched parameter explains, see
+        `study.analysis.statistics.importance.importances`."""
         from study.analysis.statistics.importance import importances
 
         return importances(self.spec, self.record)
