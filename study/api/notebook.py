@@ -20,11 +20,24 @@ EVERY = 1.0
 
 def view(quiet: bool) -> View:
     """What shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is not None and hasattr(shell, "kernel") and not quiet:
+    if _shell() is not None and not quiet:
         logging.getLogger("ray.widgets.util").setLevel(logging.WARNING)  # it asks for widgets that are not used
         return NotebookView()
     return ProgressView(Console(), quiet)
+
+
+def show_figures() -> None:
+    """Have a notebook show Matplotlib's figures, which it otherwise does only once pyplot is imported."""
+    if (shell := _shell()) is not None:
+        from IPython.core.pylabtools import select_figure_formats
+
+        select_figure_formats(shell, {"png"})
+
+
+def _shell() -> Any:
+    """The shell of a notebook's kernel, None elsewhere."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell if hasattr(shell, "kernel") else None
 
 
 class NotebookView:

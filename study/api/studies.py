@@ -179,7 +179,9 @@ class Study:
         """
         from study.analysis.figures import FIGURES
         from study.analysis.figures.interactive import INTERACTIVE
+        from study.api.notebook import show_figures
 
+        show_figures()
         if name not in FIGURES:
             raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {', '.join(FIGURES)}")
         if interactive and name not in INTERACTIVE:
