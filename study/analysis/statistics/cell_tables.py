@@ -80,6 +80,7 @@ def _cells(
     frame: pd.DataFrame, down: list[str], across: list[str], metric: str, bins: int | None
 ) -> tuple[list[Place], list[Place], dict[tuple[Place, Place], Cell]]:
     """Places down and across a table, and the cell of every pair of them."""
+    frame = frame[frame["stage"] != "ablation"]  # configurations between baseline and best, which nobody searched
     _check_keys(frame, [*down, *across])
     _check_metric(metric, [name for name in map(str, frame.columns) if "/" in name])
     by_key = {key: levels(frame[key], bins) for key in [*down, *across]}

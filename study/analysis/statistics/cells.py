@@ -134,7 +134,7 @@ def param_columns(frame: pd.DataFrame) -> list[str]:
     return [name for name in map(str, frame.columns) if "/" not in name and name.split(".")[0] in SECTIONS]
 
 
-FRESH = ("confirm", "rule", "ablation")
+FRESH = ("confirm", "rule")
 """Stages whose seeds the search did not see."""
 
 

@@ -70,6 +70,11 @@ def test_replicates_count_with_their_trial_and_confirmed_ones_without_it() -> No
     assert ablation(frame(*searched, *fresh), "method.alpha", METRIC).loc[0.1, "values"] == (0.6, 0.4)
 
 
+def test_configurations_of_an_ablation_are_no_part_of_a_table() -> None:
+    trials = [told(0.1, 0.9), told(0.2, 0.5), told(0.3, 0.1, 1, stage="ablation", repeats=1)]
+    assert ablation(frame(*trials), "method.alpha", METRIC).index.to_list() == [0.1, 0.2]
+
+
 def test_a_test_metric_is_that_of_the_trials_that_were_read() -> None:
     trials = [told(0.1, 0.9), told(0.1, 0.6, 1, stage="confirm", repeats=0, tested={"test/accuracy": 0.55})]
     row = ablation(frame(*trials), "method.alpha", "test/accuracy").loc[0.1]
