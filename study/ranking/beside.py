@@ -15,7 +15,8 @@ def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str
     """The study's metrics over trials at other epochs than the chosen one: by which epoch, then by metric.
 
     `LAST` where `search.epoch` is best: also of the test split, where each epoch read it. `TEST_BEST` where each epoch
-    read it (`train.report_test`): the metric on the test split, at each trial's best epoch by that. It is too high.
+    read it (`train.report_test`): the metric on the test split, at each trial's best epoch by that. It looks, on
+    average, too good.
     """
     metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
     last = {name: spread(trial.last(name) for trial in trials) for name in metrics}

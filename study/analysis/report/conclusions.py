@@ -44,7 +44,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     yield from map(str, ties(record, spec))
     if is_search and best and reference is None:
         yield "The baseline is not complete, so what the search gained is not known."
-    if is_search and best and reference and (reason := nothing_gained.why(spec, reference, best)):
+    if is_search and best and reference and (reason := nothing_gained.why(spec, record, reference, best)):
         yield reason
     planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
     if is_search and started < planned:

@@ -27,8 +27,8 @@ def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     ):
         yield (
             "The split's error is the standard error of the best's value because the split is a sample: more seeds do "
-            "not make it smaller. The smallest of several groups is, besides, too low by chance, the more so the fewer "
-            "samples they have."
+            "not make it smaller. The smallest of several groups is, besides, too low on average, the more so the "
+            "fewer samples they have."
         )
 
 

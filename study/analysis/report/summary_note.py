@@ -27,10 +27,12 @@ def _seeds(spec: StudySpec, best: Side) -> str:
     if best.trials[0].stage == "confirm":
         return "The seeds are fresh: the trial by which a configuration came this far is not among them."
     if len(spec.seeds) == 1:
-        return "The search saw this seed and chose by it: the value of the best is too high by the luck of that choice."
+        return (
+            "The search saw this seed and chose by it: by the luck of that choice the best looks, on average, too good."
+        )
     return (
-        "The search saw these seeds and chose by them: no seed is fresh, and the mean of the best is too high by the "
-        "luck of that choice."
+        "The search saw these seeds and chose by them: no seed is fresh, and by the luck of that choice the best "
+        "looks, on average, too good."
     )
 
 

@@ -49,17 +49,17 @@ def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
     """The standard error of a side's metric because its split is a sample, whatever the seeds do.
 
     On validation what the trials reported with it, the mean over them. On test the binomial error of an accuracy whose
-    samples are counted: that of all, of the conflicting samples, and of the worst group where groups have metrics of
-    their own; with (right + 1) / (samples + 2) in the place of an accuracy of 0 or 1. None where neither is known.
+    samples are counted: that of all, of aligned and of conflicting samples, and of the worst group where groups have
+    metrics of their own; with (right + 1) / (samples + 2) in the place of an accuracy of 0 or 1. None where neither is known.
     """
     split, metric = name.split("/", 1)
     if reported := side.spread(f"{name}_standard_error"):
         return reported.mean
-    value, samples = side.spread(name), _samples(record, side, split, metric)
-    if value is None or not samples:
+    value, count = side.spread(name), samples(record, side, split, metric)
+    if value is None or not count:
         return None
-    share = value.mean if 0 < value.mean < 1 else (value.mean * samples + 1) / (samples + 2)
-    return math.sqrt(share * (1 - share) / samples)
+    share = value.mean if 0 < value.mean < 1 else (value.mean * count + 1) / (count + 2)
+    return math.sqrt(share * (1 - share) / count)
 
 
 def group_range(record: StudyRecord, split: str) -> tuple[int, int, int] | None:
@@ -68,15 +68,17 @@ def group_range(record: StudyRecord, split: str) -> tuple[int, int, int] | None:
     return (len(sizes), min(sizes), max(sizes)) if sizes else None
 
 
-def _samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | None:
+def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | None:
+    """Of how many samples of a split an accuracy is; None where that is not known, and for other metrics."""
     cells: Sequence[Sequence[int]] | None = (record.groups or {}).get(split)
     if not cells:
         return None
     total = sum(map(sum, cells))
     if metric == "accuracy":
         return total
-    if metric == "conflicting_accuracy" and len(cells) == len(cells[0]):
-        return total - sum(row[place] for place, row in enumerate(cells))
+    if metric in ("aligned_accuracy", "conflicting_accuracy") and len(cells) == len(cells[0]):
+        aligned = sum(row[place] for place, row in enumerate(cells))
+        return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
         group = worst_group(record, side, split)
         return group.samples if group else None

@@ -141,7 +141,7 @@ def _on_pruned(cells: Iterable[Cell]) -> list[str]:
         )
     biased = [cell for cell in cells if cell.unestimated and cell.values]
     for reason, metric in dict.fromkeys((cell.unestimated, cell.metric) for cell in biased):
-        direction = {"max": "too high", "min": "too low", None: "biased"}[better(metric)]
+        direction = {"max": "as a rule too high", "min": "as a rule too low", None: "biased"}[better(metric)]
         notes.append(
             f"Pruned trials are not estimated: {reason}. A cell that has some is the mean of the trials that were not "
             f"pruned: {direction}, if early stopping went by {metric}."

@@ -6,7 +6,7 @@ very seeds that it is judged by, as in a study.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from study.analysis.report.conclusions import conclusions
 from study.analysis.statistics.agreement import agreement
+from study.analysis.statistics.between import against
 from study.analysis.statistics.cells import Cell
 from study.analysis.statistics.choice import against_runner_up, cannot_be_told_from_best
 from study.analysis.statistics.difference import difference
@@ -110,6 +111,7 @@ def rows(draws: int) -> Iterator[Row]:
         yield _sentence(truth, max(draws // 4, 100))
     for truth in APART:
         yield from _sure(truth, max(draws // 5, 100))
+    yield from _between(max(draws // 20, 50))
     yield from _picks(draws)
     yield from _taus(draws)
     yield _seed_factor(draws)
@@ -202,6 +204,30 @@ def _sure(truth: Truth, draws: int) -> Iterator[Row]:
         named += truly_best in (ranked[0], *others)
     for statement, count in (("95% interval, best - runner-up", inside), ("cannot be told from the best", named)):
         yield Row(statement, "report", str(truth), "at least 95%", 0.95, 1.0, count / draws, draws)
+
+
+def _between(draws: int) -> Iterator[Row]:
+    """Two studies of equally good configurations, as `study compare` sets their bests against each other."""
+    for truth in (Truth(5, 3), Truth(5, 5), Truth(10, 5, "correlation 0.9", shared=0.9)):
+        inside = 0
+        for seed in range(draws):
+            spec, record = study_of(replace(truth, top=2 * truth.top + 1), seed)
+            kept = {name: _only(record, first, truth.top) for name, first in (("one", 0), ("two", truth.top + 1))}
+            one, two = ((replace(_spec(truth.top, truth.seeds), name=name), kept[name]) for name in kept)
+            gap = against(one, two)[spec.metric]
+            inside += gap["interval"][0] <= 0 <= gap["interval"][1]
+        said = f"no difference; {truth}, in each of two studies"
+        yield Row("95% interval, best - best of another study", "compare", said, "at least 95%", 0.95, 1.0,
+                  inside / draws, draws)  # fmt: skip
+
+
+def _only(record: StudyRecord, first: int, top: int) -> StudyRecord:
+    """A study of a baseline and `top` configurations of another one, which begin with number `first`."""
+    values = [
+        [trial.reports[-1]["val/accuracy"] for trial in record.repeats_of(number)]
+        for number in range(first, first + top + 1)
+    ]
+    return _record(np.array(values, float))
 
 
 def _mean(record: StudyRecord, number: int) -> float:

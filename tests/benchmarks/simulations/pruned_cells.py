@@ -31,6 +31,8 @@ from .row import Row
 Array = NDArray[np.float64]
 
 SLOTS = 8
+WANTED, KEPT = 1 / 3, 0.93
+"""The largest error, and the smallest coverage of an interval of 95%, that were wanted before anything was measured."""
 SPACE = (
     "search.space={method.alpha: {low: 0.001, high: 1.0, log: true}, method.lambda: {low: 0.0, high: 2.0}, "
     "method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}, method.temperature: {low: 0.05, high: 0.5, log: true}, "
@@ -162,6 +164,7 @@ class Tally:
     Attributes:
         errors, survivors: absolute errors of the estimated cell means, and of those of complete trials alone.
         covered: of each cell, whether its interval held the mean of the full runs.
+        above: of each cell, whether the mean of its complete trials was above that of the full runs.
         orders: of each search that can be estimated, whether the parameter with the widest range of cell means was the
             right one, by the estimates and by complete trials alone.
         estimable: of each search, whether its pruned trials can be estimated.
@@ -170,6 +173,7 @@ class Tally:
     errors: list[float]
     survivors: list[float]
     covered: list[bool]
+    above: list[bool]
     orders: list[tuple[bool, bool]]
     estimable: list[bool]
 
@@ -180,7 +184,7 @@ class Tally:
 
 def tallied(searches: Iterator[Search]) -> Tally:
     """Every cell of every parameter's table with pruned and with complete trials, of searches that can be estimated."""
-    found = Tally([], [], [], [], [])
+    found = Tally([], [], [], [], [], [])
     for search in searches:
         ranges: dict[str, list[float]] = {}
         frame, full = (trials_frame(search.spec, record) for record in (search.record, search.full))
@@ -191,6 +195,7 @@ def tallied(searches: Iterator[Search]) -> Tally:
             both = ours.assign(truth=truth["mean"])[(ours["estimated"] > 0) & (ours["n"] > 0)]
             found.errors += (both["estimate"] - both["truth"]).abs().to_list()
             found.survivors += (both["mean"] - both["truth"]).abs().to_list()
+            found.above += (both["mean"] > both["truth"]).to_list()
             found.covered += both["truth"].between(both["estimate_low"], both["estimate_high"]).to_list()
         found.estimable.append(not isinstance(pruned(search.spec, search.record).values(search.spec.metric), str))
         if found.estimable[-1]:
@@ -206,15 +211,15 @@ class Kind:
 
     Attributes:
         kind, rule, trials: as `simulated` takes them.
-        most: the largest error, in parts of that of complete trials alone.
-        least: the smallest coverage of an interval of 95%.
+        most: the largest error, in parts of that of complete trials alone; above `WANTED` set after it was measured.
+        least: the smallest coverage of an interval of 95%; below `KEPT` set after it was measured.
     """
 
     kind: str
     rule: str
     trials: int
-    most: float = 1 / 3
-    least: float = 0.93
+    most: float = WANTED
+    least: float = KEPT
 
     @property
     def truth(self) -> str:
@@ -244,22 +249,28 @@ REPLAYS = (
 
 def rows(draws: int) -> Iterator[Row]:
     """Takes a hundredth of `draws` searches of each kind, and all that were recorded."""
+    above: list[bool] = []
     for kind in KINDS:
         searches = (simulated(kind.kind, kind.rule, kind.trials, seed) for seed in range(max(3, draws // 100)))
-        yield from _rows(kind.truth, tallied(searches), kind.most, kind.least)
+        found = tallied(searches)
+        above += found.above
+        yield from _rows(kind.truth, found, kind.most, kind.least)
     for data, metric, most in REPLAYS:
         for rule in ("asha", "median"):
-            yield from _rows(
-                f"recorded: {data}, {metric}, {rule}", tallied(recorded(data, metric, RULES[rule])), most, 0.7
-            )
+            found = tallied(recorded(data, metric, RULES[rule]))
+            above += found.above
+            yield from _rows(f"recorded: {data}, {metric}, {rule}", found, most, 0.7)
+    said, truth = "the mean of the trials that were not pruned: as a rule too high", "cells of all these searches"
+    yield Row(said, "tables of the library", truth, "in most cells", 0.5, 1.0, float(np.mean(above)), len(above))
 
 
 def _rows(truth: str, found: Tally, most: float, least: float) -> Iterator[Row]:
     where, cells = "tables of the library", len(found.covered)
     error = "mean error of a cell's estimate, in parts of that of the mean of complete trials"
-    yield Row(error, where, truth, f"at most {most:.2g}", 0.0, most, found.ratio, 0)
+    promised = "at most 0.33" if most <= WANTED else f"wanted at most 0.33; not promised here, held below {most:.2g}"
+    yield Row(error, where, truth, promised, 0.0, most, found.ratio, 0)
     interval = "95% interval of a cell's estimate"
-    promised = "95%" if least > 0.9 else f"95%, known to be at least {100 * least:.0f}%"
+    promised = "at least 93%" if least >= KEPT else f"95% wanted; known to be at least {100 * least:.0f}% here"
     yield Row(interval, where, truth, promised, least, 1.0, float(np.mean(found.covered)), cells)
     right, alone = np.mean(found.orders, axis=0)
     order = "the parameter whose cells differ most"

@@ -1,0 +1,199 @@
+"""What is said of a split because it is a sample, and of a best one because it was chosen.
+
+Standard errors of metrics, Wilson's interval, why a search gained nothing, what a plan says of small cells; by how much
+the smallest group, the best configuration and the best epoch look worse or better than they are.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from study.analysis.report.nothing_gained import LITTLE, cost
+from study.analysis.statistics.agreement import LEAST
+from study.analysis.statistics.difference import sides
+from study.commands.plan_cells import ACCURACY, FEW, MANY_TIES
+from study.commands.simulated_errors import DRAWS, simulated
+from study.home.epoch import Epoch
+from study.home.record import TrialRecord
+from study.ranking import Spread
+from study.ranking.beside import TEST_BEST, beside
+from study.trained.card import wilson
+from study.training.counts import Counts
+from study.training.metrics import COMPUTED, Outcome
+from study.training.standard_errors import ERRORS
+
+from .row import Row
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
+
+from helpers import Told, quickstart, record
+
+Floats = NDArray[np.float64]
+
+BIASED = ((340, 20), (20, 340))
+"""Samples of the (class, bias class) cells of a split whose conflicting samples are few."""
+
+EVEN = ((100, 100), (100, 100))
+LARGEST = 1.0
+"""More than any accuracy can be off."""
+
+
+def rows(draws: int) -> Iterator[Row]:
+    """At most 2,000 splits a row."""
+    draws = min(draws, 2000)
+    yield from reported_errors(draws)
+    yield smallest_group(draws)
+    yield from cards(draws)
+    yield blind(draws)
+    yield from little(draws)
+    yield from plans(draws)
+    yield from chosen(draws)
+    yield from orders()
+
+
+def counted(generator: np.random.Generator, cells: Any, accuracy: Any) -> Counts:
+    """A model with these accuracies in the cells of a split of two classes, both (2, 2)."""
+    right = generator.binomial(np.array(cells), np.array(accuracy)).astype(float)
+    table = np.zeros((2, 3, 2))
+    for y in range(2):
+        table[y, :2, y], table[y, :2, 1 - y] = right[y], np.array(cells)[y] - right[y]
+    return Counts(torch.from_numpy(table))
+
+
+def value(counts: Counts, name: str) -> float:
+    return float(COMPUTED[name](Outcome(counts, None, torch.empty(0))))
+
+
+def reported_errors(draws: int) -> Iterator[Row]:
+    """The value ± 1.96 of the error that trials report with it."""
+    own = np.array([[0.95, 0.5], [0.7, 0.9]])
+    conflicting = 0.6  # of 20 and 20 samples
+    truths = {
+        "accuracy": float((own * np.array(BIASED)).sum() / np.array(BIASED).sum()),
+        "balanced_accuracy": float((own * np.array(BIASED)).sum(1).mean() / 360),
+        "conflicting_accuracy": conflicting,
+        "unbiased_accuracy": float(own.mean()),
+    }
+    for name, true in truths.items():
+        generator, inside = np.random.default_rng(len(name)), 0
+        for _ in range(draws):
+            counts = counted(generator, BIASED, own)
+            inside += abs(value(counts, name) - true) <= 1.96 * float(ERRORS[name](counts))
+        said, cells = f"val/{name} ± 1.96 of its standard error", "cells of 340, 20, 20, 340 samples"
+        yield Row(said, "report, MLflow", cells, "92% to 97%", 0.92, 0.97, inside / draws, draws)
+
+
+def smallest_group(draws: int) -> Row:
+    """By how much it is too low if all groups are equally good."""
+    generator = np.random.default_rng(4)
+    off = [value(counted(generator, EVEN, np.full((2, 2), 0.8)), "worst_group_accuracy") - 0.8 for _ in range(draws)]
+    said = "the smallest of several groups is too low on average (mean difference)"
+    return Row(
+        said, "report", "4 groups of 100 samples, accuracy 80%", "below 0", -LARGEST, 0.0, float(np.mean(off)), 0
+    )
+
+
+def cards(draws: int) -> Iterator[Row]:
+    for true, count in ((0.5, 10), (0.8, 30), (0.95, 100)):
+        right = np.random.default_rng(count).binomial(count, true, draws)
+        inside = [low <= true <= high for low, high in (wilson(one / count, count) for one in right.tolist())]
+        truth = f"{count} samples of a group, accuracy {100 * true:.0f}%"
+        yield Row(
+            "95% interval of a group's accuracy", "card", truth, "92% to 99%", 0.92, 0.99, float(np.mean(inside)), draws
+        )
+
+
+def blind(draws: int) -> Row:
+    """A method that gains twice the standard error on 20 conflicting samples, judged by these errors."""
+    generator, seen = np.random.default_rng(5), 0
+    cells, before = np.array([[340, 10], [10, 340]]), 0.4
+    gain = 2 * math.sqrt(before * (1 - before) / 20)
+    for _ in range(draws):
+        two = [counted(generator, cells, [[0.9, accuracy], [accuracy, 0.9]]) for accuracy in (before, before + gain)]
+        errors = [float(ERRORS["conflicting_accuracy"](one)) for one in two]
+        low, high = (value(one, "conflicting_accuracy") for one in two)
+        seen += high - low > 1.96 * math.hypot(*errors)
+    said = "a gain of less than twice the standard error may not be seen"
+    truth = f"a gain of 2 standard errors ({100 * gain:.0f} points) on 20 conflicting samples"
+    return Row(said, "report", truth, "seen in at most half", 0.0, 0.5, seen / draws, draws)
+
+
+def little(draws: int) -> Iterator[Row]:
+    """What is said of a baseline that the bias costs just more than what counts as little."""
+    for aligned, many, few in ((0.98, 340, 40), (0.9, 340, 200), (0.9, 100, 900)):
+        generator, said = np.random.default_rng(few), 0
+        for _ in range(draws):
+            high, low = generator.binomial(many, aligned) / many, generator.binomial(few, aligned - LITTLE) / few
+            said += cost((Spread(high, None, 1), many), (Spread(low, None, 1), few)) <= LITTLE
+        truth = f"it costs {100 * LITTLE:.0f} points; {many} aligned samples, {few} conflicting ones"
+        yield Row("the bias costs the baseline little", "report", truth, "at most 5%", 0.0, 0.05, said / draws, draws)
+
+
+def plans(draws: int) -> Iterator[Row]:
+    """The simulated standard errors, against binomial ones; a metric of small cells, against accuracy."""
+    off = []
+    for few in (4, 8, 16, 32, 64, 128, 256, 512):
+        found = simulated(("conflicting_accuracy",), ((1000, few), (few, 1000)), True, ACCURACY)["conflicting_accuracy"]
+        assert found is not None
+        off.append(found["standard_error"] / math.sqrt(ACCURACY * (1 - ACCURACY) / (2 * few)) - 1)
+    said, truth = "its standard error is x (root mean square of the relative error)", "8 splits, conflicting accuracy"
+    error = float(np.sqrt(np.mean(np.square(off))))
+    yield Row(said, "plan", f"{truth}, {DRAWS} draws", "at most 0.05", 0.0, 0.05, error, 0)
+    tiny = ((300, 3), (4, 300))
+    assert min(map(min, tiny)) < FEW
+    figures = simulated(("worst_group_accuracy",), tiny, True, ACCURACY)["worst_group_accuracy"]
+    assert figures is not None
+    assert figures["ties"] >= MANY_TIES
+    generator, ahead = np.random.default_rng(6), {"worst_group_accuracy": 0.0, "accuracy": 0.0}
+    for _ in range(draws):
+        two = [counted(generator, tiny, np.full((2, 2), accuracy)) for accuracy in (0.75, 0.8)]
+        for name in ahead:
+            worse, better = (value(one, name) for one in two)
+            ahead[name] += 1.0 if better > worse else 0.5 if better == worse else 0.0
+    plain, own = (ahead[name] / draws for name in ("accuracy", "worst_group_accuracy"))
+    said = "val/worst_group_accuracy tells configurations badly apart: the better one is ahead"
+    truth = "75% against 80% in each cell; cells of 300, 3, 4, 300"
+    promised = f"less often than by accuracy ({100 * plain:.0f}%)"
+    yield Row(said, "plan", truth, promised, 0.0, plain - 0.1, own, draws)
+
+
+def chosen(draws: int) -> Iterator[Row]:
+    """The best of a search by its one seed, and the best epoch on test, against what they are truly worth."""
+    spec, off = quickstart("search.confirm={top: 0}", "search.baseline=null"), []
+    generator = np.random.default_rng(7)
+    for _ in range(draws // 10):
+        true = generator.normal(0.8, 0.02, 24)
+        seen = true + generator.normal(0, 0.01, 24)
+        _, best = sides(spec, record(*(Told("search", [one]) for one in seen.tolist())))
+        assert best is not None
+        off.append(best.values(spec.metric)[0] - float(true[best.number]))
+    said = "by the luck of that choice the best looks, on average, too good (mean difference)"
+    truth = "24 configurations, sd 2 points; a seed's noise 1 point"
+    yield Row(said, "report", truth, "above 0", 0.0, LARGEST, float(np.mean(off)), 0)
+    off = []
+    for _ in range(draws // 10):
+        curve = 0.8 - 0.3 * np.exp(-np.arange(1, 21) / 4)
+        reports = [Epoch(at, {spec.test_metric: one}) for at, one in enumerate(_noisy(generator, curve), 1)]
+        trial = TrialRecord(0, "final", {}, 0, state="complete", reports=reports)
+        off.append(beside(spec, [trial])[TEST_BEST][spec.test_metric].mean - float(curve.max()))
+    said = "at the best epoch on test numbers look, on average, too good (mean difference)"
+    yield Row(said, "reproduce", "20 epochs, noise 1 point", "above 0", 0.0, LARGEST, float(np.mean(off)), 0)
+
+
+def _noisy(generator: np.random.Generator, curve: Floats) -> list[float]:
+    noisy: list[float] = (curve + generator.normal(0, 0.01, len(curve))).tolist()
+    return noisy
+
+
+def orders() -> Iterator[Row]:
+    """How often chance alone gives the same order of so few configurations, or its reverse: exact."""
+    said = f"below {LEAST} even the same order, or its reverse, comes by chance in more than one of twenty cases"
+    for count, promised, low, high in ((LEAST - 1, "more than 5%", 0.05, 1.0), (LEAST, "at most 5%", 0.0, 0.05)):
+        share = 2 / math.factorial(count)
+        yield Row(said, "report (rules)", f"{count} configurations", promised, low, high, share, 0)
