@@ -178,6 +178,12 @@ def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
     assert "| strong | **83.0 ± 2.0** | **74.0 ± 2.0** | **78.5 ± 1.4** | 1.00 |" in text
     assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 | 2.00 |" in text
     assert "± standard error over searches (not over seeds); 2 searches in a cell." in text
+    assert (
+        "Bold: the best of a column, and those that the searches do not tell from it (95%, all pairs at once)." in text
+    )
+    assert "To be told from each other, two averages have to be " in text
+    assert "Friedman's test by permutation: p = " in text
+    assert "From seed to seed the standard deviation is " in text
     assert "So few data sets cannot tell any two methods apart by rank: the largest possible difference is 1." in text
     assert "2 are variants of biased_digits: these are no independent draws" in text
     assert "All searches on a data set share its split" in text

@@ -50,7 +50,8 @@ def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
 
     On validation what the trials reported with it, the mean over them. On test the binomial error of an accuracy whose
     samples are counted: that of all, of aligned and of conflicting samples, and of the worst group where groups have
-    metrics of their own; with (right + 1) / (samples + 2) in the place of an accuracy of 0 or 1. None where neither is known.
+    metrics of their own; with (right + 1) / (samples + 2) in the place of an accuracy of 0 or 1. None where neither is
+    known.
     """
     split, metric = name.split("/", 1)
     if reported := side.spread(f"{name}_standard_error"):

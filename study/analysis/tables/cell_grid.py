@@ -141,10 +141,11 @@ def _on_pruned(cells: Iterable[Cell]) -> list[str]:
         )
     biased = [cell for cell in cells if cell.unestimated and cell.values]
     for reason, metric in dict.fromkeys((cell.unestimated, cell.metric) for cell in biased):
-        direction = {"max": "as a rule too high", "min": "as a rule too low", None: "biased"}[better(metric)]
+        direction = {"max": "too high", "min": "too low", None: "biased"}[better(metric)]
         notes.append(
             f"Pruned trials are not estimated: {reason}. A cell that has some is the mean of the trials that were not "
-            f"pruned: {direction}, if early stopping went by {metric}."
+            f"pruned. If early stopping went by {metric}, and trials that lead early end ahead, it is mostly "
+            f"{direction}."
         )
     return notes
 

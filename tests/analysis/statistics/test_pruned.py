@@ -88,10 +88,8 @@ def test_where_nothing_can_be_estimated_the_bias_is_named():
     assert table["unestimated"].iloc[0] == "5 trials went on after epoch 1, 6 are needed"
     printed = to_markdown(table)
     assert "Pruned trials are not estimated: 5 trials went on after epoch 1, 6 are needed." in printed
-    assert (
-        "the mean of the trials that were not pruned: as a rule too high, if early stopping went by val/accuracy."
-        in printed
-    )
+    assert "A cell that has some is the mean of the trials that were not pruned." in printed
+    assert "and trials that lead early end ahead, it is mostly too high." in printed
     test = trials_frame(spec, record(*few)).assign(**{"test/accuracy": 0.5})
     assert ablation(test, "method.alpha", "test/accuracy")["unestimated"].iloc[0] == "not every pruned trial reports it"
 
