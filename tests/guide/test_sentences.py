@@ -1,0 +1,45 @@
+"""The guide's table of every sentence: what each rests on is there, and the words still stand in the code."""
+
+import re
+
+import pytest
+from helpers import ROOT
+from pages import GUIDE
+
+SECTION = (GUIDE / "statistics.md").read_text(encoding="utf-8").partition("\n## Every sentence\n")[2]
+TABLE = SECTION.partition("\n|---|---|---|\n")[2].partition("\n\n")[0]
+ROWS = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", TABLE, re.MULTILINE)
+SIMULATIONS = ROOT / "tests" / "benchmarks" / "simulations"
+MODULES = {path.stem for path in SIMULATIONS.glob("*.py")} - {"__init__", "row"}
+
+
+def spans(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def test_there_is_a_table_of_at_most_sixty_rows() -> None:
+    assert 40 < len(ROWS) == TABLE.count("\n") + 1 <= 60
+    assert all(where and spans(rests) for _, where, rests in ROWS)
+
+
+def test_what_they_rest_on_is_there_and_every_simulation_is_named() -> None:
+    named = {name for _, _, rests in ROWS for name in spans(rests)}
+    tests = {name for name in named if name.endswith(".py")}
+    assert [name for name in sorted(tests) if not (ROOT / name).is_file()] == []
+    assert named - tests == MODULES
+
+
+@pytest.fixture(scope="module")
+def code() -> str:
+    """The package's text: strings over several lines joined, and what is filled in as `{}`."""
+    folders = ("analysis", "commands", "ranking", "reproduce", "trained", "training")
+    files = (path for folder in folders for path in (ROOT / "study" / folder).rglob("*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in files)
+    return re.sub(r'"\s*f?"', "", source)
+
+
+@pytest.mark.parametrize("sentences", [row[0] for row in ROWS])
+def test_the_words_stand_in_the_code(sentences: str, code: str) -> None:
+    parts = [part for sentence in spans(sentences) for part in sentence.split("...")]
+    assert [part for part in parts if part.strip() not in code] == []
+    assert any(len(part.strip()) > 4 for part in parts)
