@@ -11,7 +11,7 @@ The steps that apply, in this order; the first is the one to take:
 5. `confirm`: the best configurations have not run on fresh seeds.
 6. `seeds`: it is open whether the best is better than the baseline, or than the runner-up, and at most `MOST_SEEDS`
    (`study.analysis.statistics.power`) paired seeds would tell, if the difference is as large as it was measured.
-7. `enough`: none of these.
+7. `enough`: none of these. That more than `MOST_SEEDS` may be needed is said.
 """
 
 import math
@@ -24,7 +24,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.edges import Edge, edges
 from study.analysis.statistics.hypervolume import over_trials
-from study.analysis.statistics.power import POWER, seeds_needed
+from study.analysis.statistics.power import MOST_SEEDS, POWER, seeds_needed
 from study.analysis.statistics.rivals import rivals
 from study.analysis.statistics.rung_values import rung_places
 from study.home.record import StudyRecord
@@ -117,7 +117,8 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
     else:
         found += _seeds(spec, record, reference, best)
-    return found or [Step("enough", "Nothing that was measured asks for more search or more seeds.", None)]
+    further = [step for step in found if step.kind != "enough"]
+    return further or found or [Step("enough", "Nothing that was measured asks for more search or more seeds.", None)]
 
 
 def _widen(edge: Edge) -> Step:
@@ -129,7 +130,7 @@ def _widen(edge: Edge) -> Step:
 
 
 def _seeds(spec: StudySpec, record: StudyRecord, reference: Side | None, best: Side) -> list[Step]:
-    """More seeds for the best and the baseline, or else for the best and the runner-up."""
+    """More seeds for the best and the baseline, or else for the best and the runner-up; that too many are needed."""
     name = spec.metric
     if reference is not None:
         gain = difference(best.values(name), reference.values(name), among=best.among)
@@ -150,14 +151,18 @@ def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side) -> Step
         return None
     gap = sum(pairs) / len(pairs)
     needed = seeds_needed(gap, stdev(pairs), len(pairs) - 1, best.among)
-    if needed is None or needed <= len(pairs):
+    what = (
+        f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label} are not told apart "
+        f"on {formatting.count(len(pairs), 'seed')}"
+    )
+    if needed is None:
+        return Step("enough", f"{what}, and more than {MOST_SEEDS} may be needed for it.", None)
+    if needed <= len(pairs):
         return None
     order = [candidate.trial.number for candidate in ranking.searched(record, spec)]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
     why = (
-        f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label} are not told apart "
-        f"on {formatting.count(len(pairs), 'seed')}. If they truly differ by "
-        f"{formatting.change(spec.metric, abs(gap), False)}, as measured, {needed} seeds show it with a chance of at "
+        f"{what}. If they truly differ by {formatting.change(spec.metric, abs(gap), False)}, as measured, {needed} seeds show it with a chance of at "
         f"least {POWER:.0%}."
     )
     return Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", needed))

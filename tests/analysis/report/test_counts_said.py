@@ -3,12 +3,26 @@
 import pytest
 from helpers import Told, quickstart, record
 
+from study.analysis.figures.curves import _curves_title
+from study.analysis.figures.seeds import _seeds_title
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.groups import groups
 from study.analysis.report.lead import lead
+from study.analysis.statistics.difference import sides
+from study.analysis.statistics.next_step import next_steps
+from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord
+from study.ranking import summary
+from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")
+
+
+CONFIRMED = quickstart("search.confirm={top: 1, seeds: 3}", "train.epochs=1", "search.early_stopping={name: none}")
+
+
+def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
+    return summary.lines(summary.summary(spec, told))
 
 
 def parts(told: StudyRecord) -> dict[str, str]:
@@ -24,6 +38,7 @@ def test_the_cost_is_counted() -> None:
     )
     cost = parts(told)["Cost"]
     assert cost.startswith("3 configurations (1 pruned) and 1 further trial on other seeds, 7 epochs: ")
+    assert " on the clock, " in cost
     assert cost.endswith(" of trial time, no GPU. The test split was read 1 time.")
     busy = sum((trial.ended or 0) - (trial.started or 0) for trial in told.trials.values())
     assert f"{busy:.0f} s of trial time" in cost
@@ -33,6 +48,29 @@ def test_a_study_that_is_not_over_is_to_be_resumed() -> None:
     told = record(Told("search", [0.6, 0.7]))
     told.state = "stopped"
     assert parts(told)["Next"].startswith(f"The study is not over. To do so: study resume {ONE.name}")
+
+
+@pytest.mark.parametrize(
+    ("gains", "why"),
+    [
+        ((0.10, 0.11, 0.12), "Nothing that was measured asks for more search or more seeds."),
+        (
+            (-0.10, 0.001, 0.11),
+            "Trial 1 and the baseline are not told apart on 3 seeds, and more than 100 may be needed for it.",
+        ),
+    ],
+)
+def test_it_is_enough_only_where_more_seeds_would_not_tell(gains: tuple[float, ...], why: str) -> None:
+    told = record(
+        Told("baseline", [0.5]),
+        Told("search", [0.7]),
+        *(Told("search", [0.4]) for _ in range(7)),
+        *(Told("confirm", [0.6], seed=seed, repeats=0) for seed in (1, 2, 3)),
+        *(Told("confirm", [0.6 + gain], seed=seed, repeats=1) for seed, gain in enumerate(gains, 1)),
+    )
+    told.state = "complete"
+    (step,) = next_steps(CONFIRMED, told)
+    assert (step.kind, step.why) == ("enough", why)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +92,55 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert worst.startswith("The worst group on val: trial 0 25.0")
     assert worst.endswith("(cat with light of 8 samples). The split has 3 groups of 8 to 40 samples.")
     assert error.startswith("The split's error is the standard error of the best's value because the split is a sample")
+
+
+def test_a_search_whose_best_is_the_baseline_gained_nothing() -> None:
+    said = "The search gained nothing over the baseline."
+    assert said in lines(ONE, record(Told("baseline", [0.5, 0.9]), Told("search", [0.6, 0.7])))
+    assert said not in lines(ONE, record(Told("baseline", [0.5, 0.6]), Told("search", [0.6, 0.7])))
+
+
+def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
+    spec = quickstart("search.constraints=[val/equalized_odds <= 0.1]", "search.confirm={top: 0}")
+    told = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.3, 0.5)))
+    assert "no configuration keeps val/equalized_odds <= 0.1; the best misses by 0.2" in lines(spec, told)
+    kept = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.05, 0.5)))
+    assert not [line for line in lines(spec, kept) if line.startswith("no configuration keeps")]
+
+
+def test_a_trial_without_a_number_is_named() -> None:
+    told = record(Told("search", [0.6, 0.7]), Told("search", [0.6, None]))
+    assert "val/accuracy is not a number at the last epoch of trial 1; the results leave them out." in caveats(
+        ONE, told
+    )
+
+
+def test_titles_repeat_numbers_of_the_record() -> None:
+    told = record(
+        Told("baseline", [0.5, 0.5]),
+        Told("search", [0.6, 0.7]),
+        Told("search", [0.4], "pruned"),
+        *(
+            Told("confirm", [0.5, value], seed=seed, repeats=place)
+            for place, value in enumerate((0.6, 0.8))
+            for seed in (1, 2, 3)
+        ),
+    )
+    of_search = list(told.by_stage("baseline", "search"))
+    assert _curves_title(ONE, of_search) == "1 of 3 trials pruned: 5 epochs run instead of 6"
+    reference, best = sides(CONFIRMED, told)
+    assert reference is not None
+    assert best is not None
+    assert (
+        _seeds_title(ONE, [best, reference]) == "Fresh seeds give 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)"
+    )
+
+
+def test_a_front_holds_what_nothing_beats_in_every_metric() -> None:
+    spec = quickstart("search.metric=[val/accuracy, val/equalized_odds]", "search.confirm={top: 0}")
+    values = ((0.9, 0.3), (0.8, 0.2), (0.7, 0.25), (0.6, 0.1))
+    told = record(*(Told("search", [one], further={"val/equalized_odds": odds}) for one, odds in values))
+    assert list(printed_front(spec, told)["trial"]) == ["0", "1", "3"]
+    assert front_note(spec, told).startswith(
+        "No other configuration beats one of these in every metric on the validation"
+    )
