@@ -162,7 +162,7 @@ def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side) -> Step
     order = [candidate.trial.number for candidate in ranking.searched(record, spec)]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
     why = (
-        f"{what}. If they truly differ by {formatting.change(spec.metric, abs(gap), False)}, as measured, {needed} seeds show it with a chance of at "
-        f"least {POWER:.0%}."
+        f"{what}. If they truly differ by {formatting.change(spec.metric, abs(gap), False)}, as measured, {needed} "
+        f"seeds show it with a chance of at least {POWER:.0%}."
     )
     return Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", needed))
