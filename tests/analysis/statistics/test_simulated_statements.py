@@ -3,7 +3,7 @@
 from itertools import chain
 
 import pytest
-from benchmarks.simulations import differences, verdicts
+from benchmarks.simulations import differences, samples, verdicts
 from benchmarks.simulations.differences import APART, CHOSEN, DEVIATION, Truth, study_of
 
 from study.analysis.statistics.difference import difference, sides
@@ -50,3 +50,12 @@ def test_verdicts_are_seldom_wrong(kind: str) -> None:
 def test_claims_at_the_edge_are_seldom_judged_wrongly(case: verdicts.Case) -> None:
     for row in verdicts._claims(5, case, 300):
         assert row.found <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5, row
+
+
+def test_the_bests_of_two_equal_studies_are_seldom_told_apart() -> None:
+    for row in differences._between(10):
+        assert row.holds, row
+
+
+def test_what_is_said_of_samples_and_choices_holds() -> None:
+    assert [row for row in samples.rows(200) if not row.holds] == []
