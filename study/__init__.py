@@ -10,9 +10,7 @@ The Python interface, for notebooks and scripts. Nothing is imported before it i
 The page python.md of the guide shows what can be done with a study: `study guide python`.
 """
 
-from typing import TYPE_CHECKING
-
-from study.catalogue import later
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from study.api.losses import loss
@@ -24,7 +22,20 @@ __version__ = "0.1.0"
 
 __all__ = ["Study", "UserError", "load", "loss", "run", "studies"]
 
-__getattr__ = later(
-    {"run": "study.api.running", "loss": "study.api.losses", "UserError": "study.errors"}
-    | dict.fromkeys(("Study", "load", "studies"), "study.api.studies")
-)
+_PLACES = {
+    "Study": "study.api.studies",
+    "UserError": "study.errors",
+    "load": "study.api.studies",
+    "loss": "study.api.losses",
+    "run": "study.api.running",
+    "studies": "study.api.studies",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What the package offers, imported once somebody asks for it."""
+    if name not in _PLACES:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module(_PLACES[name]), name)

@@ -99,6 +99,7 @@ def test_data_list_shows_where_they_are_from(installed: Installed) -> None:
     assert "a name can have one meaning" in rows["biased_digits"]["problem"]
 
 
+@pytest.mark.slow
 def test_spaces_shows_where_they_are_from(installed: Installed) -> None:
     document = json.loads(installed("-m", "study", "spaces", "--json"))
     (spread,) = (row for row in document["method"] if row["name"] == "spread")
@@ -107,6 +108,7 @@ def test_spaces_shows_where_they_are_from(installed: Installed) -> None:
     assert "average" in [row["name"] for row in document["model"]]
 
 
+@pytest.mark.slow
 def test_the_schema_has_them_and_leaves_out_what_cannot_be_used(installed: Installed) -> None:
     definitions = json.loads(installed("-m", "study", "schema"))["$defs"]
     assert "spread" in definitions["method"]["properties"]["name"]["enum"]

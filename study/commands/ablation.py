@@ -89,7 +89,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
         if wanted == record.ablating and is_measured(record, spec):
             return False
         steps = [list(step) for step in wanted.steps]
-        ledger.append("ablating", **wanted._asdict() | {"steps": steps})
+        ledger.append("ablating", trial=wanted.trial, steps=steps, first=wanted.first, seeds=wanted.seeds)
         return True
 
 

@@ -78,6 +78,7 @@ def test_an_export_needs_them(here: Here) -> None:
     assert not here("export", "quickstart", "-o", "best.yaml") & HEAVY
 
 
+@pytest.mark.slow
 def test_a_report_loads_what_it_draws_with(here: Here) -> None:
     here("report", "quickstart")
     assert here("report", "quickstart") & HEAVY <= DRAWN

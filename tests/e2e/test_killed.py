@@ -52,18 +52,16 @@ def kill(command: Command, moment: list[Any], *arguments: str, slow: float = 0) 
     return done.returncode == -9
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_killed_at_three_moments_a_study_ends_as_the_undisturbed_one(
-    make_command: Callable[[], Command], kills: int
-) -> None:
+def test_killed_at_three_moments_a_study_ends_as_the_undisturbed_one(make_command: Callable[[], Command]) -> None:
     """In mid-trial, behind the note that it was taken up again, and between MLflow and the note of what that has."""
     command = make_command()
     (command.work / "small.yaml").write_text(SMALL)
     assert kill(command, [LEDGER, "append", 12, "after"], "run", "small.yaml")
     _, cut = command.load("small")
     assert (cut.state, cut.trials[1].state, cut.trials[1].epochs) == ("interrupted", "interrupted", 2)
-    for moment in ([LEDGER, "append", 2, "after"], [PROGRESS, "save", 1, "before"])[: kills - 1]:
+    for moment in ([LEDGER, "append", 2, "after"], [PROGRESS, "save", 1, "before"]):
         assert kill(command, moment, "resume", "small")
     done = command("resume", "small")
     assert done.returncode == 0, done.stderr

@@ -121,6 +121,7 @@ def test_gradcheck(call: Call) -> None:
     assert torch.autograd.gradcheck(lambda value: call(batch | {call.leaf: value}), leaf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call", [pytest.param(call, marks=pytest.mark.slow if call.given else ()) for call in CALLS], ids=str
 )

@@ -56,6 +56,7 @@ def fails(times: int) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_is_ended_whole_before_the_next() -> None:
     found = fails(1)
     assert found["outcome"] == "runs"
@@ -64,6 +65,7 @@ def test_a_start_that_fails_is_ended_whole_before_the_next() -> None:
     assert found["left"] == []
 
 
+@pytest.mark.slow
 def test_after_three_starts_it_is_told_why_and_nothing_is_left() -> None:
     found = fails(3)
     assert found["outcome"].startswith("Ray's raylet was ended by SIGKILL")
@@ -125,6 +127,7 @@ def test_a_process_that_waits_for_a_processor_is_seen_to(tmp_path: Path) -> None
         own.kill(own.all())
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_leaves_no_process() -> None:
     script = (
         "import time\nfrom study.sweep.ray_session import ray_session\n"
@@ -162,6 +165,7 @@ with ray_session(None, None):
 """
 
 
+@pytest.mark.slow
 def test_sigterm_is_the_drivers_alone() -> None:
     """Ray's C++ printed, and ended the process by SIGABRT three seconds later: `study stop` was a crash."""
     settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}

@@ -136,6 +136,7 @@ def files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the ids that they had, so that what was exported still names them and their artifacts are theirs."""
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
@@ -212,6 +213,7 @@ def test_a_damaged_note_of_what_is_there_is_none(home: Home, folder: StudyFolder
     assert runs_of(home) == before
 
 
+@pytest.mark.slow
 def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> None:
     """SQLite finds it sound, MLflow cannot read it."""
     with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
@@ -239,6 +241,7 @@ def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: Study
     assert len(Runs(home.tracking_uri, "another").all) == 1
 
 
+@pytest.mark.slow
 def test_a_study_that_goes_on_has_its_runs_again_too(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

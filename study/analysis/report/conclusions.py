@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from study.analysis.report import nothing_gained
+from study.analysis.report.enough import unknown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
@@ -67,6 +68,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         is_or_are = "is" if len(unconfirmed) == 1 else "are"
         ran = "one seed" if len(spec.seeds) == 1 else f"the search's {formatting.seeds(spec.seeds)}"
         yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on {ran} only: not confirmed on others."
+    if is_search and (reason := unknown(spec, record)):
+        yield reason
     if is_search and best:
         yield from _drop(spec, record, best)
     yield from _without_weight(record)

@@ -56,7 +56,8 @@ def cost(table: RulePicks) -> Iterator[str]:
     else:
         reach = formatting.change(judge, between.reach, signed=False)
         verdict = "beyond" if between.is_clear else "within"
-        yield f"{sentence}; ± {reach} (95%, for all pairs of {len(tests)} picks, if they spread alike): {verdict} the spread over seeds."
+        over = f"95%, for all pairs of {len(tests)} picks, if they spread alike"
+        yield f"{sentence}; ± {reach} ({over}): {verdict} the spread over seeds."
     own = next((result for result in table.results if result.pick.rule.is_own and result.regret is not None), None)
     if own and own.regret == 0:
         yield f"This study's own rule picks the best of them, trial {own.pick.number}."

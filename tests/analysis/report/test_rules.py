@@ -61,7 +61,8 @@ def test_a_difference_beyond_the_spread(writer):
     # Tukey: the studentized range of three means and six degrees of freedom is 4.339
     assert (
         "The rules' picks differ by 20.0 points on test/accuracy over 3 fresh seeds, between 62.0% (trial 2) and 42.0% "
-        "(trial 0); ± 5.0 points (95%, for all pairs of 3 picks): beyond the spread over seeds. The pick of this "
+        "(trial 0); ± 5.0 points (95%, for all pairs of 3 picks, if they spread alike): beyond the spread over seeds. "
+        "The pick of this "
         "study's own rule, trial 1, is 10.0 points behind the best." in text
     )
     assert "For this alone the test split was read 3 times; it chose nothing." in text
