@@ -96,7 +96,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
     if when and when.late and spec.search.sampler != "grid" and spec.search.space:
         more = f"+{math.ceil(when.of / 2)}"
-        late = f"trial {when.place} of {when.of} of the search: more may be better."
+        late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
         several = len(spec.objective.metrics) > 1
         why = f"The front still grew with {late}" if several else f"The best configuration came late, as {late}"
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
