@@ -7,6 +7,7 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
+from study.analysis.report.groups import groups
 from study.analysis.report.lead import Part
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.tables.front_table import front_note, printed_front
@@ -109,6 +110,14 @@ def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
     assert "(trial 4)" in parts["Result"]
     assert parts["Search"] == "The best configuration of the search came as the 2nd of 2."
     assert "The best configuration came late, as the 2nd of 2 of the search: more may be better." in parts["Next"]
+
+
+def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
+    errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
+    told = [Told("baseline", [0.5], further=errors), Told("search", [0.6], further=errors)]
+    for trials, side in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
+        text = list(groups(PLAIN, record(*trials)))[-1]
+        assert f"standard error of the value of {side or 'the final training'}, because" in text
 
 
 def test_a_best_that_came_last_asks_for_more_trials() -> None:
