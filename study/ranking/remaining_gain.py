@@ -142,6 +142,9 @@ class SoFar:
         if len(self.gains) < FEWEST_COMPLETE:
             kept = " and keep the constraints" if spec.objective.constraints else ""
             return f"{len(self.gains)} of them are complete{kept}, and at least {FEWEST_COMPLETE} are needed."
+        if min(self.gains) == max(self.gains) < _most(spec):
+            value = f"{abs(self.gains[0]):.4g}"
+            return f"All {len(self.gains)} have the same value, {value}, so nothing says how far others lie apart."
         if self.given > max(self.gains) and spec.search.sampler != "random":
             return "The best configuration was given to the search, so its own draws do not say how it goes on from it."
         return None

@@ -108,7 +108,7 @@ def test_with_bias_labels_the_worst_group_and_the_gap_come_first_and_the_lead_is
         for name in ("worst_group_accuracy", "equalized_odds", "accuracy")
     ]
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
-    assert "search    The best configuration of the search came as trial 2 of 2." in found
+    assert "search    The best configuration of the search came as the 2nd of 2." in found
     assert status.document(home.find("mine"))["lead"]["best_came"] == {"place": 2, "of": 2}
 
 

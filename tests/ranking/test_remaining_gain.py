@@ -51,6 +51,14 @@ def test_it_is_said_of_as_many_trials_again() -> None:
     assert "lower the best val/equalized_odds, on the seeds of the search" in sentence(odds, found)
 
 
+def test_of_values_that_are_all_the_same_nothing_can_be_said() -> None:
+    """As a worst group that no configuration gets right: 0 of it says nothing of the next configurations."""
+    found = remaining_gain(SPEC, searched([0.0] * 30, baseline=0.0))
+    assert found.gain is None
+    assert found.reason == "All 30 have the same value, 0, so nothing says how far others lie apart."
+    assert remaining_gain(SPEC, searched([1.0] * 30)).gain == 0.0, "no accuracy is above 1"
+
+
 def test_it_grows_with_the_spacings_at_the_top_and_ends_at_the_metrics_bound() -> None:
     near, far = (limit([*VALUES[:-1], top], 12, 12, 0.95) for top in (0.681, 0.75))
     assert near < far

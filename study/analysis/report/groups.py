@@ -22,13 +22,14 @@ def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         if texts:
             yield f"The worst group on {split}: {'; '.join(texts)}.{_sizes(record, split)}"
     side = compared[-1]
+    whose = side.label if side.label.startswith("trial") else f"the {side.label}"
     if any(
         sampling_error(record, side, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
     ):
         yield (
-            "The split's error is the standard error of the best's value because the split is a sample: more seeds do "
-            "not make it smaller. The smallest of several groups is, besides, too low on average, the more so the "
-            "fewer samples they have."
+            f"The split's error is the standard error of the value of {whose}, because the split is a sample: more "
+            "seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the more so "
+            "the fewer samples they have."
         )
 
 

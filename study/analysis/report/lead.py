@@ -72,8 +72,9 @@ def lines(document: Mapping[str, Any], but: Sequence[str] = ()) -> list[str]:
 
 
 def wrapped(title: str, text: str) -> list[str]:
-    """A text for a terminal, its title before it."""
-    return textwrap.wrap(text, WIDTH, initial_indent=f"{title:<10}", subsequent_indent=" " * 10)
+    """A text for a terminal, its title before it. Names and options stay in one piece, as they are typed."""
+    wrapper = textwrap.TextWrapper(WIDTH, f"{title:<10}", " " * 10, break_on_hyphens=False, break_long_words=False)
+    return wrapper.wrap(text)
 
 
 def _runner_up(against: Rivals) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     when = came(spec, record) if spec.final_seeds is None else None
     if when is None:
         return
-    after, of = when.of - when.place, f"trial {when.place} of {when.of}"
+    after, of = when.of - when.place, f"the {formatting.ordinal(when.place)} of {when.of}"
     rest = "the one after it" if after == 1 else f"the {after} after it"
     if len(spec.objective.metrics) > 1:
         yield f"The front of the search last grew with {of}{f'; {rest} added nothing' if after else ''}."
@@ -137,12 +138,7 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 
 def _place(place: int, of: int) -> str:
-    return f"{_ordinal(place)} of {of}" if of > 1 else "the first to come"
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
+    return f"{formatting.ordinal(place)} of {of}" if of > 1 else "the first to come"
 
 
 def _places(spec: StudySpec, record: StudyRecord) -> list[RungPlace]:
@@ -176,10 +172,10 @@ def _seeds(trials: int) -> str:
 
 
 def _next(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """The step to take, and what more search of this kind would gain at most."""
+    """What more search of this kind would gain at most, and the step to take; what to type for it comes last."""
+    if statement := enough(spec, record):
+        yield statement
     for step in next_steps(spec, record)[:1]:
         yield step.why
         if step.command:
             yield f"To do so: {step.command}"
-    if statement := enough(spec, record):
-        yield statement

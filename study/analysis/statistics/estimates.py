@@ -12,6 +12,8 @@ from statistics import fmean, stdev
 
 from scipy.special import stdtrit
 
+from study.analysis.statistics import difference as by_seed
+
 CONFIDENCE = 0.95
 
 Searches = Mapping[int, float]
@@ -74,13 +76,19 @@ def average(parts: Sequence[Estimate | None]) -> Estimate | None:
 def difference(one: Sequence[Searches], other: Sequence[Searches]) -> Estimate | None:
     """How far one method is above another, averaged over data sets, by the searches that both have.
 
+    Where the difference is the same in all of them, which small splits bring about by chance, its error is Welch's.
+
     Args:
         one, other: of each method the values on each data set, in the same order.
     """
-    pairs = zip(one, other, strict=True)
-    return average(
-        [estimate(left[number] - right[number] for number in left.keys() & right.keys()) for left, right in pairs]
-    )
+    return average([_between(left, right) for left, right in zip(one, other, strict=True)])
+
+
+def _between(one: Searches, other: Searches) -> Estimate | None:
+    """`study.analysis.statistics.difference.difference` of the searches that both have, the number as the seed."""
+    both = sorted(one.keys() & other.keys())
+    gap = by_seed.difference({number: one[number] for number in both}, {number: other[number] for number in both})
+    return Estimate(gap.value, gap.error, gap.freedom or 0, len(both)) if gap else None
 
 
 def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> dict[str, bool | None]:

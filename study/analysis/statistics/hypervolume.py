@@ -1,6 +1,8 @@
 """The hypervolume of a front: how much of the space of metrics the configurations found so far leave behind them."""
 
-from collections.abc import Sequence
+import math
+import operator
+from collections.abc import Iterator, Sequence
 
 from study.metrics import find
 from study.ranking import Candidate
@@ -19,7 +21,7 @@ def hypervolume(points: Sequence[Point], reference: Point) -> float:
         points: one value per metric each, turned so that larger is better.
         reference: the worst that counts.
     """
-    inside = {point for point in points if all(a > b for a, b in zip(point, reference, strict=True))}
+    inside = {point for point in points if _exceeds(point, reference)}
     if not inside:
         return 0.0
     if len(reference) == 1:
@@ -62,15 +64,60 @@ def reference_point(spec: StudySpec, found: Sequence[Candidate]) -> Point:
 def over_trials(spec: StudySpec, found: Sequence[Candidate]) -> dict[int, float]:
     """The hypervolume of the front of those configurations up to each that keep the constraints, by trial, in the order
     in which they are given, against `reference_point` of all of them."""
-    signs = [1.0 if mode == "max" else -1.0 for mode in spec.objective.modes]
-    reference = tuple(sign * value for sign, value in zip(signs, reference_point(spec, found), strict=True))
-    front: list[Point] = []
-    volumes, volume = {}, 0.0
-    for candidate in found:
-        gains = candidate.score.gains
-        beaten = any(all(a >= b for a, b in zip(other, gains, strict=True)) for other in front)
-        if candidate.score.violation == 0 and not beaten:
-            front = [other for other in front if not all(a >= b for a, b in zip(gains, other, strict=True))] + [gains]
-            volume = hypervolume(front, reference)
+    reference, volumes, volume = _turned(spec, reference_point(spec, found)), {}, 0.0
+    for candidate, front in _fronts(found):
+        if front is not None:
+            volume += _added(candidate.score.gains, front, reference)
         volumes[candidate.trial.number] = volume
     return volumes
+
+
+def last_growth(spec: StudySpec, found: Sequence[Candidate]) -> int | None:
+    """The trial with which the hypervolume of `over_trials` last grew; None where it never did."""
+    reference = _turned(spec, reference_point(spec, found))
+    grown = [
+        candidate.trial.number
+        for candidate, front in _fronts(found)
+        if front is not None and _exceeds(candidate.score.gains, reference)
+    ]
+    return grown[-1] if grown else None
+
+
+def _fronts(found: Sequence[Candidate]) -> Iterator[tuple[Candidate, list[Point] | None]]:
+    """Each configuration with the front before it, or None if it adds nothing to that."""
+    front: list[Point] = []
+    for candidate in found:
+        gains = candidate.score.gains
+        if candidate.score.violation != 0 or any(_beats(other, gains) for other in front):
+            yield candidate, None
+            continue
+        yield candidate, front
+        front = [other for other in front if not _beats(gains, other)] + [gains]
+
+
+def _added(point: Point, front: Sequence[Point], reference: Point) -> float:
+    """The volume that a point adds to that of a front: its own, less what the front dominates of that. Few points of
+    the front bound it, so that this takes far fewer steps than the volume of the whole front."""
+    if not _exceeds(point, reference):
+        return 0.0
+    bounding: list[Point] = []
+    within = (tuple(map(min, point, other)) for other in front)
+    for shadow in sorted(within, key=sum, reverse=True):
+        if not any(_beats(other, shadow) for other in bounding):
+            bounding.append(shadow)
+    own = math.prod(a - b for a, b in zip(point, reference, strict=True))
+    return max(0.0, own - hypervolume(bounding, reference))
+
+
+def _beats(one: Point, other: Point) -> bool:
+    """Whether a point is at least as good in every metric."""
+    return all(map(operator.ge, one, other))
+
+
+def _exceeds(point: Point, reference: Point) -> bool:
+    return all(map(operator.gt, point, reference))
+
+
+def _turned(spec: StudySpec, values: Point) -> Point:
+    """Values of the study's metrics, turned so that larger is better."""
+    return tuple(value if mode == "max" else -value for value, mode in zip(values, spec.objective.modes, strict=True))

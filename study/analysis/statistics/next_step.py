@@ -23,7 +23,7 @@ from study import ranking
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.edges import Edge, edges
-from study.analysis.statistics.hypervolume import over_trials
+from study.analysis.statistics.hypervolume import last_growth
 from study.analysis.statistics.power import MOST_SEEDS, POWER, seeds_needed
 from study.analysis.statistics.rivals import rivals
 from study.analysis.statistics.rung_values import rung_places
@@ -80,11 +80,8 @@ def came(spec: StudySpec, record: StudyRecord) -> Came | None:
 
 
 def _last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
-    """The trial with which the hypervolume of the front last grew; None where no configuration keeps the limits."""
-    found = sorted(ranking.searched(record, spec), key=lambda candidate: candidate.trial.number)
-    volumes = over_trials(spec, found)
-    last = max(volumes.values(), default=0.0)
-    return next((number for number, volume in volumes.items() if volume == last), None) if last else None
+    """The trial with which the front last grew; None where no configuration keeps the limits."""
+    return last_growth(spec, sorted(ranking.searched(record, spec), key=lambda candidate: candidate.trial.number))
 
 
 def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
@@ -99,7 +96,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
     if when and when.late and spec.search.sampler != "grid" and spec.search.space:
         more = f"+{math.ceil(when.of / 2)}"
-        late = f"trial {when.place} of {when.of} of the search: more may be better."
+        late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
         several = len(spec.objective.metrics) > 1
         why = f"The front still grew with {late}" if several else f"The best configuration came late, as {late}"
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from study.analysis.statistics.choice import cannot_be_told_from_best, peers_of_best
-from study.analysis.statistics.difference import Difference, Side, difference
+from study.analysis.statistics.choice import against_runner_up, cannot_be_told_from_best, peers_of_best
+from study.analysis.statistics.difference import Difference, Side
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -34,13 +34,10 @@ def rivals(spec: StudySpec, record: StudyRecord) -> Rivals | None:
     """
     if len(spec.objective.metrics) > 1 or spec.final_seeds is not None:
         return None
-    peers = peers_of_best(spec, record)
-    if len(peers) < 2:
-        return None
-    best, runner_up = peers[:2]
-    gap = difference(best.values(spec.metric), runner_up.values(spec.metric), best.among)
+    gap, peers = against_runner_up(spec, record), peers_of_best(spec, record)
     if gap is None:
         return None
+    best, runner_up = peers[:2]
     others = [peer.number for peer in peers[1:]]
     undecided = others if gap.interval is None else cannot_be_told_from_best(spec, record)
     return Rivals(best, runner_up, gap, len(peers), tuple(undecided))

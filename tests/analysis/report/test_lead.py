@@ -7,6 +7,7 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
+from study.analysis.report.groups import groups
 from study.analysis.report.lead import Part
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.tables.front_table import front_note, printed_front
@@ -51,14 +52,14 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert parts["How sure"].startswith("Trial 1 is the best of the 2 configurations that ran on 3 seeds (95% conf")
     assert "The difference to the runner-up, trial 2, is +10.7 points (95% interval +" in parts["How sure"]
     assert parts["Search"] == (
-        "The best configuration of the search came as trial 1 of 10; the 9 after it found nothing better."
+        "The best configuration of the search came as the 1st of 10; the 9 after it found nothing better."
     )
     assert parts["Cost"].startswith("11 configurations and 9 further trials on other seeds, 20 epochs: ")
     assert parts["Cost"].endswith("no GPU. The test split was read 0 times.")
     assert parts["Next"] == (
-        "Nothing that was measured asks for more search or more seeds. More search of this kind gains at most 30.0 "
-        "points with 95% confidence: as many trials again (10) raise the best val/accuracy, on the seed of the search, "
-        "by no more."
+        "More search of this kind gains at most 30.0 points with 95% confidence: as many trials again (10) raise the "
+        "best val/accuracy, on the seed of the search, by no more. Nothing that was measured asks for more search or "
+        "more seeds."
     )
     assert json.loads(json.dumps(lead.document(PLAIN, found)))["runner_up"]["trial"] == 2
     printed = lead.lines(lead.document(PLAIN, found), but=("Result",))
@@ -88,9 +89,40 @@ def test_one_seed_tells_nothing_and_asks_for_fresh_ones() -> None:
     assert first_step(spec, found) == ("confirm", "study confirm quickstart --top 5 --seeds 5")
 
 
+def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> None:
+    for length in range(1, 40, 3):
+        spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
+                          "search.confirm={top: 0}")  # fmt: skip
+        found = lead.document(spec, over(*TRIALS))
+        command = found["next"][0]["command"]
+        assert found["parts"]["Next"][-1] == f"To do so: {command}"
+        assert spec.name in " ".join(lead.lines(found)).split(), "the name is one word, as it is typed"
+
+
+def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
+    """With replicates the second configuration of the search is not trial 2."""
+    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 0}",
+                      "search.replicates=2")  # fmt: skip
+    told = [Told("baseline", [0.5]), Told("replicate", [0.5], seed=1, repeats=0)]
+    for place, value in enumerate((0.6, 0.7)):
+        told += [Told("search", [value]), Told("replicate", [value + 0.01], seed=1, repeats=2 + 2 * place)]
+    parts = said(spec, over(*told))
+    assert "(trial 4)" in parts["Result"]
+    assert parts["Search"] == "The best configuration of the search came as the 2nd of 2."
+    assert "The best configuration came late, as the 2nd of 2 of the search: more may be better." in parts["Next"]
+
+
+def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
+    errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
+    told = [Told("baseline", [0.5], further=errors), Told("search", [0.6], further=errors)]
+    for trials, side in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
+        text = list(groups(PLAIN, record(*trials)))[-1]
+        assert f"standard error of the value of {side or 'the final training'}, because" in text
+
+
 def test_a_best_that_came_last_asks_for_more_trials() -> None:
     late = [*TRIALS, Told("search", [0.9])]
-    assert said(PLAIN, over(*late))["Search"] == "The best configuration of the search came as trial 11 of 11."
+    assert said(PLAIN, over(*late))["Search"] == "The best configuration of the search came as the 11th of 11."
     assert first_step(PLAIN, over(*late)) == ("search", "study resume quickstart --trials +6")
 
 
@@ -146,7 +178,7 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     assert "How sure" not in said(spec, found), "a front has no single best"
     assert (
         said(spec, found)["Search"]
-        == "The front of the search last grew with trial 2 of 3; the one after it added nothing."
+        == "The front of the search last grew with the 2nd of 3; the one after it added nothing."
     )
     front = printed_front(spec, found)
     assert list(front["trial"]) == ["1", "2"]

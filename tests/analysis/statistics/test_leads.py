@@ -9,11 +9,14 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from study.analysis.statistics import hypervolume as volumes
 from study.analysis.statistics.debiased import first, group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import final_side
 from study.analysis.statistics.edges import edges
-from study.analysis.statistics.hypervolume import hypervolume, reference_point
+from study.analysis.statistics.hypervolume import hypervolume, last_growth, over_trials, reference_point
 from study.analysis.statistics.power import MOST_SEEDS, power, seeds_needed
+from study.ranking import Candidate, searched
+from study.spec import StudySpec
 
 
 def test_small_simulations_keep_what_the_lead_promises() -> None:
@@ -59,6 +62,45 @@ def test_a_volume_does_not_depend_on_the_order_of_points_or_metrics(points: list
     assert hypervolume(turned, (0.0, 0.0, 0.0)) == pytest.approx(volume)
     assert max(math.prod(point) for point in points) - 1e-12 <= volume <= 1
     assert hypervolume([*points, (0.0, 0.5, 0.5)], (0.0, 0.0, 0.0)) == pytest.approx(volume), "on the edge: nothing"
+
+
+THREE = ("val/accuracy", "val/worst_group_accuracy", "val/unbiased_accuracy")
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=12))
+def test_the_volume_over_trials_is_that_of_each_front(points: list[tuple]) -> None:
+    spec, found = of_three(points)
+    grown = over_trials(spec, found)
+    whole = [hypervolume([tuple(v / 5 for v in p) for p in points[: n + 1]], (0.0,) * 3) for n in range(len(points))]
+    assert list(grown.values()) == pytest.approx(whole)
+    last = [n for n, (before, after) in enumerate(zip([0.0, *whole], whole, strict=False)) if after > before + 1e-9]
+    assert last_growth(spec, found) == (last[-1] if last else None)
+
+
+def test_a_front_of_many_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """150 points, none of which another dominates. Anew after each it would be 11,325 areas."""
+    areas, area = [], volumes._area
+    monkeypatch.setattr(volumes, "_area", lambda points, reference: areas.append(1) or area(points, reference))
+    rng = np.random.default_rng(0)
+    points = rng.dirichlet([1.0] * 3, size=150)
+    spec, found = of_three((5 * points).tolist())
+    assert sorted(over_trials(spec, found).values())[-1] > 0
+    assert 0 < len(areas) < 4000
+
+
+def of_three(points: list) -> tuple[StudySpec, list[Candidate]]:
+    """A search of three metrics with these values, in fifths."""
+    spec = quickstart(f"search.metric=[{', '.join(THREE)}]", "search.early_stopping={name: none}", "train.epochs=1")
+    told = [
+        Told(
+            "search",
+            [point[0] / 5],
+            further={name: value / 5 for name, value in zip(THREE[1:], point[1:], strict=True)},
+        )
+        for point in points
+    ]
+    return spec, sorted(searched(record(*told), spec), key=lambda candidate: candidate.trial.number)
 
 
 def test_the_reference_is_the_worst_that_a_metric_can_be() -> None:
