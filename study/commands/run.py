@@ -3,15 +3,13 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from pathlib import Path
 from typing import Protocol
 
-from study import data, ranking
+from study import data
 from study.address import check_cluster
 from study.commands import ablation, extension, final_training, warm_start
 from study.commands.ablation import Request
-from study.commands.export import export
-from study.commands.report import report_files
+from study.commands.outputs import outputs, registered
 from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
@@ -23,10 +21,7 @@ from study.sweep.ray_session import check_machine, ray_session
 from study.sweep.shared_ray import SharedRay
 from study.tracking import Tracker
 from study.tracking.connection import check_server
-from study.tracking.registry import register
 from study.tracking.tracker import HEAD_START
-from study.trained.model_files import best_model
-from study.trained.model_files import write as write_models
 from study.upstream.ray_internals import is_job
 
 
@@ -141,7 +136,7 @@ def _resume(
             raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
         tracker.start()
         untracked = (
-            tracker.finish() or tracker.attach(_outputs(folder, spec, record)) or _register(home, folder, spec, record)
+            tracker.finish() or tracker.attach(outputs(folder, spec, record)) or registered(home, folder, spec, record)
         )
     return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
@@ -266,46 +261,11 @@ def _drive(
             with suppress(KeyboardInterrupt), view(spec, record) as tell:
                 drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
             is_complete = record.state == "complete"
-            files = _outputs(folder, spec, record, datasets, report=shared is None) if is_complete else {}
+            files = outputs(folder, spec, record, datasets, report=shared is None) if is_complete else {}
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()
             untracked = tracker.finish()
         if files:
-            untracked = untracked or tracker.attach(files) or _register(home, folder, spec, record)
+            untracked = untracked or tracker.attach(files) or registered(home, folder, spec, record)
     return RunEnd(folder, spec, record, untracked, tracker.notes)
-
-
-def _outputs(
-    folder: StudyFolder,
-    spec: StudySpec,
-    record: StudyRecord,
-    datasets: Mapping[str, Dataset] | None = None,
-    report: bool = True,
-) -> dict[Path, str | None]:
-    """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
-    folder that each belongs to.
-
-    Args:
-        datasets: of the study; None: what tells of them was written before.
-        report: whether the report is written.
-    """
-    if spec.final_seeds is None and ranking.best(record, spec):
-        export(folder, spec, record, folder.best_file)
-    if spec.final_seeds is not None and datasets is not None:
-        write_models(folder, spec, record, datasets)
-    if report:
-        from study.analysis.report.report import write_report
-
-        write_report(spec, record, folder.report)
-    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
-    for trial in record.by_stage("final"):
-        files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
-    return {**{file: place for file, place in files.items() if file.exists()}, **report_files(folder)}
-
-
-def _register(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
-    """Have MLflow register the model of a final training. Says what went wrong, if anything did."""
-    if spec.final_seeds is None or not (model := best_model(folder, spec, record)):
-        return None
-    return register(home, folder, spec.name, model)

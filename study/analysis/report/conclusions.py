@@ -28,7 +28,7 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     if best:
         return [
             f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
-            "The baseline is not complete, so what the search gained is not known.",
+            f"{_no_baseline(spec)}, so what the search gained is not known.",
         ]
     baseline_sentence = f"The baseline reaches {_value_text(spec.metric, reference)}. " if reference else ""
     if not record.trials:
@@ -44,7 +44,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     trials = list(record.trials.values())
     yield from map(str, ties(record, spec))
     if is_search and best and reference is None:
-        yield "The baseline is not complete, so what the search gained is not known."
+        yield f"{_no_baseline(spec)}, so what the search gained is not known."
     if is_search and best and reference and (reason := nothing_gained.why(spec, record, reference, best)):
         yield reason
     planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
@@ -79,6 +79,10 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
             yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
     if final and len(final.seeds(spec.metric)) < 2:
         yield "There is only one seed, so the spread over seeds is not known."
+
+
+def _no_baseline(spec: StudySpec) -> str:
+    return "The study has no baseline" if spec.search.baseline is None else "The baseline is not complete"
 
 
 def _without_weight(record: StudyRecord) -> Iterator[str]:

@@ -115,7 +115,11 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     else:
         found += _seeds(spec, record, reference, best)
     further = [step for step in found if step.kind != "enough"]
-    return further or found or [Step("enough", "Nothing that was measured asks for more search or more seeds.", None)]
+    return (
+        further
+        or found
+        or [Step("enough", "Nothing that was measured asks for a wider range, later pruning or more seeds.", None)]
+    )
 
 
 def _widen(edge: Edge) -> Step:

@@ -53,7 +53,7 @@ def test_a_study_that_is_not_over_is_to_be_resumed() -> None:
 @pytest.mark.parametrize(
     ("gains", "why"),
     [
-        ((0.10, 0.11, 0.12), "Nothing that was measured asks for more search or more seeds."),
+        ((0.10, 0.11, 0.12), "Nothing that was measured asks for a wider range, later pruning or more seeds."),
         (
             (-0.10, 0.001, 0.11),
             "Trial 1 and the baseline are not told apart on 3 seeds, and more than 100 may be needed for it.",
@@ -91,7 +91,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     worst, error = groups(ONE, told)
     assert worst.startswith("The worst group on val: trial 0 25.0")
     assert worst.endswith("(cat with light of 8 samples). The split has 3 groups of 8 to 40 samples.")
-    assert error.startswith("The split's error is the standard error of the best's value because the split is a sample")
+    assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
 
 
 def test_a_search_whose_best_is_the_baseline_gained_nothing() -> None:

@@ -58,8 +58,8 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert parts["Cost"].endswith("no GPU. The test split was read 0 times.")
     assert parts["Next"] == (
         "More search of this kind gains at most 30.0 points with 95% confidence: as many trials again (10) raise the "
-        "best val/accuracy, on the seed of the search, by no more. Nothing that was measured asks for more search or "
-        "more seeds."
+        "best val/accuracy, on the seed of the search, by no more. Nothing that was measured asks for a wider range, "
+        "later pruning or more seeds."
     )
     assert json.loads(json.dumps(lead.document(PLAIN, found)))["runner_up"]["trial"] == 2
     printed = lead.lines(lead.document(PLAIN, found), but=("Result",))

@@ -1,0 +1,50 @@
+"""What a study leaves at its end: the best as a file, or models with their card, the report, the registered model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from study import ranking
+from study.commands.export import export
+from study.commands.report import report_files
+from study.data import Dataset
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.tracking.registry import register
+from study.trained.model_files import best_model
+from study.trained.model_files import write as write_models
+
+
+def outputs(
+    folder: StudyFolder,
+    spec: StudySpec,
+    record: StudyRecord,
+    datasets: Mapping[str, Dataset] | None = None,
+    report: bool = True,
+) -> dict[Path, str | None]:
+    """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
+    folder that each belongs to.
+
+    Args:
+        datasets: of the study; None: what tells of them was written before.
+        report: whether the report is written.
+    """
+    if spec.final_seeds is None and ranking.best(record, spec):
+        export(folder, spec, record, folder.best_file)
+    if spec.final_seeds is not None and datasets is not None:
+        write_models(folder, spec, record, datasets)
+    if report:
+        from study.analysis.report.report import write_report
+
+        write_report(spec, record, folder.report)
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    for trial in record.by_stage("final"):
+        files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
+    return {**{file: place for file, place in files.items() if file.exists()}, **report_files(folder)}
+
+
+def registered(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
+    """Have MLflow register the model of a final training. Gives what went wrong, if anything did."""
+    if spec.final_seeds is None or not (model := best_model(folder, spec, record)):
+        return None
+    return register(home, folder, spec.name, model)
