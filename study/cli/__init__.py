@@ -18,6 +18,7 @@ import typer
 from study.cli import cluster, data, help, models, running, studies, study_files, suites
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
+from study.upstream import interrupt
 
 app = typer.Typer(
     name="study",
@@ -83,14 +84,14 @@ def main() -> None:
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt.listen()
     try:
         app(standalone_mode=True)
     except SystemExit as ended:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
             _stopped("stopped")
         if ended.code == STOPPED:  # while it leaves, Python has no handlers any more: a second signal would end it
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in interrupt.NUMBERS:
                 signal.signal(number, signal.SIG_IGN)
         raise
     except Interrupted as interrupted:

@@ -125,13 +125,13 @@ def _resume(
     spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     if trials is not None:
         _check_place(home, spec, address)
-        with _resumable(name):
+        with _resumable(folder):
             record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
         return _run(home, folder, data.load_all(spec.data_sections), view, address, shared)
     tracker = Tracker(home, folder, spec)
-    with _resumable(name), closing(Ledger(folder.ledger_file)):
+    with _resumable(folder), closing(Ledger(folder.ledger_file)):
         if not tracker.is_behind and not tracker.is_lost():
             raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
         tracker.start()
@@ -162,7 +162,7 @@ def confirm(
     spec = folder.checked_spec()
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    with _resumable(name):
+    with _resumable(folder):
         extension.more_seeds(folder, spec, top, seeds, rules)
     return _run(home, folder, datasets, view, address)
 
@@ -180,7 +180,7 @@ def ablate(home: Home, name: str, view: View, request: Request, address: str | N
     spec = folder.checked_spec()
     _check_place(home, spec, address)
     datasets = data.load_all(spec.data_sections)
-    with _resumable(name):
+    with _resumable(folder):
         is_measured = not ablation.ask(folder, spec, request)
     return None if is_measured else _run(home, folder, datasets, view, address)
 
@@ -212,7 +212,7 @@ def _interrupted_as(message: str) -> Iterator[None]:
 
 
 @contextmanager
-def _resumable(name: str) -> Iterator[None]:
+def _resumable(folder: StudyFolder) -> Iterator[None]:
     """Tells of a full disk how the study goes on.
 
     Raises:
@@ -223,8 +223,8 @@ def _resumable(name: str) -> Iterator[None]:
     except OSError as error:
         if error.errno not in DISK_FULL:
             raise
-        place = error.filename or "the disk"
-        how = f"Nothing is lost; once there is room: study resume {name}"
+        place = error.filename or folder.path  # what Arrow writes fails without a file's name
+        how = f"Nothing is lost; once there is room: study resume {folder.name}"
         raise Stopped(f"{place}: {error.strerror}. {how}") from error
 
 
@@ -252,7 +252,7 @@ def _drive(
     from study.sweep.driver import drive
 
     spec = folder.checked_spec()
-    with _resumable(spec.name), closing(Ledger(folder.ledger_file)) as ledger:
+    with _resumable(folder), closing(Ledger(folder.ledger_file)) as ledger:
         record = StudyRecord.told(folder.ledger_file)
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 from study.sweep.agenda import Agenda
+from study.upstream.interrupt import NUMBERS, has_come
 
 STOPPING = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
-
-NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
     """SIGINT and SIGTERM ask the agenda to stop; a second one is the usual KeyboardInterrupt.
 
-    Outside the main thread, where no signal arrives, it does nothing.
+    One that came before and that a library swallowed is obeyed, too. Outside the main thread, where no signal arrives,
+    it does nothing.
 
     Python calls a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
     library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.
@@ -47,6 +47,9 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     thread = threading.Thread(target=acknowledge, name="signals", daemon=True)
     thread.start()
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+    if has_come():
+        agenda.stopping = "interrupted"
+        tell(STOPPING)
     before = {number: signal.signal(number, stop) for number in NUMBERS}
     try:
         yield

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from study.sweep.signals import STOPPING, stopped_by_signals
+from study.upstream import interrupt
 
 BUSY = """
 import hashlib
@@ -65,3 +66,26 @@ def test_outside_the_main_thread_nothing_is_changed() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.mark.parametrize("number", interrupt.NUMBERS)
+def test_one_that_a_library_swallowed_before_is_obeyed(number: signal.Signals) -> None:
+    class Library:
+        def __del__(self) -> None:
+            signal.raise_signal(number)
+
+    before = {each: signal.getsignal(each) for each in interrupt.NUMBERS}
+    hook, sys.unraisablehook = sys.unraisablehook, lambda lost: None
+    asked, told = agenda(), list[str]()
+    try:
+        interrupt.listen()
+        with stopped_by_signals(agenda(), told.append):
+            assert told == []
+        Library()  # destroyed at once; what its end raises is lost
+        with stopped_by_signals(asked, told.append):
+            assert asked.stopping == "interrupted"
+        assert told == [STOPPING]
+    finally:
+        sys.unraisablehook = hook
+        for each, handler in before.items():
+            signal.signal(each, handler)

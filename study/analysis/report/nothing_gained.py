@@ -2,8 +2,6 @@
 
 import math
 
-from scipy.special import betaincinv
-
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import samples
 from study.analysis.statistics.difference import Side, difference
@@ -57,6 +55,8 @@ def cost(aligned: tuple[Spread, int], conflicting: tuple[Spread, int]) -> float:
     Args:
         aligned, conflicting: the accuracy, over seeds that share the split, and of how many samples it is.
     """
+    from scipy.special import betaincinv  # here: `study status` says nothing of this, and answers at once
+
     (high, many), (low, few) = ((accuracy.mean, count) for accuracy, count in (aligned, conflicting))
     of_many, of_few = high * many, low * few
     top = float(betaincinv(of_many + 1, many - of_many, 0.95)) if of_many < many else 1.0
