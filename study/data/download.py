@@ -1,4 +1,5 @@
-"""Getting a source onto disk: download with resume and checksum, and unpacking. Only `study data prepare` does this."""
+"""Getting a source onto disk: download with resume and checksum, and unpacking. Only `study data prepare` and
+`study models prepare` do this."""
 
 import gzip
 import hashlib
@@ -80,10 +81,10 @@ def verify(source: Source, place: Path, remove: bool = False) -> None:
             continue
         with place.open("rb") as file:
             digest = hashlib.file_digest(file, name).hexdigest()
-        if digest != expected:
+        if not digest.startswith(expected):
             if remove:
                 place.unlink()
-            done = "It was removed; try again" if remove else "Remove it, then run `study data prepare` again"
+            done = "It was removed; try again" if remove else f"Remove it, then run `{source.command}`"
             raise UserError(f"{place}: {name} is {digest}, {expected} was published: not the file, or damaged. {done}")
 
 

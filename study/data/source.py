@@ -48,9 +48,10 @@ class Source:
     Attributes:
         path: under `root()`, as `MNIST/raw/train-images-idx3-ubyte.gz`.
         url: where `study data prepare` gets it (or its archive); None: its terms require that the user gets it.
-        sha256, md5: of the file (or archive); None if no official one is known.
+        sha256, md5: of the file (or archive), sha256 perhaps its first digits; None if no official one is known.
         note: for the user: where to get it and in which form, in a sentence.
         archive: under `root()`: a .tar, .tar.gz or .zip that contains `path`.
+        command: what the user types to get it.
     """
 
     path: str
@@ -59,6 +60,7 @@ class Source:
     note: str = ""
     md5: str | None = None
     archive: str | None = None
+    command: str = "study data prepare NAME"
 
     def find(self) -> Path:
         """Where it is.
@@ -84,13 +86,13 @@ class Source:
         ways = []
         if self.url:
             ways = [
-                "`study data prepare NAME` downloads it",
+                f"`{self.command}` downloads it",
                 f"without a network, put the file of {self.url} at {root() / (self.archive or self.path)}",
             ]
         elif self.archive:
             ways = [f"put its archive at {root() / self.archive}"]
         if self.archive:
-            ways.append("`study data prepare NAME` unpacks it")
+            ways.append(f"`{self.command}` unpacks it")
         instructions = "; ".join(ways)
         sentences = (f"{root() / self.path}: not found.", instructions and f"{instructions}.", self.note)
         return " ".join(sentence for sentence in sentences if sentence)

@@ -5,7 +5,7 @@ the projection head of the same section on it. Other distributions can bring mor
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from study.answer_cache import KeptCatalogue, kept
@@ -43,7 +43,10 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
     own = knobs(CATALOGUE.find(model["name"]).Options)
-    return {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
+    declared = {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
+    if "stem" in declared and model.get("weights") is not None:
+        declared["stem"] = replace(declared["stem"], default="imagenet")  # that of published weights
+    return declared
 
 
 @kept
@@ -53,27 +56,36 @@ def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     if problem is None:
         return None
     others = [name for name in _own() if _problem({"name": name}, facts) is None]  # no code of others for a message
+    if model["name"] in others:
+        return f"{model['name']} {problem}"
     return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"
 
 
-def build(model: Mapping[str, Any], facts: Facts) -> "Encoder":
+def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
     """The encoder of a `model` section for a data set, freshly initialised from torch's generator.
 
+    Args:
+        begins: from the weights that the section names, if it names any; False: others will be put in.
+
     Raises:
-        UserError: the network is not one for this data.
+        UserError: the network is not one for this data; or its weights are not there, or do not fit.
     """
     if (problem := unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
     module, options = _choice(model)
     encoder: Encoder = module.build(options, facts)
+    if begins and model.get("weights") is not None:
+        from study.models import weights
+
+        weights.begin(encoder, model)  # networks that have this key are backbones
     return encoder
 
 
-def network(model: Mapping[str, Any], facts: Facts) -> "Network":
-    """The encoder of a `model` section with its projection head."""
+def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
+    """The encoder of a `model` section with its projection head; arguments and errors as of `build`."""
     from study.models.head import HeadOptions, Network
 
-    return Network(build(model, facts), HeadOptions(**{key: model[key] for key in _head() if key in model}))
+    return Network(build(model, facts, begins), HeadOptions(**{key: model[key] for key in _head() if key in model}))
 
 
 def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:

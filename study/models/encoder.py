@@ -4,9 +4,14 @@ from torch import nn
 
 
 class Encoder(nn.Module):
-    """A module from normalised images (B, C, H, W), or rows of a table (B, F), to features (B, `features`)."""
+    """A module from normalised images (B, C, H, W), or rows of a table (B, F), to features (B, `features`).
+
+    Attributes:
+        lr_factor: its parameters' learning rate, as a multiple of the trial's.
+    """
 
     features: int
+    lr_factor: float = 1.0
 
 
 def kaiming(module: nn.Module) -> None:

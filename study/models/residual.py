@@ -1,53 +1,48 @@
 """torchvision's ResNets as encoders, with the stem that small images need."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal
 
-from torch import Tensor, nn
+from torch import nn
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
+from study.models.backbone import Backbone, BackboneOptions, is_file, plain, wrong_weights
 from study.models.encoder import Encoder, kaiming
+from study.models.inputs import not_images
 
 
 @dataclass(frozen=True)
-class ResNetOptions:
+class ResNetOptions(BackboneOptions):
     """Keys of the `model` section."""
 
     stem: Annotated[
         Literal["cifar", "imagenet"],
-        Doc("`imagenet` shrinks an image fourfold before the blocks, `cifar` (3 x 3, stride 1, no pooling) does not"),
+        Doc(
+            "`imagenet` shrinks an image fourfold before the blocks, `cifar` (3 x 3, stride 1, no pooling) does not; "
+            "by default `imagenet` with `weights`"
+        ),
     ] = "cifar"
 
 
-class ResNet(Encoder):
-    """A network of torchvision, initialised as there, up to the features before its classifier.
-
-    Args:
-        name: of a function of torchvision.models that makes one.
-        stem: see `ResNetOptions`.
-        channels: of the images.
-    """
-
-    def __init__(self, name: str, stem: str, channels: int) -> None:
-        super().__init__()
-        from torchvision.models import get_model  # here: importing it takes longer than a small trial's epoch
-
-        self.net = get_model(name, weights=None)
-        self.features = cast(nn.Linear, self.net.fc).in_features
-        self.net.fc = nn.Identity()
-        if stem == "cifar":
-            self.net.conv1 = nn.Conv2d(channels, 64, 3, padding=1, bias=False)
-            self.net.maxpool = nn.Identity()
-            kaiming(self.net.conv1)
-        elif channels != 3:
-            self.net.conv1 = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
-            kaiming(self.net.conv1)
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.net(images)
-
-
 def resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
-    """The network `name` of torchvision for images of `facts.shape`."""
-    return ResNet(name, options.stem, facts.shape[0])
+    """The network `name` of torchvision for images of `facts.shape`, initialised as there."""
+    net: Any = plain(name, options, facts.shape[1])
+    channels = facts.shape[0]
+    if options.stem == "cifar":
+        net.conv1 = nn.Conv2d(channels, 64, 3, padding=1, bias=False)
+        net.maxpool = nn.Identity()
+        kaiming(net.conv1)
+    elif channels != 3:
+        net.conv1 = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
+        kaiming(net.conv1)
+    return Backbone(net, name, options, facts)
+
+
+def unsuited_resnet(name: str, options: ResNetOptions, facts: Facts) -> str | None:
+    """Any images will do, where weights do not want others."""
+    if (problem := not_images(facts)) is not None:
+        return problem
+    if options.weights is not None and not is_file(options.weights) and options.stem != "imagenet":
+        return f"with weights {options.weights} has stem: imagenet, not {options.stem}"
+    return wrong_weights(name, options, facts, facts.shape[1])

@@ -2,15 +2,14 @@
 
 from study.data.dataset import Facts
 from study.models.encoder import Encoder
-from study.models.inputs import not_images
-from study.models.residual import ResNetOptions, resnet
+from study.models.residual import ResNetOptions, resnet, unsuited_resnet
 
 Options = ResNetOptions
 
 
 def unsuited(options: ResNetOptions, facts: Facts) -> str | None:
     """Any images will do."""
-    return not_images(facts)
+    return unsuited_resnet("resnet18", options, facts)
 
 
 def build(options: ResNetOptions, facts: Facts) -> Encoder:

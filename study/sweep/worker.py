@@ -33,7 +33,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
     job = config["job"]
     trial_config = TrialConfig.from_document(json.loads(job["document"]))
     dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
-    trial = Trial(trial_config, dataset)
+    trial = Trial(trial_config, dataset, begins=job["kind"] != "test")
     try:
         if job["kind"] == "test":
             trial.load(Path(job["model"]))

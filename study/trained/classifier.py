@@ -36,7 +36,7 @@ class Classifier:
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         state = weights(description, folder)
         try:
-            modules = networks(description.trial_config, self.facts)
+            modules = networks(description.trial_config, self.facts, begins=False)
             modules.load_state_dict(dict(state))
         except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]

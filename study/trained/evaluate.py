@@ -50,7 +50,7 @@ def evaluate(
     weights(description, model.parent)  # refuses what was not written by study
     counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
     with _noted(home, description) if counts else nullcontext():
-        trial = Trial(config, dataset)
+        trial = Trial(config, dataset, begins=False)
         trial.load(model.parent / description.weights)
         try:
             return trial.evaluate(split, final=True)

@@ -13,6 +13,7 @@ from torch.nn import functional
 from study.data.dataset import Dataset
 from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
+from study.models import weights
 from study.training import augment, checkpoint
 from study.training.checkpoint import Checkpoint, Unusable
 from study.training.chosen_weights import Choice, ChosenWeights
@@ -22,7 +23,7 @@ from study.training.diverged import check_loss, check_networks
 from study.training.eager import Adam
 from study.training.evaluation import Evaluation
 from study.training.networks import networks
-from study.training.optimization import optimizer, schedule
+from study.training.optimization import groups, optimizer, schedule
 from study.training.resident import Resident
 from study.training.training_samples import with_share, with_val
 
@@ -38,19 +39,21 @@ class TrainingLoop:
         config: what to train.
         dataset: its data; it is read, never written.
         device: where; the GPU if there is one.
+        begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
 
     Attributes:
         evaluate: `evaluate(split, final=False)` gives the metrics of a split with the networks as they are.
     """
 
-    def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None) -> None:
+    def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
         self.config, self.options = config, config.train
+        self._weights = weights.told(config.model) if begins else None
         self._apart = with_share(dataset, self.options.data_share)
         self.dataset = with_val(self._apart) if self.options.with_val else self._apart
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.set_num_threads(self.options.threads)
         facts = dataset.facts.on("train")
-        self._networks = networks(config, dataset.facts)
+        self._networks = networks(config, dataset.facts, begins)
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
         self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: Resident(split, facts, self.device) for name, split in self.dataset.splits.items()}
@@ -81,7 +84,7 @@ class TrainingLoop:
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         method.begin(labels)
         forward = torch.compile(method) if options.compile else method
-        main, beside = optimizer(method.parameters(), options), self._probe_optimizer()
+        main, beside = optimizer(groups(method, options), options), self._probe_optimizer()
         rates = schedule(main, options)
         states = {"method": method, "probes": self.probes, "optimizer": main, "probe_optimizer": beside, "rates": rates}
         chosen = ChosenWeights(self._networks, choice) if choice else None
@@ -226,4 +229,6 @@ class TrainingLoop:
 
     def _identity(self) -> dict[str, Any]:
         """What a checkpoint must have been made from for this trial to go on from it."""
-        return {"config": self.config.to_document(), "data": self.dataset.fingerprint, "shapes": self._shapes}
+        begun = {"weights": self._weights} if self._weights else {}
+        made_from = {"config": self.config.to_document(), "data": self.dataset.fingerprint, "shapes": self._shapes}
+        return made_from | begun

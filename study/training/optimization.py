@@ -1,17 +1,20 @@
 """The optimizer and the learning-rate schedule that a `train` section asks for."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+from study.errors import UserError
+from study.models import Encoder
 from study.training.config import TrainOptions
 from study.training.eager import SGD, Adam
 from study.training.lars import LARS
 from study.training.schedule import rate_at
 
-Parameters = Iterable[nn.Parameter]
+Parameters = Iterable[nn.Parameter] | Iterable[dict[str, Any]]
 
 
 def _adam(parameters: Parameters, options: TrainOptions) -> Optimizer:
@@ -36,6 +39,30 @@ def optimizer(parameters: Parameters, options: TrainOptions) -> Optimizer:
     return OPTIMIZERS[options.optimizer](parameters, options)
 
 
+def groups(networks: nn.Module, options: TrainOptions) -> Parameters:
+    """The parameters that are trained, for `optimizer`: those of encoders with an `lr_factor` are groups of their own.
+
+    Raises:
+        UserError: all are frozen.
+    """
+    factors = {
+        id(tensor): encoder.lr_factor
+        for encoder in networks.modules()
+        if isinstance(encoder, Encoder)
+        for tensor in encoder.parameters()
+    }
+    trained = [tensor for tensor in networks.parameters() if tensor.requires_grad]
+    if not trained:
+        raise UserError("model.frozen: nothing is left to train. Freeze fewer stages, or put a projection head on them")
+    by_factor: dict[float, list[nn.Parameter]] = {}
+    for tensor in trained:
+        by_factor.setdefault(factors.get(id(tensor), 1.0), []).append(tensor)
+    if by_factor.keys() == {1.0}:
+        return trained
+    rate = options.learning_rate
+    return [{"params": part, "lr": rate * factor, "lr_factor": factor} for factor, part in by_factor.items()]
+
+
 def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:
     """The schedule of `train.schedule` for an optimizer: step it once after each epoch.
 
@@ -43,4 +70,8 @@ def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:
     """
     for group in of.param_groups:
         group["initial_lr"] = 1.0  # what LambdaLR multiplies by: so the rates are those of `rate_at` to the last bit
-    return LambdaLR(of, lambda epoch: rate_at(options.learning_rate, epoch, options))
+
+    def rates(factor: float) -> Callable[[int], float]:
+        return lambda epoch: factor * rate_at(options.learning_rate, epoch, options)
+
+    return LambdaLR(of, [rates(group.get("lr_factor", 1.0)) for group in of.param_groups])

@@ -13,6 +13,7 @@ import torch
 from study import models
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
+from study.models import weights
 from study.training.config import TrialConfig
 from study.training.diverged import Diverged
 from study.training.loop import TrainingLoop
@@ -49,12 +50,13 @@ class StandIn:
         """
         config = self.config
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            features = models.build(config.model, self.dataset.facts).features
+            features = models.build(config.model, self.dataset.facts, False).features
             classes = self.dataset.facts.classes
             facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=self.splits)
             key: dict[str, Any] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
             key |= {"method": dict(config.method), "facts": asdict(self.dataset.facts)}
             key |= {"made_from": self.made_from, "torch": torch.__version__}
+            key |= {"weights": begun} if (begun := weights.told(config.model)) else {}
             name = "bias_features" if self.keeps_features else "bias_guess"
             return cached(name, key, facts, lambda: self._train(device)).splits
 

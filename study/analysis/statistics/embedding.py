@@ -73,7 +73,7 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
     main_trials = [trial for side in (*sides(spec, record), final_side(spec, record)) if side for trial in side.trials]
     for label, trial in kept_models:
         config = spec.trial_config(trial.params, trial.seed)
-        model = Trial(config, datasets[data.key(config.data)])
+        model = Trial(config, datasets[data.key(config.data)], begins=False)
         epochs = [epoch for epoch in config.train.keep_epochs if model_file(trial.number, epoch).is_file()]
         for epoch in epochs:
             _load(model, model_file(trial.number, epoch), spec)

@@ -1,0 +1,123 @@
+"""Published weights of torchvision's classification networks: which there are, how they were trained, and their files.
+
+torchvision itself is imported inside the functions: that takes longer than a small trial's epoch.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from study.data.source import Source
+from study.errors import UserError, nearest
+
+DEFAULT = "imagenet"
+"""Stands for the weights of an architecture that torchvision takes by default: its best ones on ImageNet."""
+
+FOLDER = "weights"
+"""Of the files, in the folder of all data."""
+
+REFUSED = dict.fromkeys(
+    ("googlenet", "inception_v3"),
+    "has auxiliary classifiers, which train beside its own and which no method here trains",
+)
+"""Architectures that cannot serve as encoders, and why."""
+
+HASHED = re.compile(r"-([0-9a-f]{8,})\.pth$")
+"""How the name of a published file ends: with the first digits of its SHA-256."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Weights of an architecture that torchvision publishes.
+
+    Attributes:
+        architecture: as torchvision names it.
+        name: as torchvision names it, `ResNet50_Weights.IMAGENET1K_V2`.
+        url: of the file.
+        side: pixels of the images that they were evaluated on.
+        least: pixels of the smallest side that the network takes.
+        mean, deviation: of the pixels scaled to [0, 1], one per channel, by which their images are normalised.
+        mib: size of the file.
+    """
+
+    architecture: str
+    name: str
+    url: str
+    side: int
+    least: int
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    mib: float
+
+    @property
+    def source(self) -> Source:
+        """The file, under the folder of all data."""
+        file = self.url.rsplit("/", 1)[-1]
+        hashed = HASHED.search(file)
+        chosen = self.name.partition(".")[2]
+        by_default = published(self.architecture, DEFAULT).name == self.name
+        option = "" if by_default else f" --weights {chosen}"
+        return Source(
+            f"{FOLDER}/{file}",
+            self.url,
+            hashed[1] if hashed else None,
+            command=f"study models prepare {self.architecture}{option}",
+        )
+
+
+@cache
+def architectures() -> list[str]:
+    """Every classification network of torchvision that can be an encoder."""
+    from torchvision import models
+
+    return [name for name in models.list_models(module=models) if name not in REFUSED]
+
+
+def wrong_architecture(name: str) -> str | None:
+    """Why an architecture cannot be an encoder, ready to show; None if it can."""
+    if name in REFUSED:
+        return f"cannot have architecture {name}: it {REFUSED[name]}"
+    known = architectures()
+    if name in known:
+        return None
+    return f"has no architecture {name!r}. {nearest(name, known)}`study models list` prints all there are"
+
+
+def weights_of(architecture: str) -> list[str]:
+    """The names that `model.weights` may give for an architecture, besides a file's: the default first."""
+    from torchvision.models import get_model_weights
+
+    return [DEFAULT, *(member.name for member in get_model_weights(architecture))]
+
+
+@cache
+def published(architecture: str, name: str) -> Published:
+    """Weights by name: `imagenet`, or one of torchvision's for this architecture.
+
+    Raises:
+        UserError: it has no weights of this name.
+    """
+    from torchvision.models import get_model_weights
+
+    kind: Any = get_model_weights(architecture)
+    names = weights_of(architecture)
+    if name not in names:
+        raise UserError(f"{architecture} has no published weights {name!r}. {nearest(name, names)}{allowed(names)}")
+    member = kind.DEFAULT if name == DEFAULT else kind[name]
+    seen = member.transforms()
+    return Published(
+        architecture,
+        f"{kind.__name__}.{member.name}",
+        member.url,
+        seen.crop_size[0],
+        max(member.meta["min_size"]),
+        tuple(seen.mean),
+        tuple(seen.std),
+        member.meta["_file_size"],
+    )
+
+
+def allowed(names: list[str]) -> str:
+    """What `model.weights` may be, in words."""
+    return f"Allowed: {', '.join(names)}, or a file (.safetensors, .pth, .pt)"
