@@ -28,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 data_app = typer.Typer(help="List the data sets, and get one onto disk.", no_args_is_help=True)
+models_app = typer.Typer(help="List networks with published weights, and get weights onto disk.", no_args_is_help=True)
 cluster_app = typer.Typer(help="A Ray cluster on this machine, for trying things out.", no_args_is_help=True)
 
 COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
@@ -62,6 +63,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "guide": help.guide,
     },
     data_app: {"list": data.list_data, "prepare": data.prepare_data},
+    models_app: {"list": models.list_models, "prepare": models.prepare_model},
     cluster_app: {"up": cluster.up, "down": cluster.down, "status": cluster.cluster_status},
 }
 """Every command, in the order of the help."""
@@ -70,6 +72,7 @@ for group, commands in COMMANDS.items():
     for name, command in commands.items():
         group.command(name)(command)
 app.add_typer(data_app, name="data")
+app.add_typer(models_app, name="models")
 app.add_typer(cluster_app, name="cluster")
 
 

@@ -6,12 +6,46 @@ from typing import Annotated, Literal
 
 import typer
 
+from study.cli import cluster
+from study.cli.cluster import Env, Python, Where
 from study.cli.options import Address, Json, Quiet, Rename, Set, Spec, print_json, printable, show, view
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Of a final training, the model of this seed.")]
+
+
+def list_models(as_json: Json = False) -> None:
+    """List networks with published weights and whether their files are there. Example: study models list --json"""
+    from study.commands import backbones
+
+    rows = backbones.overview()
+    print_json(rows) if as_json else print(backbones.table(rows))
+
+
+def prepare_model(
+    network: Annotated[str, typer.Argument(metavar="NETWORK", help="As torchvision names it; see study models list.")],
+    weights: Annotated[
+        str, typer.Option("--weights", metavar="NAME", help="As torchvision names them; imagenet: its default ones.")
+    ] = "imagenet",
+    address: Where = None,
+    env: Env = None,
+    python: Python = "python",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Download and check published weights, here or on a cluster's head. Example: study models prepare resnet50"""
+    from study.commands import backbones
+    from study.commands.data import download_bars
+
+    if address is not None:
+        command = ["models", "prepare", network, "--weights", weights, "--quiet"]
+        cluster.carry_out(address, command, python, env or (), as_json)
+        return
+    with download_bars(quiet) as progress:
+        document = backbones.prepare(network, weights, progress)
+    print_json(document) if as_json else print(backbones.text(document))
 
 
 def train(

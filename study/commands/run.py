@@ -52,7 +52,7 @@ def start(
         _check_place(home, spec, address)
         if spec.search.from_ is not None:
             warm_start.lessons(home, spec)
-        datasets = data.load_all(spec.data_sections)
+        datasets = _loaded(spec)
     return _run(home, home.create(spec), datasets, view, address, shared)
 
 
@@ -129,7 +129,7 @@ def _resume(
             record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
         _check_place(home, spec, address)
-        return _run(home, folder, data.load_all(spec.data_sections), view, address, shared)
+        return _run(home, folder, _loaded(spec), view, address, shared)
     tracker = Tracker(home, folder, spec)
     with _resumable(folder), closing(Ledger(folder.ledger_file)):
         if not tracker.is_behind and not tracker.is_lost():
@@ -161,7 +161,7 @@ def confirm(
     folder = home.find(name)
     spec = folder.checked_spec()
     _check_place(home, spec, address)
-    datasets = data.load_all(spec.data_sections)
+    datasets = _loaded(spec)
     with _resumable(folder):
         extension.more_seeds(folder, spec, top, seeds, rules)
     return _run(home, folder, datasets, view, address)
@@ -179,7 +179,7 @@ def ablate(home: Home, name: str, view: View, request: Request, address: str | N
     folder = home.find(name)
     spec = folder.checked_spec()
     _check_place(home, spec, address)
-    datasets = data.load_all(spec.data_sections)
+    datasets = _loaded(spec)
     with _resumable(folder):
         is_measured = not ablation.ask(folder, spec, request)
     return None if is_measured else _run(home, folder, datasets, view, address)
@@ -195,8 +195,14 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
         UserError: see `start`; or the name belongs to another configuration.
     """
     _check_place(home, spec, address)
-    datasets = data.load_all(spec.data_sections)
+    datasets = _loaded(spec)
     return _run(home, final_training.extend(home, spec), datasets, view, address)
+
+
+def _loaded(spec: StudySpec) -> dict[str, Dataset]:
+    """A study's data sets; a UserError before anything starts if the weights that trials begin from are not there."""
+    _ = spec.weights
+    return data.load_all(spec.data_sections)
 
 
 _GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"

@@ -11,7 +11,7 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | event | fields |
 |---|---|
 | created | id: the study exists |
-| opened | versions, machine, data fingerprint, group sizes, owner: a driver took the study up; whose study it is |
+| opened | versions, machine, data, initial weights, group sizes, owner: a driver took the study up; whose study it is |
 | learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
 | trial | trial, stage, params, seed, repeats: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from study.models.encoder import Encoder
     from study.models.head import Network
 
-__all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited"]
+__all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited", "weights"]
 
 __getattr__ = later({"Encoder": "study.models.encoder", "Network": "study.models.head"})
 
@@ -75,10 +75,23 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
     module, options = _choice(model)
     encoder: Encoder = module.build(options, facts)
     if begins and model.get("weights") is not None:
-        from study.models import weights
+        from study.models import initial_weights
 
-        weights.begin(encoder, model)  # networks that have this key are backbones
+        initial_weights.begin(encoder, model)  # networks that have this key are backbones
     return encoder
+
+
+def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
+    """Which weights a `model` section begins from: `name`, `file`, `sha256`; None: random ones.
+
+    Raises:
+        UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.
+    """
+    if model.get("weights") is None:
+        return None
+    from study.models import initial_weights
+
+    return initial_weights.told(model)
 
 
 def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":

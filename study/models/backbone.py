@@ -41,7 +41,7 @@ class BackboneOptions:
         Range(low=0),
         Doc(
             "stages, counted from the input, that stay as `weights` has them, batch norm in evaluation mode; "
-            "`study models list` prints how many stages a network has"
+            "`study models prepare` prints how many stages a network has"
         ),
     ] = 0
     lr_factor: Annotated[

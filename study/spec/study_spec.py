@@ -5,9 +5,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
-from study import data
+from study import data, models
 from study.data import Facts
 from study.metrics import Direction, available, lower_is_better
 from study.spec.document import dump
@@ -16,6 +17,9 @@ from study.spec.schema import Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig
+
+BEGINNINGS = ("model.architecture", "model.weights")
+"""Keys that decide which weights a trial begins from, besides `model.name`."""
 
 
 @dataclass(frozen=True)
@@ -129,15 +133,33 @@ class StudySpec:
     @cached_property
     def data_sections(self) -> list[dict[str, Any]]:
         """The `data` sections that trials of the study have, each once."""
-        search = self.search
-        configurations = [
-            *self.space.cases(),
-            *([search.baseline] if search.baseline is not None else []),
-            *search.enqueue,
-        ]
-        only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in configurations]
+        only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in self._cases]
         sections = [self.trial_document(params)["data"] for params in only]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
+
+    @property
+    def weights(self) -> list[dict[str, str]]:
+        """The weights that trials of the study begin from, each once: `name`, `file`, `sha256`.
+
+        Raises:
+            UserError: a file is not there or not the one that is published; says how to get it.
+        """
+        found: list[dict[str, str]] = []
+        for params in self._cases:
+            open_keys = [key for key in BEGINNINGS if key not in params and key in self.space.domains]
+            ends = [self.space.domains[key].ends() for key in open_keys if self.space.applies(key, params)]
+            for values in product(*ends):
+                section = self.trial_document({**params, **dict(zip(open_keys, values, strict=False))})["model"]
+                told = models.weights(section)
+                found += [told] if told and told not in found else []
+        return found
+
+    @cached_property
+    def _cases(self) -> list[Mapping[str, Any]]:
+        """Parameters that decide what trials are like: of the search's cases and of the configurations it is given."""
+        search = self.search
+        given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
+        return [*self.space.cases(), *given]
 
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The complete sections of the trial with these parameters."""

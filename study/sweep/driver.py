@@ -51,7 +51,7 @@ def drive(
         session: gives Ray; by default one for this study alone.
 
     Raises:
-        UserError: the data are not those that the study began with, or the cluster cannot be used.
+        UserError: the data or weights are not those that the study began with, or the cluster cannot be used.
         Stopped: there is no room on the disk, or another driver took the study over; or Ray cannot start, or has ended.
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
@@ -61,6 +61,8 @@ def drive(
     if record.sessions and record.sessions[-1].get("data") != fingerprint:
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
     told: dict[str, Any] = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
+    if begun := _weights(spec, record):
+        told["weights"] = begun
     told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
     record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
     state, enough = "interrupted", None
@@ -84,6 +86,24 @@ def drive(
     finally:
         with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
             record.apply(ledger.append("closed", state=state, enough=enough))
+
+
+def _weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:
+    """The weights that trials begin from: those of the study's beginning, and of an exported configuration's study.
+
+    Raises:
+        UserError: a file is not there, or has another content than then.
+    """
+    now = spec.weights
+    earlier = record.sessions[-1] if record.sessions else (spec.origin or {}).get("code") or {}
+    before = {entry["file"]: entry["sha256"] for entry in earlier.get("weights", ())}
+    for entry in now:
+        if before.get(entry["file"], entry["sha256"]) != entry["sha256"]:
+            raise UserError(
+                f"{spec.name}: {entry['file']}, from which its trials begin, has changed: sha256 is {entry['sha256']}, "
+                f"was {before[entry['file']]}. Put the earlier file back, or give the new one another name"
+            )
+    return now
 
 
 def _tidy(folder: StudyFolder, record: StudyRecord) -> None:

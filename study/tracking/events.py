@@ -222,12 +222,14 @@ class Events:
         plain = {key: value for key, value in session.items() if key not in NOT_TAGS}
         tags = {"study.id": self._record.id, "study.name": self._spec.name}
         tags |= {f"study.{key}": value for key, value in plain.items()}
+        if weights := session.get("weights"):
+            tags["study.weights"] = "; ".join("{name}: {file}, sha256 {sha256}".format(**entry) for entry in weights)
         tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
         tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
         return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
 
-NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec")
+NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec", "weights")
 
 
 def milliseconds(event: Event) -> int:

@@ -38,6 +38,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         f"# {spec.name}",
         f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
         f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec)}.",
+        *_beginning(spec, record),
         "## Data",
         *_data(spec, dataset, description),
         "## Metrics",
@@ -52,6 +53,17 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         *_limits(spec, dataset),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Which weights training began from, where it was not random ones."""
+    model = spec.base["model"]
+    for entry in record.sessions[-1].get("weights", ()):
+        still = f"; its first {model['frozen']} stages stayed as they were" if model.get("frozen") else ""
+        yield (
+            f"Training began from the weights {escape(entry['name'])} ({escape(entry['file'])}, SHA-256 "
+            f"{entry['sha256']}){still}. What they learned of their own data, biases too, may be in this model."
+        )
 
 
 def _preference(spec: StudySpec) -> str:

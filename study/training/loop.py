@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from study import models
 from study.data.dataset import Dataset
 from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
-from study.models import weights
 from study.training import augment, checkpoint
 from study.training.checkpoint import Checkpoint, Unusable
 from study.training.chosen_weights import Choice, ChosenWeights
@@ -47,7 +47,7 @@ class TrainingLoop:
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
         self.config, self.options = config, config.train
-        self._weights = weights.told(config.model) if begins else None
+        self._weights = models.weights(config.model) if begins else None
         self._apart = with_share(dataset, self.options.data_share)
         self.dataset = with_val(self._apart) if self.options.with_val else self._apart
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))

@@ -13,7 +13,6 @@ import torch
 from study import models
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
-from study.models import weights
 from study.training.config import TrialConfig
 from study.training.diverged import Diverged
 from study.training.loop import TrainingLoop
@@ -56,7 +55,7 @@ class StandIn:
             key: dict[str, Any] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
             key |= {"method": dict(config.method), "facts": asdict(self.dataset.facts)}
             key |= {"made_from": self.made_from, "torch": torch.__version__}
-            key |= {"weights": begun} if (begun := weights.told(config.model)) else {}
+            key |= {"weights": begun} if (begun := models.weights(config.model)) else {}
             name = "bias_features" if self.keeps_features else "bias_guess"
             return cached(name, key, facts, lambda: self._train(device)).splits
 
