@@ -8,7 +8,7 @@ from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError
 from study.files import digest
 from study.models import published
-from study.models.backbone import BackboneOptions, outline, stages
+from study.models.backbone import outline, stages
 
 OF_THEIR_OWN = ("resnet18", "resnet50")
 """Architectures that `model.name` names itself; the others are `torchvision` with an `architecture`."""
@@ -51,14 +51,13 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
         raise UserError(f"torchvision {problem}")
     chosen = published.published(architecture, weights)
     file = obtain(chosen.source, progress)
-    options = BackboneOptions(weights=weights)
     own = architecture in OF_THEIR_OWN
     model = {"name": architecture} if own else {"name": "torchvision", "architecture": architecture}
     return {
         **_row(chosen, _is_default(architecture, chosen.name.partition(".")[2])),
         "path": str(file),
         "sha256": digest.of_file(file),
-        "stages": len(stages(outline(architecture, options, chosen.side))),
+        "stages": len(stages(outline(architecture, weights, chosen.side))),
         "model": {**model, "weights": weights},
     }
 

@@ -173,10 +173,11 @@ def _with_norms(parts: list[nn.Module]) -> list[list[nn.Module]]:
     return grouped
 
 
-def plain(architecture: str, options: BackboneOptions, side: int) -> nn.Module:
+def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
     """The network with its classifier, weights drawn from torch's generator.
 
     Args:
+        weights: of the `model` section; they are not put in.
         side: pixels of the images; only a ViT is made for one size, that of published weights where these are given.
     """
     from torchvision.models import get_model
@@ -184,21 +185,21 @@ def plain(architecture: str, options: BackboneOptions, side: int) -> nn.Module:
     if not architecture.startswith("vit_"):
         net: nn.Module = get_model(architecture, weights=None)
         return net
-    if options.weights is not None and not is_file(options.weights):
-        side = published.published(architecture, options.weights).least
+    if weights is not None and not is_file(weights):
+        side = published.published(architecture, weights).least
     net = get_model(architecture, weights=None, image_size=side)
     return net
 
 
 @cache
-def outline(architecture: str, options: BackboneOptions, side: int) -> nn.Module:
+def outline(architecture: str, weights: str | None, side: int) -> nn.Module:
     """The network without its last layer and without values, in evaluation mode: for questions about its form."""
     try:
         with torch.device("meta"):
-            net = plain(architecture, options, side)
+            net = plain(architecture, weights, side)
     except NotImplementedError:  # a RegNet computes its widths by tensors
         with torch.random.fork_rng(devices=[]):
-            net = plain(architecture, options, side).to("meta")
+            net = plain(architecture, weights, side).to("meta")
     behead(net)
     return net.eval()
 
@@ -215,5 +216,5 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts, sid
             return f"has no weights {options.weights!r}. {published.allowed(names)}"
         if facts.shape[0] != 3:
             return f"with weights {options.weights} takes colour images, not those of {facts.shape[0]} channels"
-    count = len(stages(outline(architecture, options, side)))
+    count = len(stages(outline(architecture, options.weights, side)))
     return f"has {count} stages, not {options.frozen} to freeze" if options.frozen > count else None

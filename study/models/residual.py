@@ -27,7 +27,7 @@ class ResNetOptions(BackboneOptions):
 
 def resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
     """The network `name` of torchvision for images of `facts.shape`, initialised as there."""
-    net: Any = plain(name, options, facts.shape[1])
+    net: Any = plain(name, options.weights, facts.shape[1])
     channels = facts.shape[0]
     if options.stem == "cifar":
         net.conv1 = nn.Conv2d(channels, 64, 3, padding=1, bias=False)

@@ -1,6 +1,7 @@
 """torchvision: any classification network of torchvision, ConvNeXt, EfficientNet, Swin, ViT and others, by its name."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 import torch
@@ -8,9 +9,9 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.models import published
-from study.models.backbone import Backbone, BackboneOptions, outline, plain, wrong_weights
+from study.models.backbone import Backbone, BackboneOptions, is_file, outline, plain, wrong_weights
 from study.models.encoder import Encoder
-from study.models.inputs import not_images, size
+from study.models.inputs import not_images
 
 
 @dataclass(frozen=True)
@@ -31,26 +32,28 @@ def unsuited(options: Options, facts: Facts) -> str | None:
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    problem = wrong_weights(name, options, facts, facts.shape[1]) or _wrong_size(options, facts)
+    problem = wrong_weights(name, options, facts, facts.shape[1]) or _wrong_size(name, options.weights, facts.shape)
     return f"with architecture {name} {problem}" if problem else None
 
 
 def build(options: Options, facts: Facts) -> Encoder:
     """The network for images of `facts.shape`."""
     name = options.architecture
-    return Backbone(plain(name, options, facts.shape[1]), name, options, facts)
+    return Backbone(plain(name, options.weights, facts.shape[1]), name, options, facts)
 
 
-def _wrong_size(options: Options, facts: Facts) -> str | None:
-    """What is wrong with the size of the images: too small, or not one that the network can take."""
-    name, sides = options.architecture, facts.shape[1:]
-    least = published.published(name, published.DEFAULT).least
-    made_for_any = name.startswith("vit_") and (options.weights is None)
-    if min(sides) < least and not made_for_any:
-        return f"takes images of at least {least} x {least} pixels, not of {size(facts)}"
+@cache
+def _wrong_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
+    """What is wrong with images of this shape: too small, or not of a size that the network can take."""
+    _, height, width = shape
+    by_name = weights is not None and not is_file(weights)
+    least = published.published(architecture, weights if by_name else published.DEFAULT).least
+    any_side = architecture.startswith("vit_") and not by_name
+    if min(height, width) < least and not any_side:
+        return f"takes images of at least {least} x {least} pixels, not of {height} x {width}"
     try:
-        outline(name, options, sides[0])(torch.empty(2, *facts.shape, device="meta"))
+        outline(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        return f"cannot take images of {size(facts)} pixels ({reason})"
+        return f"cannot take images of {height} x {width} pixels ({reason})"
     return None

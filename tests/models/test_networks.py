@@ -23,6 +23,7 @@ CASES: list[tuple[dict[str, Any], Facts, int]] = [
     *(({"name": "resnet18", "stem": "cifar"}, facts, 512) for facts in (DIGITS, MNIST)),
     *(({"name": "resnet18", "stem": "imagenet"}, facts, 512) for facts in (FACES, MNIST)),
     ({"name": "resnet50", "stem": "cifar"}, DIGITS, 2048),
+    ({"name": "torchvision", "architecture": "shufflenet_v2_x0_5"}, FACES, 1024),
     ({"name": "mlp"}, TABLE, 128),
     ({"name": "mlp", "depth": 1, "features": 7}, TABLE, 7),
     ({"name": "mlp", "depth": 4, "width": 9, "features": 5}, TABLE, 5),

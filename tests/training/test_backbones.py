@@ -1,0 +1,104 @@
+"""Trials whose encoder begins from weights: rates of their own, frozen stages, and going on after a stop."""
+
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import timeless
+from safetensors.torch import save_file
+from small import config, digits
+from torch import nn
+from torchvision.models import get_model
+
+from study import models
+from study.errors import UserError
+from study.training import Trial, TrialConfig, Unusable
+from study.training.config import TrainOptions
+from study.training.networks import networks
+from study.training.optimization import groups, optimizer, schedule
+
+SMALL = "shufflenet_v2_x0_5"
+METHOD = {"name": "cross_entropy"}
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    torch.manual_seed(5)
+    save_file(get_model(SMALL, num_classes=4).state_dict(), tmp_path / "mine.safetensors")
+    return tmp_path / "mine.safetensors"
+
+
+def told(weights: Path, **model: object) -> TrialConfig:
+    section = {"name": "torchvision", "architecture": SMALL, "weights": str(weights), **model}
+    return replace(config(METHOD, epochs=3, batch_size=160, learning_rate=0.001), model=section)
+
+
+@pytest.mark.parametrize("name", ["adam", "sgd", "lars"])
+def test_the_encoder_has_a_rate_of_its_own_in_every_epoch(name: str, weights: Path) -> None:
+    options = TrainOptions(epochs=4, optimizer=name, learning_rate=0.3, lr_milestones=(0.5,), warmup_epochs=1)
+    trial = told(weights, lr_factor=0.1)
+    method = networks(trial, digits().facts)["method"]
+    of = optimizer(groups(method, options), options)
+    rates = schedule(of, options)
+    encoder = {id(tensor) for tensor in method.network.encoder.parameters()}
+    for expected in (0.3, 0.3, 0.03, 0.03):
+        for group in of.param_groups:
+            of_encoder = {id(tensor) in encoder for tensor in group["params"]}
+            assert of_encoder == {group["lr"] == pytest.approx(0.1 * expected)}
+            assert group["lr"] == pytest.approx(expected * (0.1 if of_encoder == {True} else 1.0))
+        of.step()
+        rates.step()
+    assert sum(len(group["params"]) for group in of.param_groups) == len(list(method.parameters()))
+
+
+def test_without_a_factor_the_parameters_are_one_group_in_their_order(weights: Path) -> None:
+    method = networks(told(weights), digits().facts)["method"]
+    found = list(groups(method, TrainOptions()))
+    assert all(one is other for one, other in zip(found, method.parameters(), strict=True))
+
+
+def test_nothing_to_train_is_said() -> None:
+    layer = nn.Linear(2, 2).requires_grad_(False)
+    with pytest.raises(UserError, match=r"^model\.frozen: nothing is left to train"):
+        groups(layer, TrainOptions())
+
+
+@pytest.mark.parametrize("model", [{"frozen": 2, "lr_factor": 0.1}, {"lr_factor": 0.5}])
+def test_a_stopped_trial_goes_on_bit_for_bit_and_frozen_stages_stay(model: dict, weights: Path, tmp_path: Path) -> None:
+    trial, file = told(weights, **model), tmp_path / "state.pt"
+    whole = Trial(trial, digits(), "cpu")
+    begun = {name: tensor.clone() for name, tensor in whole.method.network.encoder.net.state_dict().items()}
+    expected = timeless(whole.run())
+    first = timeless(islice(Trial(trial, digits(), "cpu").run(file), 2))[:1]
+    resumed = Trial(trial, digits(), "cpu")
+    assert [*first, *timeless(resumed.run(file))] == expected
+    ended = resumed.method.network.encoder.net.state_dict()
+    for name, tensor in whole.method.network.encoder.net.state_dict().items():
+        assert torch.equal(ended[name], tensor)
+        frozen = "frozen" in model and name.startswith(("conv1", "stage2"))
+        if "num_batches" not in name or frozen:
+            assert torch.equal(tensor, begun[name]) == frozen, name
+
+
+def test_a_checkpoint_of_other_weights_is_not_gone_on_with(weights: Path, tmp_path: Path) -> None:
+    trial, file = told(weights), tmp_path / "state.pt"
+    list(islice(Trial(trial, digits(), "cpu").run(file), 2))
+    torch.manual_seed(6)
+    save_file(get_model(SMALL).state_dict(), weights)
+    with pytest.raises(Unusable, match="of another configuration, other data or code"):
+        list(Trial(trial, digits(), "cpu").run(file))
+
+
+def test_a_trained_model_needs_no_weights_file(weights: Path, tmp_path: Path) -> None:
+    trial = Trial(told(weights), digits(), "cpu")
+    trial.save(tmp_path / "one.safetensors")
+    measured = trial.evaluate("val")
+    weights.unlink()
+    models.initial_weights._sha256.cache_clear()
+    with pytest.raises(UserError, match="not found"):
+        Trial(told(weights), digits(), "cpu")
+    fresh = Trial(told(weights), digits(), "cpu", begins=False)
+    fresh.load(tmp_path / "one.safetensors")
+    assert fresh.evaluate("val") == measured
