@@ -18,6 +18,9 @@ from study.text.shell import typed
 SMALL = 64
 """Pixels of a side up to which a network keeps the image's size in its first layer."""
 
+PHOTOS = 96
+"""Pixels of a side from which published weights are pointed out."""
+
 BATCHES, STEPS = (128, 64, 32), 20
 """Batch sizes, of which a study of images takes the first that gives an epoch so many steps, or the last: measured on
 690 images by `tests/benchmarks/networks.py`."""
@@ -30,7 +33,7 @@ name: {name}
 # The data set and its keys: study data list prints what there is.
 {validation}{notes}data:   {data}
 # The network; head: mlp puts a projection head between its features and the loss.
-model:  {model}
+{begin}model:  {model}
 # The loss; study spaces prints what each is.
 {methods}
 method: {method}
@@ -65,6 +68,11 @@ VALIDATION = {
     "given": "# val: given: the validation split is your own.\n",
 }
 """What is said of the validation split of the user's own files."""
+
+BEGIN = """\
+# From published weights, once study models prepare resnet18 has fetched them:
+# model:  {name: resnet18, weights: imagenet, frozen: 2, lr_factor: 0.1}
+"""
 
 PAPERS = """\
   # What the papers found good is tried first.
@@ -135,6 +143,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         validation=VALIDATION.get(str(wishes.data.get("val")), ""),
         data=_flow(wishes.data),
         model=_flow(_model(facts, wishes.gpu, views)),
+        begin=BEGIN if not facts.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS else "",
         methods="\n".join(f"# {parts.words(section)}" for section in sections),
         method=_flow(sections[0]),
         train=_flow(train),

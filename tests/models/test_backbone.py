@@ -187,7 +187,7 @@ def test_stages_hold_every_parameter_but_those_of_no_part(architecture: str, cou
         ({"architecture": SMALL, "frozen": 1}, PHOTOS, "with frozen stages needs weights"),
         (section("some.pth", frozen=6), PHOTOS, "has 5 stages, not 6 to freeze"),
         (section("IMAGENET1K_V7"), PHOTOS, r"no weights 'IMAGENET1K_V7'. Allowed: imagenet, IMAGENET1K_V1, or a file"),
-        ({"name": "resnet18", "weights": "imagenet"}, PHOTOS, "has stem: imagenet, not cifar"),
+        ({"name": "resnet18", "weights": "imagenet"}, PHOTOS, r"needs model\.stem: imagenet, not cifar"),
         ({"name": "resnet18", "weights": "imagenet", "stem": "imagenet"}, GREY, "takes colour images"),
     ],
 )

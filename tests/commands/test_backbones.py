@@ -1,0 +1,143 @@
+"""`study models list` and `study models prepare`, and what a study does whose weights are not there."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from backbone_files import classifier, in_data_folder, publish
+from helpers import quickstart, record
+
+from study.cli import app
+from study.commands import backbones, run
+from study.errors import UserError
+from study.home.folder import Home
+from study.models import published
+from study.spec import StudySpec
+from study.sweep import driver
+
+SMALL = "shufflenet_v2_x0_5"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Silent."""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all data."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[HTTPServer]:
+    """Serves the folder `published`."""
+    (tmp_path / "published").mkdir()
+    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "published")) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
+    rows = backbones.overview()
+    assert {row["architecture"] for row in rows} == set(published.architectures())
+    assert len({row["architecture"] for row in rows if row["default"]}) == sum(row["default"] for row in rows)
+    assert not any(row["there"] for row in rows)
+    for row in rows:
+        source = published.published(row["architecture"], row["weights"]).source
+        assert source.sha256 is not None
+        assert len(source.sha256) >= 8
+        option = "" if row["default"] else f" --weights {row['weights']}"
+        assert source.command == f"study models prepare {row['architecture']}{option}"
+    shown = backbones.table(rows)
+    assert "\nresnet50             IMAGENET1K_V2        98    224      1  missing" in shown
+    assert str(in_data_folder(root)) in shown
+
+
+def test_prepare_fetches_once_checks_and_says_what_to_write(
+    root: Path, server: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    file = publish(monkeypatch, classifier(SMALL), SMALL, tmp_path / "published", url)
+    app(["models", "prepare", SMALL, "--quiet"], standalone_mode=False)
+    printed = capsys.readouterr().out
+    assert f"in a study file: model: {{name: torchvision, architecture: {SMALL}, weights: imagenet}}" in printed
+    assert "5 stages" in printed
+    place = in_data_folder(root) / file.name
+    assert place.read_bytes() == file.read_bytes()
+    file.unlink()
+    assert backbones.prepare(SMALL)["path"] == str(place)
+    place.write_bytes(b"other")
+    with pytest.raises(
+        UserError, match=rf"not the file, or damaged\. Remove it, then run `study models prepare {SMALL}`"
+    ):
+        backbones.prepare(SMALL)
+    place.unlink()
+    with pytest.raises(UserError, match=f"404 File not found. Try again, or put that file at {place} yourself"):
+        backbones.prepare(SMALL)
+
+
+@pytest.mark.parametrize(
+    ("network", "weights", "message"),
+    [
+        ("resnet49", "imagenet", "no architecture 'resnet49'. Did you mean 'resnet"),
+        ("googlenet", "imagenet", "googlenet: it has auxiliary classifiers"),
+        (
+            "resnet18",
+            "IMAGENET1K_V2",
+            r"resnet18 has no published weights 'IMAGENET1K_V2'. Did you mean 'IMAGENET1K_V1'",
+        ),
+    ],
+)
+def test_what_is_not_published_is_refused(root: Path, network: str, weights: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        backbones.prepare(network, weights)
+
+
+def begins(*more: str) -> StudySpec:
+    return quickstart("model={name: resnet18, weights: imagenet}", *more)
+
+
+def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, tmp_path: Path) -> None:
+    spec = begins()
+    assert spec.base["model"]["stem"] == "imagenet"
+    home = Home(tmp_path / "home_of_studies")
+    with pytest.raises(
+        UserError, match=r"resnet18-f37072fd\.pth: not found\. `study models prepare resnet18` downloads it"
+    ):
+        run.start(home, spec, lambda *_: None)  # type: ignore[arg-type,return-value]
+    assert not list(home.studies())
+
+
+def test_every_network_that_a_search_may_take_is_looked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, object]] = []
+    monkeypatch.setattr("study.models.weights", lambda model: asked.append((model["name"], model["weights"])))
+    spec = quickstart(
+        "model={name: resnet18, stem: imagenet}", "search.space.model.weights={choices: [null, imagenet, mine.pth]}"
+    )
+    assert spec.weights == []
+    assert {weights for _, weights in asked} == {None, "imagenet", "mine.pth"}
+
+
+def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, found = quickstart(), record()
+    now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
+    monkeypatch.setattr(StudySpec, "weights", [now])
+    assert driver._weights(spec, found) == [now]
+    for before, problem in (({"weights": [now]}, None), ({}, None), ({"weights": [now | {"sha256": "a"}]}, "changed")):
+        found.sessions[:] = [before]
+        if problem is None:
+            assert driver._weights(spec, found) == [now]
+        else:
+            with pytest.raises(
+                UserError, match=r"mine\.pth, from which its trials begin, has changed: sha256 is b+, was a"
+            ):
+                driver._weights(spec, found)
