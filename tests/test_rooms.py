@@ -34,7 +34,7 @@ ALLOWED = {
     "home": {"spec"},
     "ranking": {"home", "metrics", "spec"},
     "published": set(),
-    "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training", "upstream"},
+    "sweep": {"address", "data", "home", "logging", "models", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "methods", "ranking", "spec", "training"},
     "tracking": {"address", "home", "logging", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},

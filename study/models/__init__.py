@@ -4,7 +4,7 @@
 the projection head of the same section on it. Other distributions can bring more: see `study.catalogue`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,23 @@ def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
     from study.models import initial_weights
 
     return initial_weights.told(model)
+
+
+def weights_places(sections: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Where the weights of `model` sections are, for `take_weights_places` in another process; raises as `weights`."""
+    if not (beginning := [model for model in sections if model.get("weights") is not None]):
+        return {}
+    from study.models import initial_weights
+
+    return dict(found for model in beginning if (found := initial_weights.place(model)))
+
+
+def take_weights_places(places: Mapping[str, str]) -> None:
+    """Look for weights where another process found them, before any place that a study file names."""
+    if places:
+        from study.models import initial_weights
+
+        initial_weights.take_places(places)
 
 
 def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":

@@ -36,10 +36,10 @@ def told(model: Mapping[str, Any]) -> dict[str, str] | None:
     Raises:
         UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.
     """
-    place = find(model)
-    if place is None:
+    found_at = find(model)
+    if found_at is None:
         return None
-    file, source = place
+    file, source = found_at
     found = sha256(file)
     if source is not None and source.sha256 is not None and not found.startswith(source.sha256):
         raise UserError(
@@ -47,6 +47,25 @@ def told(model: Mapping[str, Any]) -> dict[str, str] | None:
             f"run `{source.command}`"
         )
     return {"name": _published_name(model) if source else model["weights"], "file": file.name, "sha256": found}
+
+
+_told_places: dict[str, Path] = {}
+"""Where another process found files, by `key`: a worker of Ray runs in a folder of its own."""
+
+
+def place(model: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What `take_places` wants to know of a `model` section; None: it has no weights. Raises as `find`."""
+    found = find(model)
+    return (_key(model), str(found[0].absolute())) if found else None
+
+
+def take_places(places: Mapping[str, str]) -> None:
+    """Look for weights where another process found them first, then where a user's paths lead."""
+    _told_places.update({key: Path(path) for key, path in places.items()})
+
+
+def _key(model: Mapping[str, Any]) -> str:
+    return f"{architecture(model)} {model['weights']}"
 
 
 def find(model: Mapping[str, Any]) -> tuple[Path, Source | None] | None:
@@ -61,10 +80,12 @@ def find(model: Mapping[str, Any]) -> tuple[Path, Source | None] | None:
     from study.models.backbone import is_file
     from study.models.published import published
 
+    elsewhere = _told_places.get(_key(model))
+    elsewhere = elsewhere if elsewhere and elsewhere.exists() else None
     if is_file(weights):
-        return locate(weights, "It is the file of model.weights."), None
+        return elsewhere or locate(weights, "It is the file of model.weights."), None
     source = published(architecture(model), weights).source
-    path = source.existing_path()
+    path = elsewhere or source.existing_path()
     if path is None:
         raise UserError(f"model.weights {weights!r}: {source.missing()}")
     return path, source
@@ -97,15 +118,15 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     """
     from study.models.backbone import Backbone
 
-    place = find(model)
-    if place is None or not isinstance(encoder, Backbone):
+    found = find(model)
+    if found is None or not isinstance(encoder, Backbone):
         return
     told(model)
-    state = read(place[0])
+    state = read(found[0])
     left_out = f"{encoder.dropped}."
     for name in [name for name in state if name.startswith(left_out)]:
         del state[name]
-    put(encoder.net, state, f"model.weights: {place[0]}: does not fit {encoder.architecture}")
+    put(encoder.net, state, f"model.weights: {found[0]}: does not fit {encoder.architecture}")
 
 
 def put(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:

@@ -144,14 +144,18 @@ class StudySpec:
         Raises:
             UserError: a file is not there or not the one that is published; says how to get it.
         """
-        found: list[dict[str, str]] = []
+        told = [entry for model in self.model_sections if (entry := models.weights(model))]
+        return [entry for place, entry in enumerate(told) if entry not in told[:place]]
+
+    @cached_property
+    def model_sections(self) -> list[dict[str, Any]]:
+        """The `model` sections that trials of the study have, as far as they begin from other weights."""
+        found = []
         for params in self._cases:
-            open_keys = [key for key in BEGINNINGS if key not in params and key in self.space.domains]
-            ends = [self.space.domains[key].ends() for key in open_keys if self.space.applies(key, params)]
-            for values in product(*ends):
-                section = self.trial_document({**params, **dict(zip(open_keys, values, strict=False))})["model"]
-                told = models.weights(section)
-                found += [told] if told and told not in found else []
+            domains = {key: self.space.domains[key] for key in BEGINNINGS if key in self.space.domains}
+            free = [key for key in domains if key not in params and self.space.applies(key, params)]
+            for values in product(*(domains[key].ends() for key in free)):
+                found.append(self.trial_document({**params, **dict(zip(free, values, strict=True))})["model"])
         return found
 
     @cached_property

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from study import data
+from study import data, models
 from study.data import Dataset
 from study.data.group_sizes import group_sizes
 from study.errors import Stopped, UserError
@@ -131,7 +131,8 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
-    work = tune.with_parameters(run_job, datasets=shared)
+    places = models.weights_places(spec.model_sections)
+    work = tune.with_parameters(run_job, datasets=shared, weights=places)
     slots = Slots(ray.cluster_resources, spec.resources, spec.search.concurrency, grows=processes is None)
     bundles = {alone: _bundle(spec, alone) for alone in (False, True)}
     tuner = tune.Tuner(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray import tune
 
-from study import data
+from study import data, models
 from study.data import Dataset
 from study.training import PAUSE, Diverged, Trial, TrialConfig, Unusable
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice
 
 
-def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
+def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, str]) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
@@ -29,7 +29,9 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any]) -> None:
             epoch whose weights are taken; None: the last).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
+        weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
     """
+    models.take_weights_places(weights)
     job = config["job"]
     trial_config = TrialConfig.from_document(json.loads(job["document"]))
     dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])

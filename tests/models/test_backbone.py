@@ -15,6 +15,7 @@ from torchvision.models import get_model
 from study import models
 from study.data.dataset import Facts
 from study.errors import UserError
+from study.models import initial_weights
 from study.models.backbone import outline, stages
 
 SMALL = "shufflenet_v2_x0_5"
@@ -198,3 +199,19 @@ def test_what_cannot_serve_is_refused_in_words(more: dict[str, Any], facts: Fact
 def test_with_weights_the_stem_is_that_of_published_ones_by_default() -> None:
     assert models.model_knobs({"name": "resnet18"})["stem"].default == "cifar"
     assert models.model_knobs({"name": "resnet18", "weights": "imagenet"})["stem"].default == "imagenet"
+
+
+def test_a_process_in_another_folder_finds_what_the_first_one_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(initial_weights, "_told_places", {})
+    monkeypatch.chdir(tmp_path)
+    save_file(classifier(SMALL).state_dict(), "mine.safetensors")
+    places = models.weights_places([section("mine.safetensors"), {"name": "lenet"}])
+    assert list(places.values()) == [str(tmp_path / "mine.safetensors")]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="not found"):
+        models.weights(section("mine.safetensors"))
+    models.take_weights_places(places)
+    assert models.weights(section("mine.safetensors")) is not None
