@@ -66,13 +66,15 @@ def test_figures_show_something(report):
 def test_the_page_needs_nothing_else(report):
     html = (report / "report.html").read_text()
     read = Reader(html)
-    assert sorted(read.loaded) == sorted(f"figures/{name}.png" for name in DRAWN), "where no script runs, and only there"
+    assert sorted(read.loaded) == sorted(f"figures/{name}.png" for name in DRAWN), (
+        "where no script runs, and only there"
+    )
     assert html.count("<noscript><img src=") == len(DRAWN)
     assert not {"link", "iframe"} & set(read.tags)
     assert carried(html).keys() == {"library", *DRAWN}
     assert not re.search(r"url\(|@import|https?://", html)
-    assert "default-src 'none'" in own  # the browser itself refuses what would go out
-    assert "showSendToCloud: false" in own
+    assert "default-src 'none'" in html  # the browser itself refuses what would go out
+    assert "showSendToCloud: false" in html
 
 
 def carried(html):

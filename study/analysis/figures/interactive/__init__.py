@@ -9,9 +9,11 @@ import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.bars import ablation, importance
 from study.analysis.figures.interactive.curves import learning_curves, progress
-from study.analysis.figures.interactive.parameters import parallel, parameters, surface
+from study.analysis.figures.interactive.parameters import parallel, parameters
 from study.analysis.figures.interactive.search import best_over_time, hypervolume
 from study.analysis.figures.interactive.seeds import seeds
+from study.analysis.figures.interactive.surface import ranks, surface
+from study.analysis.figures.interactive.timeline import timeline
 from study.analysis.figures.interactive.tuning_curve import tuning_curve
 from study.analysis.figures.interactive.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord
@@ -27,8 +29,10 @@ INTERACTIVE: Mapping[str, Callable[[StudySpec, StudyRecord], go.Figure]] = {
     "parameters": parameters,
     "importance": importance,
     "surface": surface,
+    "ranks": ranks,
     "parallel": parallel,
     "progress": progress,
     "best_over_time": best_over_time,
+    "timeline": timeline,
     "tuning_curve": tuning_curve,
 }

@@ -6,11 +6,13 @@ import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.style import GROUND, metric_axis, new
 from study.analysis.figures.seeds import sides_of
-from study.analysis.figures.style import BLACK, BLUE
+from study.analysis.figures.style import BLACK, BLUE, GREY
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+
+NOT_READ = {"text": "not read", "showarrow": False, "xanchor": "left", "font": {"color": GREY}}
 
 
 def seeds(spec: StudySpec, record: StudyRecord) -> go.Figure:
@@ -20,9 +22,11 @@ def seeds(spec: StudySpec, record: StudyRecord) -> go.Figure:
     for column, name in enumerate(metrics, 1):
         for side in sides:
             spread = side.spread(name)
-            if spread is None:
-                continue
             colour, label = BLACK if side.label == "baseline" else BLUE, escape(side.label)
+            if spread is None:
+                figure.add_annotation(x=0.02, xref="x domain", y=label, row=1, col=column, **NOT_READ)
+                figure.add_trace(go.Scatter(x=[None], y=[label]), row=1, col=column)
+                continue
             mean = {"symbol": "line-ns", "size": 18, "line": {"width": 3, "color": colour}}
             figure.add_trace(
                 go.Scatter(

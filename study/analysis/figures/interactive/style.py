@@ -68,10 +68,23 @@ TEMPLATE = go.layout.Template(layout={**_LAYOUT, "colorscale": {"sequential": "C
 
 
 def new(
-    rows: int = 1, columns: int = 1, height: int = 400, subplot_titles: Sequence[str] | None = None, **layout: Any
+    rows: int = 1,
+    columns: int = 1,
+    height: int = 400,
+    subplot_titles: Sequence[str] | None = None,
+    shared_yaxes: bool = True,
+    horizontal: float = 0.04,
+    **layout: Any,
 ) -> go.Figure:
-    spaces = {"horizontal_spacing": 0.04, "vertical_spacing": 0.2}
-    figure = make_subplots(rows, columns, shared_yaxes=True, subplot_titles=subplot_titles, **spaces)
+    """A figure of panels, row by row.
+
+    Args:
+        height: in pixels.
+        horizontal: the space between two columns, as a share of the width.
+        layout: of Plotly.
+    """
+    spaces = {"horizontal_spacing": horizontal, "vertical_spacing": 0.2}
+    figure = make_subplots(rows, columns, shared_yaxes=shared_yaxes, subplot_titles=subplot_titles, **spaces)
     figure.update_annotations(font_size=13)
     font = {"family": "system-ui, sans-serif", "size": 13, "color": BLACK}
     below = {"orientation": "h", "x": 0, "y": -0.2 if rows == 1 else -0.12, "yanchor": "top", "yref": "paper"}
