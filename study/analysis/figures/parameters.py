@@ -47,6 +47,7 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     best, estimates = next(iter(candidates(record, spec)), None), estimated(spec, record)
     words = MARK_WORDS | ({"pruned": ESTIMATED} if estimates else {})
     found = rows_of(spec, record, trials, estimates)
+    places = {**estimates, **found.heights}
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
     figure, panels = new(_title(spec, best), 0.9 + 2.7 * rows, columns, rows)
@@ -54,7 +55,7 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     for axes, (key, domain) in zip(panels, space.items(), strict=False):
         scale = Scale.of(domain, [param(spec, reference.trial, key)] if reference else [])
         scale.apply(axes)
-        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key, estimates | found.heights))]
+        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key, places))]
         stopped = [at for trial, at in spots if trial.state == "pruned"]
         _scatter(axes, stopped, label=words["pruned"], alpha=fade(len(trials)), **MARKS["pruned"])
         complete = [(*at, trial.number) for trial, at in spots if trial.state == "complete"]
@@ -93,7 +94,7 @@ def _in_order(axes: Axes, spots: Sequence[tuple[float, float, int]], most: int) 
         return None
     x, y, numbers = zip(*spots, strict=True)
     mark: dict[str, Any] = {name: value for name, value in MARKS["complete"].items() if name != "color"}
-    shades = {"cmap": ORDER, "vmin": 0, "vmax": max(1, most - 1), "rasterized": len(spots) > RASTERIZED}
+    shades: dict[str, Any] = {"cmap": ORDER, "vmin": 0, "vmax": max(1, most - 1), "rasterized": len(spots) > RASTERIZED}
     return axes.scatter(x, y, c=numbers, label=MARK_WORDS["complete"], alpha=fade(len(spots)), **mark, **shades)
 
 

@@ -1,6 +1,7 @@
 """The rank of each complete trial over every two searched parameters."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -36,8 +37,15 @@ def ranks(spec: StudySpec, record: StudyRecord) -> Figure | None:
         for which, key in (("x", across), ("y", up)):
             Scale.of(varied(spec)[key]).apply(axes, which)
         x, y, rank, _ = placed(spec, record, across, up)
-        marks = {"cmap": COLOURS, "vmin": 1, "vmax": count, "s": 26, "edgecolors": "white", "linewidths": 0.4}
-        shades = axes.scatter(x, y, c=rank, rasterized=count > RASTERIZED, **marks)  # type: ignore[arg-type]
+        marks: dict[str, Any] = {
+            "cmap": COLOURS,
+            "vmin": 1,
+            "vmax": count,
+            "s": 26,
+            "edgecolors": "white",
+            "linewidths": 0.4,
+        }
+        shades = axes.scatter(x, y, c=rank, rasterized=count > RASTERIZED, **marks)
         axes.set(xlabel=label(across), ylabel=label(up))
     for axes in panels[len(pairs) :]:
         axes.set_visible(False)

@@ -1,5 +1,7 @@
 """When each trial ran, in as many lanes as trials ran at once: what is empty was idle."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -38,7 +40,7 @@ def timeline(spec: StudySpec, record: StudyRecord) -> Figure | None:
             runs = of_state[(of_state["node"] == node) & (of_state["lane"] == lane)]
             if len(runs):
                 spans = list(zip(runs["start"] / scale, (runs["end"] - runs["start"]) / scale, strict=True))
-                edge = {"edgecolors": "white", "linewidths": 0.5 if len(frame) < RASTERIZED else 0.0}
+                edge: dict[str, Any] = {"edgecolors": "white", "linewidths": 0.5 if len(frame) < RASTERIZED else 0.0}
                 axes.broken_barh(spans, (place - 0.38, 0.76), facecolors=colour, **edge)
         if len(of_state):
             axes.broken_barh([], (0, 0), facecolors=colour, label=state)

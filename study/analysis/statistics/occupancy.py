@@ -25,7 +25,7 @@ def occupancy(record: StudyRecord) -> pd.DataFrame:
     rows = []
     for start, number in runs:
         trial = record.trials[number]
-        node = trial.node or ""
+        node = (trial.node or "").partition(":")[0]  # behind it stands the process
         lanes = [lane for lane in free if lane[0] == node]
         lane = next((lane for lane in lanes if free[lane] <= start + 0.001), (node, len(lanes)))
         free[lane] = ends[number]
@@ -42,7 +42,7 @@ def places(frame: pd.DataFrame) -> list[tuple[str, int]]:
 
 def busy(frame: pd.DataFrame) -> float:
     """The share of the time of all places in which a trial ran."""
-    whole = len(places(frame)) * float(frame["end"].max())
+    whole = 0.0 if frame.empty else len(places(frame)) * float(frame["end"].max())
     return float((frame["end"] - frame["start"]).sum()) / whole if whole else 1.0
 
 

@@ -25,7 +25,15 @@ from study.errors import UserError
 from study.spec import load_study
 from study.text.spreadsheet import plain
 
-DRAWN = {"seeds", "learning_curves", "parameters", "parallel", "progress", "best_over_time"}  # of the frozen study
+DRAWN = {
+    "seeds",
+    "learning_curves",
+    "parameters",
+    "parallel",
+    "progress",
+    "best_over_time",
+    "timeline",
+}  # of the frozen study
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
 
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from study.analysis.figures.interactive.style import (
     by_kind,
     colours,
+    in_legend,
     label,
     marks,
     metric_axis,
@@ -39,6 +40,7 @@ def parameters(spec: StudySpec, record: StudyRecord) -> go.Figure:
     bar = {"title": {"text": "trial"}, "thickness": 12}
     shades = {"colorscale": ORDER, "cmin": 0, "cmax": max(1, len(record.trials) - 1), "colorbar": bar}
     figure.update_layout(coloraxis=shades)
+    figure.add_trace(in_legend("complete"), row=1, col=1)
     places = {**estimates, **stopped.heights}
     for place, (key, scale) in enumerate(scales.items()):
         cell = {"row": place // columns + 1, "col": place % columns + 1}
@@ -46,7 +48,9 @@ def parameters(spec: StudySpec, record: StudyRecord) -> go.Figure:
             spots = [(trial, at) for trial in of_kind if (at := spot(spec, scale, trial, key, places))]
             drawn = marks(spec, spots, name, showlegend=place == 0)
             if name == "complete":
-                drawn.update(marker={"color": [trial.number for trial, _ in spots], "coloraxis": "coloraxis"})
+                drawn.update(
+                    showlegend=False, marker={"color": [trial.number for trial, _ in spots], "coloraxis": "coloraxis"}
+                )
             figure.add_trace(drawn.update(name=ESTIMATED) if name == "pruned" and estimates else drawn, **cell)
         figure.update_xaxes(**scaled_axis(scale, key), **cell)
         figure.update_yaxes(**metric_axis(spec.metric if cell["col"] == 1 else "", spec.metric), **axis, **cell)

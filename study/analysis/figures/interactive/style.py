@@ -60,6 +60,7 @@ _AXIS: dict[str, Any] = {
     "linecolor": GRID,
     "zerolinecolor": GRID,
     "automargin": True,
+    "exponentformat": "power",
     "title": {"standoff": 12},
 }
 _HOVER = {"bgcolor": GROUND, "bordercolor": GREY, "font": {"color": BLACK}, "align": "left"}
@@ -87,8 +88,9 @@ def new(
     figure = make_subplots(rows, columns, shared_yaxes=shared_yaxes, subplot_titles=subplot_titles, **spaces)
     figure.update_annotations(font_size=13)
     font = {"family": "system-ui, sans-serif", "size": 13, "color": BLACK}
-    below = {"orientation": "h", "x": 0, "y": -0.2 if rows == 1 else -0.12, "yanchor": "top", "yref": "paper"}
-    margin = {"l": 60, "r": 20, "t": 55 if subplot_titles else 30, "b": 90}
+    below = {"orientation": "h", "x": 0, "y": 0, "yanchor": "bottom", "yref": "container"}
+    bottom = 85 if layout.get("showlegend", True) else 50
+    margin = {"l": 60, "r": 20, "t": 55 if subplot_titles else 30, "b": bottom}
     figure.update_layout(template=TEMPLATE, height=height, font=font, legend=below, hovermode="closest")
     figure.update_layout(**{"margin": margin, **layout})
     return figure
@@ -119,6 +121,12 @@ def marks(
         hovertext=[_hover_text(spec, trial) for trial, _ in spots],
         hoverinfo="text",
     )
+
+
+def in_legend(kind: str) -> go.Scatter:
+    """A line in the legend for marks whose colours mean something else."""
+    name = MARK_WORDS.get(kind, kind)
+    return go.Scatter(x=[None], y=[None], mode="markers", marker=MARKS[kind], name=name, legendgroup=kind)
 
 
 def _hover_text(spec: StudySpec, trial: TrialRecord) -> str:
