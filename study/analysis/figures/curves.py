@@ -107,7 +107,7 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
     axes.set(xlabel="trial, in the order in which the search chose them", ylabel=plain(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     metric_axis(axes, spec.metric)
-    rows.apply(axes)
+    rows.apply(axes, spec.metric)
     end_labels(axes, labels)
     legend(figure, axes)
     return figure

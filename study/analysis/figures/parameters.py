@@ -67,7 +67,7 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
             _scatter(axes, [spot(spec, scale, best.trial, key)], label="best", zorder=6, **BEST_MARK)
         axes.set_xlabel(label(key))
         metric_axis(axes, spec.metric)
-        found.apply(axes)
+        found.apply(axes, spec.metric)
     for index, axes in enumerate(panels):
         axes.set_ylabel(plain(spec.metric) if index % columns == 0 else "")
         axes.set_visible(index < len(space))

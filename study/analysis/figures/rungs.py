@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from study.analysis.figures.style import GREY, PALE
+from study.analysis.figures.style import PALE
+from study.analysis.statistics.formatting import in_percent
 from study.home.record import TrialRecord
 
 ROWS = 4
@@ -46,23 +47,22 @@ class RungRows:
         ticks = [float(tick) for tick in MaxNLocator(5).tick_values(low, high) if low - 0.5 * step <= tick]
         return cls(low - 0.65 * step, {trial.number: at[trial.epochs] for trial in pruned}, names, ticks)
 
-    def apply(self, axes: Axes) -> None:
-        """Name the rows within a panel, and keep the axis' numbers to the values."""
-        if not self.names:
-            return
-        axes.yaxis.set_major_locator(FixedLocator(list(self.ticks)))
-        axes.axhline(self.low, color=PALE, linewidth=0.9, zorder=1)
-        for height, name in self.names.items():
-            spot: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontsize": 7.5, "color": GREY}
-            axes.annotate(name, (1.0, height), ha="right", va="center", zorder=2, **spot)
+    def apply(self, axes: Axes, metric: str) -> None:
+        """Number the axis where values lie, and name the rows below."""
+        if self.names:
+            axes.set_yticks(list(self._labels(metric)), list(self._labels(metric).values()))
+            axes.axhline(self.low, color=PALE, linewidth=0.9, zorder=1)
 
-    def axis(self, percent: bool) -> dict[str, Any]:
+    def axis(self, metric: str) -> dict[str, Any]:
         """The same for an axis of Plotly."""
         if not self.names:
             return {}
-        values = {tick: f"{100 * tick:.4g}%" if percent else f"{tick:.4g}" for tick in self.ticks}
-        ticks = {**self.names, **values}
-        return {"tickvals": list(ticks), "ticktext": list(ticks.values()), "zeroline": False}
+        labels = self._labels(metric)
+        return {"tickvals": list(labels), "ticktext": list(labels.values()), "zeroline": False}
+
+    def _labels(self, metric: str) -> dict[float, str]:
+        values = {tick: f"{100 * tick:.4g}%" if in_percent(metric) else f"{tick:.4g}" for tick in self.ticks}
+        return {**self.names, **values}
 
 
 def _name(epochs: Sequence[int]) -> str:

@@ -102,7 +102,7 @@ def test_texts_of_users_are_escaped(writer):
     for alpha in (0.2, 0.3):
         study.trial("search", [0.5], params={"method.alpha": alpha, "data.x": "<a href='http://evil'>"})
     plot = INTERACTIVE["parameters"](spec, study.record()).to_json()
-    assert "<a" not in json.loads(plot)["data"][0]["hovertext"][0]
+    assert "<a" not in next(trace["hovertext"][0] for trace in json.loads(plot)["data"] if "hovertext" in trace)
     assert "&lt;a" in plot
 
 
@@ -221,7 +221,7 @@ def test_pruned_trials_lie_below_all_values_in_the_row_of_their_epoch(spec, writ
     for name in ("progress", "parameters"):
         traces = {trace.name: trace for trace in INTERACTIVE[name](spec, record).data}
         assert set(traces["pruned, at its epoch"].y) == set(heights.values())
-        assert {"complete", "best"} <= traces.keys()
+        assert "complete" in traces
 
 
 def test_at_many_epochs_a_row_stands_for_several():
@@ -242,7 +242,7 @@ def test_ranks_need_ten_trials_and_name_the_best_first(spec, wide, frozen):
 def test_every_colour_has_a_dark_one(spec, wide):
     known = {*DARK, ORANGE, VERMILLION}
     for name in sorted(INTERACTIVE.keys() - {"importance", "hypervolume", OF_RANDOM_SEARCHES}):
-        plot = re.sub(r'"colorscale":\[\[.*?\]\]', "", INTERACTIVE[name](spec, wide).to_json())
+        plot = re.sub(r'\[\[0\.0,"#.*?\]\]', "", INTERACTIVE[name](spec, wide).to_json())
         assert set(re.findall(r'"(#\w{6})"', plot)) <= known, name
         assert not re.search(r'olor":"(white|black|rgb)', plot), name
 

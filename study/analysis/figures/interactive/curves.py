@@ -49,7 +49,7 @@ def progress(spec: StudySpec, record: StudyRecord) -> go.Figure:
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
     axis = {"title": "trial, in the order in which the search chose them"}
     rows = rows_of(spec, record, trials, {})
-    ticks = rows.axis(formatting.in_percent(spec.metric))
+    ticks = rows.axis(spec.metric)
     figure = new(xaxis=axis, yaxis={**metric_axis(spec.metric), **ticks})
     for name, of_kind in by_kind(spec, record, trials).items():
         if name in MARK_WORDS:
@@ -90,6 +90,7 @@ def _curves(
         mode="lines",
         line=line,
         name=name,
+        legendgroup=name,
         hovertemplate=f"trial %{{customdata}}, epoch %{{x}}: {value}<extra></extra>",
         **options,
     )

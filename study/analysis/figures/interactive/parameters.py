@@ -20,7 +20,6 @@ from study.analysis.figures.interactive.style import (
 from study.analysis.figures.parallel import LINES, scales_of
 from study.analysis.figures.parameters import ESTIMATED, ORDER, estimated, rows_of, spot
 from study.analysis.figures.style import BLACK, ended_value
-from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param, thin, varied
 from study.home.record import StudyRecord
 from study.ranking import baseline, searched
@@ -36,7 +35,7 @@ def parameters(spec: StudySpec, record: StudyRecord) -> go.Figure:
     figure = new(rows, columns, height=120 + 280 * rows)
     scales, estimates = scales_of(spec, reference), estimated(spec, record)
     stopped = rows_of(spec, record, trials, estimates)
-    axis = stopped.axis(formatting.in_percent(spec.metric))
+    axis = stopped.axis(spec.metric)
     bar = {"title": {"text": "trial"}, "thickness": 12}
     shades = {"colorscale": ORDER, "cmin": 0, "cmax": max(1, len(record.trials) - 1), "colorbar": bar}
     figure.update_layout(coloraxis=shades)

@@ -60,12 +60,12 @@ _AXIS: dict[str, Any] = {
     "linecolor": GRID,
     "zerolinecolor": GRID,
     "automargin": True,
-    "exponentformat": "power",
+    "exponentformat": "e",
     "title": {"standoff": 12},
 }
 _HOVER = {"bgcolor": GROUND, "bordercolor": GREY, "font": {"color": BLACK}, "align": "left"}
 _LAYOUT = {"paper_bgcolor": GROUND, "plot_bgcolor": GROUND, "hoverlabel": _HOVER, "xaxis": _AXIS, "yaxis": _AXIS}
-TEMPLATE = go.layout.Template(layout={**_LAYOUT, "colorscale": {"sequential": "Cividis"}})
+TEMPLATE = go.layout.Template(layout=_LAYOUT)
 
 
 def new(
