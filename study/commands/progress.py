@@ -19,6 +19,21 @@ from study.ranking import ablation
 from study.ranking.picks import picked
 from study.ranking.ties import ties
 from study.spec import StudySpec
+from study.sweep.steps import STARTING, STEPS
+
+PHASES = {
+    "baseline": "searching",
+    "search": "searching",
+    "replicate": "searching",
+    "confirm": "confirming",
+    "rule": "confirming",
+    "ablation": "ablating",
+    "final": "training",
+}
+"""What trials are run for, by their stage."""
+
+TESTING = "testing"
+"""Trials have run to their end, and models read the test split."""
 
 LINE_EVERY = 2.0
 """Seconds between two plain lines, at least."""
@@ -84,12 +99,26 @@ class StudyProgress:
         self._began = time.monotonic()
         self._first = self._done()
         self._working: float | None = None
-        self._told = ""
+        self._told, self._phase = "", STARTING
         self._to_repeat: set[int] | None = None
 
     def tell(self, text: str) -> None:
-        """Have the table say it from now on, below the numbers."""
-        self._told = text
+        """Take a step of the driver (`study.sweep.steps`) as the phase, until a trial runs; have the table say anything
+        else from now on, below the numbers."""
+        if text in STEPS:
+            self._phase = text
+        else:
+            self._told = text
+
+    def phase(self) -> str:
+        """What the study is at: a step of the driver, or what its trials are run for."""
+        trials = list(self._record.trials.values())
+        running = {trial.stage for trial in trials if trial.state == "running"}
+        if running:
+            self._phase = " and ".join(dict.fromkeys(word for stage, word in PHASES.items() if stage in running))
+        elif self._phase in PHASES.values() and not self.counts()["waiting"]:
+            self._phase = TESTING
+        return self._phase
 
     def counts(self) -> dict[str, int]:
         """Trials by state, planned ones as waiting; `interrupted` is left out if there are none."""
@@ -128,7 +157,7 @@ class StudyProgress:
     def line(self) -> str:
         """All of it in one line."""
         counts = ", ".join(f"{count} {state}" for state, count in self.counts().items() if count)
-        return f"{clock(self.elapsed())}  {counts}; best so far: {self.best()}; {self._to_go()} to go"
+        return f"{clock(self.elapsed())}  {self.phase()}: {counts}; best so far: {self.best()}; {self._to_go()} to go"
 
     def table(self) -> Table:
         """All of it as a table."""
@@ -136,6 +165,7 @@ class StudyProgress:
         table.add_column(style="bold")
         table.add_column()
         bar = "  ".join(f"[{COLOURS[state]}]{count} {state}[/]" for state, count in self.counts().items())
+        table.add_row("phase", self.phase())
         table.add_row("trials", bar)
         table.add_row("best so far", self.best())
         table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")

@@ -19,6 +19,7 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.ray_session import check_machine, ray_session
 from study.sweep.shared_ray import SharedRay
+from study.sweep.steps import REPORTING
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.tracking.tracker import HEAD_START
@@ -264,10 +265,13 @@ def _drive(
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
         try:
-            with suppress(KeyboardInterrupt), view(spec, record) as tell:
-                drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
-            is_complete = record.state == "complete"
-            files = outputs(folder, spec, record, datasets, report=shared is None) if is_complete else {}
+            files = {}
+            with view(spec, record) as tell:
+                with suppress(KeyboardInterrupt):
+                    drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
+                if record.state == "complete":
+                    tell(REPORTING)
+                    files = outputs(folder, spec, record, datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()

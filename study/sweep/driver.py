@@ -22,6 +22,7 @@ from study.sweep.processes import Processes
 from study.sweep.ray_session import Slots, fitting, nothing, ray_session
 from study.sweep.shared_ray import Session
 from study.sweep.signals import stopped_by_signals
+from study.sweep.steps import PREPARING, STARTING
 from study.sweep.watch import RayEnded, watched
 from study.upstream.ray_internals import let_trials_inherit_environment
 
@@ -47,7 +48,8 @@ def drive(
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
         address: of the cluster that trials run on; None: this machine.
-        tell: is told what the user should know at once: a start of Ray that takes long, a signal that has come.
+        tell: is told each of `study.sweep.steps`, and what the user should know at once: a start of Ray that takes
+            long, a signal that has come.
         session: gives Ray; by default one for this study alone.
 
     Raises:
@@ -68,6 +70,7 @@ def drive(
     state, enough = "interrupted", None
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
     _tidy(folder, record)
+    tell(STARTING)
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         processes = _processes(spec) if address is None else None
@@ -76,6 +79,7 @@ def drive(
             session(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
             watched(ray, agenda, remedy),
         ):
+            tell(PREPARING)
             _tune(agenda, folder, datasets, processes)
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, record)

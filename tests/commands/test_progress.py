@@ -115,6 +115,44 @@ def test_every_partial_record_can_be_shown(spec: StudySpec, trials: list[Told]) 
         time.sleep(0.001)
 
 
+def test_the_phase_is_what_trials_run_for() -> None:
+    found = record(Told("baseline", [0.1] * 4), Told("search", [0.1], "running"))
+    progress = StudyProgress(SPEC, found)
+    assert progress.phase() == "searching"
+    told = [Told("search", [0.1] * 4)] * 4
+    confirming = StudyProgress(SPEC, record(*told, Told("confirm", [0.1], "running", repeats=0)))
+    assert confirming.phase() == "confirming"
+    assert StudyProgress(SPEC, record(Told("ablation", [0.1], "running"), Told("search", [], "running"))).phase() == (
+        "searching and ablating"
+    )
+
+
+def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
+    found = record(Told("baseline", [0.1] * 4))
+    progress = StudyProgress(SPEC, found)
+    assert progress.phase() == "starting Ray"
+    progress.tell("preparing data")
+    assert progress.phase() == "preparing data"
+    progress.tell("stopping")
+    assert progress.phase() == "preparing data", "anything else stands below the numbers"
+    found.apply({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
+    found.apply({"event": "started", "trial": 1, "time": 1.0})
+    assert progress.phase() == "searching"
+    progress.tell("writing the report")
+    found.apply({"event": "ended", "trial": 1, "state": "complete", "time": 2.0})
+    assert progress.phase() == "writing the report"
+    assert re.match(r"\d:\d\d  writing the report: ", progress.line())
+
+
+def test_trials_that_have_all_run_are_tested() -> None:
+    spec = final_study(SPEC, [0])
+    found = record(Told("final", [0.5], "running"))
+    progress = StudyProgress(spec, found)
+    assert progress.phase() == "training"
+    found.apply({"event": "ended", "trial": 0, "state": "complete", "time": 2.0})
+    assert progress.phase() == "testing"
+
+
 def test_no_terminal_gets_plain_lines() -> None:
     out = io.StringIO()
     found = record(Told("baseline", [0.25] * 4))

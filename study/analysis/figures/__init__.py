@@ -14,8 +14,10 @@ from study.analysis.figures.hypervolume import hypervolume
 from study.analysis.figures.importance import importance
 from study.analysis.figures.parallel import parallel
 from study.analysis.figures.parameters import parameters
+from study.analysis.figures.ranks import ranks
 from study.analysis.figures.seeds import seeds
 from study.analysis.figures.surface import surface
+from study.analysis.figures.timeline import timeline
 from study.analysis.figures.tuning_curve import tuning_curve
 from study.analysis.figures.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord
@@ -31,9 +33,11 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "parameters": parameters,
     "importance": importance,
     "surface": surface,
+    "ranks": ranks,
     "parallel": parallel,
     "progress": progress,
     "best_over_time": best_over_time,
+    "timeline": timeline,
     "tuning_curve": tuning_curve,
 }
 """By the names of their files, in the report's `figures/`."""

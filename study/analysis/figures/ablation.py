@@ -18,13 +18,7 @@ from study.spec import StudySpec
 @styled
 def ablation(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """A bar per step on the path with its interval, on both splits; None before the path is complete on a seed."""
-    paths = {
-        name: (path, gain)
-        for name, effects in ablation_effects(spec, record).items()
-        if name in (spec.metric, spec.test_metric)
-        and (gain := next(effect for effect in effects if effect.part == "gain")).difference
-        and (path := [effect for effect in effects if effect.part == "path"])
-    }
+    paths = paths_of(spec, record)
     if not paths:
         return None
     first, gain = next(iter(paths.values()))
@@ -37,6 +31,17 @@ def ablation(spec: StudySpec, record: StudyRecord) -> Figure | None:
     for axes in panels[len(paths) :]:
         axes.set_visible(False)
     return figure
+
+
+def paths_of(spec: StudySpec, record: StudyRecord) -> dict[str, tuple[list[Effect], Effect]]:
+    """The steps of the path and the whole gain, by metric: the study's own on both splits, where it is complete."""
+    return {
+        name: (path, gain)
+        for name, effects in ablation_effects(spec, record).items()
+        if name in (spec.metric, spec.test_metric)
+        and (gain := next(effect for effect in effects if effect.part == "gain")).difference
+        and (path := [effect for effect in effects if effect.part == "path"])
+    }
 
 
 def _steps(path: Sequence[Effect]) -> str:

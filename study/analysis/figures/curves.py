@@ -10,6 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from study.analysis.figures.parameters import rows_of
 from study.analysis.figures.style import (
     BLACK,
     BLUE,
@@ -84,10 +85,11 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
         return None
     reference, complete = baseline(record, spec), searched(record, spec)
     figure, (axes, *_) = new(_search_title(spec, record), 3.6)
+    rows = rows_of(spec, record, trials, {})
     for state, mark in MARKS.items():
         of_state = [trial for trial in trials if trial.state == state]
         if of_state:
-            ends = [(trial.number, ended_value(spec, trial)) for trial in of_state]
+            ends = [(trial.number, rows.heights.get(trial.number, ended_value(spec, trial))) for trial in of_state]
             x, y = zip(*ends, strict=True)
             dim, many = fade(len(trials)), len(ends) > RASTERIZED
             axes.scatter(x, y, label=MARK_WORDS[state], alpha=dim, rasterized=many, **mark)
@@ -105,6 +107,7 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
     axes.set(xlabel="trial, in the order in which the search chose them", ylabel=plain(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     metric_axis(axes, spec.metric)
+    rows.apply(axes, spec.metric)
     end_labels(axes, labels)
     legend(figure, axes)
     return figure

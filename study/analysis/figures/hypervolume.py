@@ -16,19 +16,32 @@ def hypervolume(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """How the front grew; None for a study of one metric, and with fewer than two complete configurations."""
     if len(spec.objective.metrics) < 2:
         return None
-    volumes = over_trials(spec, sorted(searched(record, spec), key=lambda candidate: candidate.trial.number))
+    volumes = _volumes(spec, record)
     if len(volumes) < 2:
         return None
     last = max(volumes.values())
     reached = next(number for number, volume in volumes.items() if volume == last)
-    ended = [trial.number for trial in record.by_stage("search") if trial.state in ("complete", "pruned")]
-    after = sum(number > reached for number in ended)
+    after = sum(number > reached for number in _ended(record))
     title = f"Hypervolume {last:.4g} after trial {reached}"
     title += f"; the {formatting.count(after, 'trial')} after it added nothing" if after else ""
     figure, (axes,) = new(title, 3.2, 1)
-    numbers, heights = [*volumes, max(ended)], [*volumes.values(), last]
-    axes.step(numbers, heights, where="post", color=BLUE, linewidth=2.2)
+    axes.step(*steps(spec, record), where="post", color=BLUE, linewidth=2.2)
     axes.set_xlabel("trial")
     axes.set_ylabel("hypervolume")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
+
+
+def steps(spec: StudySpec, record: StudyRecord) -> tuple[list[int], list[float]]:
+    """Numbers of trials, up to the last that ended, and the hypervolume after each."""
+    volumes = _volumes(spec, record)
+    heights = list(volumes.values())
+    return [*volumes, max(_ended(record))], [*heights, heights[-1]]
+
+
+def _volumes(spec: StudySpec, record: StudyRecord) -> dict[int, float]:
+    return over_trials(spec, sorted(searched(record, spec), key=lambda candidate: candidate.trial.number))
+
+
+def _ended(record: StudyRecord) -> list[int]:
+    return [trial.number for trial in record.by_stage("search") if trial.state in ("complete", "pruned")]

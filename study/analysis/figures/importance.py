@@ -1,5 +1,7 @@
 """How much of the metric's variance each searched parameter explains, as bars with intervals."""
 
+from collections.abc import Callable
+
 from matplotlib.figure import Figure
 
 from study.analysis.figures.style import BLUE, GREY, ORANGE, PALE, label, new, styled
@@ -19,12 +21,7 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
     found = explained(spec, record)
     if not found.shares:
         return None
-    bars: list[tuple[str, Share, str]] = [
-        (f"{label(key)}\n{formatting.count(found.trials[key], 'trial')}", share, BLUE)
-        for key, share in found.shares.items()
-    ]
-    bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
-    bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []
+    bars = bars_of(found, label)
     figure, (axes, *_) = new(title(spec, found), 1.4 + 0.5 * len(bars))
     for place, (_, share, colour) in enumerate(reversed(bars)):
         axes.barh(place, share.value, height=0.6, color=colour)
@@ -38,6 +35,22 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
     axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20%", "40%", "60%", "80%", "100%"])
     axes.grid(visible=False, axis="y")
     return figure
+
+
+def bars_of(found: Importances, name: Callable[[str], str], line: str = "\n") -> list[tuple[str, Share, str]]:
+    """Label, share and colour of each bar, the largest first.
+
+    Args:
+        name: of a parameter, by its key.
+        line: what begins a new line in a label.
+    """
+    bars: list[tuple[str, Share, str]] = [
+        (f"{name(key)}{line}{formatting.count(found.trials[key], 'trial')}", share, BLUE)
+        for key, share in found.shares.items()
+    ]
+    bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
+    bars += [(f"remainder: noise, and{line}what is not resolved", found.remainder, PALE)] if found.remainder else []
+    return bars
 
 
 def title(spec: StudySpec, found: Importances) -> str:

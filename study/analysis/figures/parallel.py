@@ -16,6 +16,7 @@ from study.home.record import StudyRecord
 from study.ranking import Candidate, baseline, candidates, searched
 from study.spec import StudySpec
 
+BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.7, "edgecolor": "none"}
 LINES = 300  # more would be a surface
 
 
@@ -50,6 +51,8 @@ def parallel(spec: StudySpec, record: StudyRecord) -> Figure | None:
     if len(scales) > 4:
         for text in axes.get_xticklabels():
             text.set(rotation=30, ha="right", rotation_mode="anchor", fontsize=9)
+    for share in (0.0, 0.5, 1.0) if high > low else (0.5,):
+        _number(axes, len(scales), share, formatting.value(spec.metric, low + share * (high - low)))
     axes.set_xlim(-0.35, len(scales) + 0.05)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -80,14 +83,12 @@ def _line(spec: StudySpec, scales: dict[str, Scale], candidate: Candidate, ends:
 def _ticks(axes: Axes, place: int, scale: Scale) -> None:
     """Write the values along an axis to its left."""
     for share, name in scale.ticks():
-        spot: dict[str, Any] = {
-            "xytext": (-4, 0),
-            "textcoords": "offset points",
-            "ha": "right",
-            "va": "center",
-            "fontsize": 8.5,
-        }
-        axes.annotate(plain(name), (place, share), **spot)
+        _number(axes, place, share, name)
+
+
+def _number(axes: Axes, place: int, share: float, name: str) -> None:
+    spot: dict[str, Any] = {"xytext": (-4, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+    axes.annotate(plain(name), (place, share), fontsize=8.5, zorder=6, bbox=BEHIND, **spot)
 
 
 def _name(key: str, short: bool) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
+from study.analysis.figures.rungs import RungRows
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import (
     BASELINE_MARK,
@@ -31,26 +33,33 @@ from study.ranking import Candidate, baseline, candidates
 from study.spec import StudySpec
 from study.spec.rungs import turn
 
+ORDER = "viridis"
+"""Colours of trials in their order; those of values are others."""
+
 
 @styled
 def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """Each searched parameter against the study's metric; best and baseline marked."""
+    """Each searched parameter against the study's metric, coloured by the trials' order; best and baseline marked."""
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
     space, reference = varied(spec), baseline(record, spec)
     if not trials or not space:
         return None
     best, estimates = next(iter(candidates(record, spec)), None), estimated(spec, record)
     words = MARK_WORDS | ({"pruned": ESTIMATED} if estimates else {})
+    found = rows_of(spec, record, trials, estimates)
+    places = {**estimates, **found.heights}
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
     figure, panels = new(_title(spec, best), 0.9 + 2.7 * rows, columns, rows)
+    shades = None
     for axes, (key, domain) in zip(panels, space.items(), strict=False):
         scale = Scale.of(domain, [param(spec, reference.trial, key)] if reference else [])
         scale.apply(axes)
-        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key, estimates))]
-        for state, mark in MARKS.items():
-            of_state = [at for trial, at in spots if trial.state == state]
-            _scatter(axes, of_state, label=words[state], alpha=fade(len(trials)), **mark)
+        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key, places))]
+        stopped = [at for trial, at in spots if trial.state == "pruned"]
+        _scatter(axes, stopped, label=words["pruned"], alpha=fade(len(trials)), **MARKS["pruned"])
+        complete = [(*at, trial.number) for trial, at in spots if trial.state == "complete"]
+        shades = _in_order(axes, complete, len(record.trials)) or shades
         if reference:
             axes.axhline(reference.value, color=BLACK, linewidth=1.1, linestyle="--", zorder=1)
             _scatter(axes, [spot(spec, scale, reference.trial, key)], label="baseline", zorder=5, **BASELINE_MARK)
@@ -58,11 +67,35 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
             _scatter(axes, [spot(spec, scale, best.trial, key)], label="best", zorder=6, **BEST_MARK)
         axes.set_xlabel(label(key))
         metric_axis(axes, spec.metric)
+        found.apply(axes, spec.metric)
     for index, axes in enumerate(panels):
         axes.set_ylabel(plain(spec.metric) if index % columns == 0 else "")
         axes.set_visible(index < len(space))
+    if shades is not None:
+        figure.colorbar(shades, ax=list(panels), label="trial, in order", pad=0.01, aspect=30)
     legend(figure, panels[0])
     return figure
+
+
+def rows_of(
+    spec: StudySpec, record: StudyRecord, trials: Sequence[TrialRecord], estimates: Mapping[int, float]
+) -> RungRows:
+    """Rows for the pruned trials whose value at the end is not estimated."""
+    reference = baseline(record, spec)
+    values = [ended_value(spec, trial) for trial in trials if trial.state == "complete"]
+    shown = [*values, *estimates.values(), reference.value if reference else None]
+    left = [trial for trial in trials if trial.number not in estimates]
+    return RungRows.of(left, [value for value in shown if value is not None])
+
+
+def _in_order(axes: Axes, spots: Sequence[tuple[float, float, int]], most: int) -> PathCollection | None:
+    """Complete trials, coloured by their number."""
+    if not spots:
+        return None
+    x, y, numbers = zip(*spots, strict=True)
+    mark: dict[str, Any] = {name: value for name, value in MARKS["complete"].items() if name != "color"}
+    shades: dict[str, Any] = {"cmap": ORDER, "vmin": 0, "vmax": max(1, most - 1), "rasterized": len(spots) > RASTERIZED}
+    return axes.scatter(x, y, c=numbers, label=MARK_WORDS["complete"], alpha=fade(len(spots)), **mark, **shades)
 
 
 def _title(spec: StudySpec, best: Candidate | None) -> str:

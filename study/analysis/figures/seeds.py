@@ -18,17 +18,9 @@ from study.spec import StudySpec
 @styled
 def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """The metric on every fresh seed, with mean and standard deviation, on both splits."""
-    reference = baseline(record, spec)
-    confirmed = [
-        side_of(spec, candidate)
-        for candidate in [*candidates(record, spec), *([reference] if reference else [])]
-        if candidate.confirmed
-    ]
-    final = final_side(spec, record)
-    sides = confirmed or ([final] if final else [])
+    sides, metrics = sides_of(spec, record)
     if not sides:
         return None
-    metrics = [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in sides) else [])]
     figure, panels = new(_seeds_title(spec, sides), 1.5 + 0.45 * len(sides), 2, sharex=True)
     for axes, name in zip(panels, metrics, strict=False):
         for height, side in enumerate(reversed(sides)):
@@ -41,6 +33,19 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
     return figure
+
+
+def sides_of(spec: StudySpec, record: StudyRecord) -> tuple[list[Side], list[str]]:
+    """The configurations that ran on fresh seeds, or the final training, and the metrics to show of them."""
+    reference = baseline(record, spec)
+    confirmed = [
+        side_of(spec, candidate)
+        for candidate in [*candidates(record, spec), *([reference] if reference else [])]
+        if candidate.confirmed
+    ]
+    final = final_side(spec, record)
+    sides = confirmed or ([final] if final else [])
+    return sides, [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in sides) else [])]
 
 
 def _seeds_title(spec: StudySpec, sides: Sequence[Side]) -> str:

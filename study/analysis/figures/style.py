@@ -54,7 +54,7 @@ MARKS: dict[str, dict[str, Any]] = {
     "complete": {"marker": "o", "s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4},
     "pruned": {"marker": "v", "s": 26, "facecolors": "none", "edgecolors": GREY, "linewidths": 1.0, "zorder": 3},
 }
-MARK_WORDS = {"complete": "complete", "pruned": "pruned, at its end"}
+MARK_WORDS = {"complete": "complete", "pruned": "pruned, at its epoch"}
 BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
 BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from study.analysis.figures.parameters import estimated
+from study.analysis.figures.ranks import LEAST
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import (
     BEST_MARK,
@@ -28,6 +29,9 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import candidates, searched
 from study.spec import StudySpec
 from study.spec.schema import Domain
+
+IN_A_TILE = 3
+"""Trials that a tile needs: the mean of one or two says nothing of so wide a place."""
 
 COLOURS = "cividis"  # made for colour-blind readers (Nuñez et al. 2018)
 
@@ -56,13 +60,13 @@ class ParameterPair:
         return None if x is None or y is None else (x, y)
 
     def tiles(self) -> tuple[list[np.ndarray], np.ndarray]:
-        """The edges of tiles over both axes, and the mean of the trials in each, NaN for an empty one."""
+        """The edges of tiles over both axes, and the mean of the trials in each, NaN where there are too few."""
         spots = self.spots if self.stopped is None else np.vstack([self.spots, self.stopped])
         count = int(np.clip(np.sqrt(len(spots) / 2), 2, 12))
         edges = [scale.edges(count) for scale in self.scales]
         x, y, values = spots.T
         sums, counts = (np.histogram2d(x, y, bins=edges, weights=weights)[0] for weights in (values, None))
-        return edges, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+        return edges, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts >= IN_A_TILE)
 
     def range(self) -> tuple[float, float]:
         """The least and the largest of complete trials and tiles."""
@@ -73,7 +77,7 @@ class ParameterPair:
 def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None:
     """The two numeric parameters that explain most together; where importance says nothing, the first two.
 
-    Only pairs that at least three complete trials have in common. None without such a pair.
+    Only pairs that at least ten complete trials have in common. None without such a pair.
     """
     found = explained(spec, record)
     numeric = {key: Scale.of(domain) for key, domain in spec.search.space.items() if _is_numeric(domain)}
@@ -82,7 +86,7 @@ def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None
     for across, up in pairs:
         empty = ParameterPair((across, up), (numeric[across], numeric[up]), [], np.empty((0, 3)))
         placed = [(candidate, at) for candidate in complete if (at := empty.at(candidate.trial))]
-        if len(placed) >= 3:
+        if len(placed) >= LEAST:
             spots = np.array([(*at, candidate.value) for candidate, at in placed])
             trials = [candidate.trial for candidate, _ in placed]
             return replace(empty, trials=trials, spots=spots, stopped=_stopped(spec, record, empty))

@@ -13,21 +13,26 @@ CAPTIONS = {
     "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "
     "configuration of the search, of those that keep the constraints.",
     "worst_group": "Each mark is one configuration of the search.",
-    "parameters": "Each mark is one trial of the search, {leading}. A pruned trial (by early stopping) is drawn at "
-    "what it is estimated to have ended with, or, where that cannot be told, at the value that it had when it was "
-    "pruned, as the legend says. The dashed line is the baseline{mean}.",
+    "parameters": "Each mark is one trial of the search, {leading}; complete ones are coloured by their order. A "
+    "pruned trial (by early stopping) is drawn at what it is estimated to have ended with, or, where that cannot be "
+    "told, below all values, in the row of the epoch at which it was pruned. The dashed line is the baseline{mean}.",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's trials that have the parameter; a pruned trial counts with what it is estimated to have ended with. "
     "A parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between "
     "trials, and what is too jagged or takes three parameters. Lines are 95% intervals.",
-    "surface": "Each mark is one complete trial{mean}. Each tile is the mean of the trials in it: the complete ones, "
-    "and the pruned ones with what they are estimated to have ended with, where they can be.",
+    "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean: of the "
+    "complete ones, and the pruned ones with what they are estimated to have ended with, where they can be.",
+    "ranks": "Each mark is one complete trial{mean}, coloured by its place among all of them: an outlying value hides "
+    "no other.",
     "parallel": "Each line is one complete trial, coloured by its value{mean}. On the page, draw along an axis to pick "
     "trials.",
-    "progress": "Each mark is one trial of the search, {leading}. Only complete trials count for the best so "
+    "progress": "Each mark is one trial of the search, {leading}. A pruned trial has no value at the end: it is drawn "
+    "below all values, in the row of the epoch at which it was pruned. Only complete trials count for the best so "
     "far{mean}.",
     "best_over_time": "The best value of a complete configuration so far, {searched}. Left: over wall-clock time, with "
     "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline{mean}.",
+    "timeline": "Each bar is one trial from its start to its end; of a trial that was lost or interrupted, its last "
+    "run. There are as many rows as trials ran at once, and what is empty was idle. Pauses of the study are left out.",
     "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
     "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
     "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
+from study.analysis.figures.interactive.style import DARK
+from study.analysis.report.packed import library, packed
 from study.text.markdown import escape, table
 
 
@@ -84,24 +85,22 @@ class Page:
 
 
 def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None) -> str:
-    """One self-contained page: it needs no network and no other file. Every text is escaped.
+    """One self-contained page: it needs no network and, where scripts run, no other file. Every text is escaped.
 
     Args:
         pictures: PNG files by the names that the page uses.
-        plots: Plotly figures (JSON) of the same names, shown instead of the pictures where scripts run, but not in
-            print. With any, the page contains Plotly itself, 4.8 MB.
+        plots: Plotly figures (JSON) of the same names, shown instead of the pictures. With any, the page carries Plotly
+            itself, 1.8 MB. Where no script runs, or the browser cannot unpack them, `figures/NAME.png` is shown.
     """
-    from plotly.offline import get_plotlyjs
-
     loader = PackageLoader("study.analysis.report")
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
-    scripts = {name: Markup(plot.replace("<", "\\u003c")) for name, plot in (plots or {}).items()}  # no tag ends early
-    library = Markup(get_plotlyjs()) if scripts else None
+    drawn = {name: packed(plot) for name, plot in (plots or {}).items()}
+    encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items() if name not in drawn}
+    carried = {"library": library(), **drawn} if drawn else {}
     return environment.get_template("report.html.j2").render(
-        page=page, pictures=encoded, plots=scripts, library=library
+        page=page, pictures=encoded, plots=drawn, carried=carried, colours=DARK
     )
 
 

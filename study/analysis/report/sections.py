@@ -60,7 +60,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         Section("Trials", [Table(report_tables.printed_counts(record)), *_early_stopping(spec, record)])
         if record.trials
         else None,
-        Section("Settings", [Table(_pairs(_settings(spec, record)))]),
+        Section("Settings", [Table(_pairs(_settings(spec, record)))], folded=True),
         Section("What is not known", [Points(open_points)]) if open_points else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,

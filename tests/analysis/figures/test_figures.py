@@ -1,4 +1,5 @@
 import json
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -8,13 +9,17 @@ from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
+from study.analysis.figures.interactive.style import DARK
+from study.analysis.figures.rungs import RungRows
 from study.analysis.figures.scale import Scale
+from study.analysis.figures.style import ORANGE, VERMILLION
 from study.analysis.figures.surface import parameter_pair
 from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import pdf, png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
 from study.analysis.statistics.search_efficiency import best_so_far
+from study.home.record import TrialRecord
 from study.spec import load_study
 from study.spec.schema import Domain
 
@@ -78,14 +83,15 @@ def test_files_are_the_same_every_time(spec, wide):
     assert not any(word in file for word in (b"CreationDate", b"Producer", b"Matplotlib"))
 
 
-@pytest.mark.parametrize("name", [name for name in INTERACTIVE if name != OF_RANDOM_SEARCHES])
+OF_TRIALS = ("trade_off", "worst_group", "parameters", "surface", "progress")
+
+
+@pytest.mark.parametrize("name", sorted(INTERACTIVE.keys() - {"importance", "hypervolume", OF_RANDOM_SEARCHES}))
 def test_what_one_can_point_at(spec, wide, name):
     plot = json.loads(INTERACTIVE[name](spec, wide).to_json())
     told = [text for trace in plot["data"] for text in trace.get("hovertext", [])]
     assert plot["data"]
-    assert name in ("learning_curves", "parallel") or any(
-        text.startswith("trial 14<br>val/accuracy 60.0%") for text in told
-    )
+    assert name not in OF_TRIALS or any(text.startswith("trial 14<br>val/accuracy 60.0%") for text in told)
 
 
 def test_texts_of_users_are_escaped(writer):
@@ -96,7 +102,7 @@ def test_texts_of_users_are_escaped(writer):
     for alpha in (0.2, 0.3):
         study.trial("search", [0.5], params={"method.alpha": alpha, "data.x": "<a href='http://evil'>"})
     plot = INTERACTIVE["parameters"](spec, study.record()).to_json()
-    assert "<a" not in json.loads(plot)["data"][0]["hovertext"][0]
+    assert "<a" not in next(trace["hovertext"][0] for trace in json.loads(plot)["data"] if "hovertext" in trace)
     assert "&lt;a" in plot
 
 
@@ -183,15 +189,62 @@ def test_tiles_hold_means_and_gaps(writer):
     spec = load_study(
         "quickstart", ["search.space={method.lambda: {low: 0, high: 2}, method.epsilon: {choices: [0.0, 0.5]}}"]
     )
-    study = writer()
-    for value, strength, epsilon in ((0.2, 0.1, 0.0), (0.4, 0.3, 0.0), (0.9, 1.9, 0.5)):
-        study.trial("search", [value], params={"method.lambda": strength, "method.epsilon": epsilon})
-    found = parameter_pair(spec, study.record())
+
+    def of(*further):
+        study, left = writer(), [(0.2, 0.1, 0.0), (0.4, 0.3, 0.0), (0.3, 0.9, 0.0), (0.9, 0.1, 0.5)]
+        right = [(0.8, 1.9, 0.5), (0.9, 1.9, 0.5), (1.0, 1.1, 0.5), (0.2, 1.5, 0.0), (0.4, 1.5, 0.0)]
+        for value, strength, epsilon in [*left, *right, *further]:
+            study.trial("search", [value], params={"method.lambda": strength, "method.epsilon": epsilon})
+        return parameter_pair(spec, study.record())
+
+    assert of() is None, "nine trials are too few"
+    found = of((0.9, 0.1, 0.5))
     assert found.keys == ("method.lambda", "method.epsilon")
     (across, up), means = found.tiles()
     assert across.tolist() == [0.0, 1.0, 2.0]
     assert up.tolist() == [-0.5, 0.5, 1.5]
-    np.testing.assert_allclose(means, [[0.3, np.nan], [np.nan, 0.9]])
+    np.testing.assert_allclose(means, [[0.3, np.nan], [np.nan, 0.9]], err_msg="tiles of two are empty")
+
+
+def test_pruned_trials_lie_below_all_values_in_the_row_of_their_epoch(spec, writer):
+    study = writer()
+    for values, state in (([0.1, 0.5], "complete"), ([0.9], "pruned"), ([0.8, 0.8], "pruned"), ([0.7], "pruned")):
+        study.trial("search", values, state=state)
+    study.trial("search", [0.2, 0.7])
+    record = study.record()
+    rows = RungRows.of(list(record.trials.values()), [0.5, 0.7])
+    heights = rows.heights
+    assert heights.keys() == {1, 2, 3}
+    assert heights[1] == heights[3] < heights[2] < rows.low < 0.5
+    assert [rows.names[heights[number]] for number in (1, 2)] == ["epoch 1", "epoch 2"]
+    assert min(rows.ticks) > rows.low
+    for name in ("progress", "parameters"):
+        traces = {trace.name: trace for trace in INTERACTIVE[name](spec, record).data}
+        assert set(traces["pruned, at its epoch"].y) == set(heights.values())
+        assert "complete" in traces
+
+
+def test_at_many_epochs_a_row_stands_for_several():
+    trials = [TrialRecord(n, "search", {}, 0, state="pruned", reports=[None] * (n + 1)) for n in range(9)]
+    rows = RungRows.of(trials, [0.5])
+    assert list(rows.names.values()) == ["epochs 1 to 3", "epochs 4 to 5", "epochs 6 to 7", "epochs 8 to 9"]
+    assert sorted(rows.heights.values()) == [rows.heights[n] for n in range(9)]
+
+
+def test_ranks_need_ten_trials_and_name_the_best_first(spec, wide, frozen):
+    assert FIGURES["ranks"](spec, frozen) is None
+    figure = INTERACTIVE["ranks"](spec, wide)
+    assert len(figure.data) == 3, "three parameters, three pairs"
+    shades = dict(zip(figure.data[0].hovertext, figure.data[0].marker.color, strict=True))
+    assert next(rank for text, rank in shades.items() if text.startswith("trial 1<br>")) == 1
+
+
+def test_every_colour_has_a_dark_one(spec, wide):
+    known = {*DARK, ORANGE, VERMILLION}
+    for name in sorted(INTERACTIVE.keys() - {"importance", "hypervolume", OF_RANDOM_SEARCHES}):
+        plot = re.sub(r'\[\[0\.0,"#.*?\]\]', "", INTERACTIVE[name](spec, wide).to_json())
+        assert set(re.findall(r'"(#\w{6})"', plot)) <= known, name
+        assert not re.search(r'olor":"(white|black|rgb)', plot), name
 
 
 def test_where_values_lie():

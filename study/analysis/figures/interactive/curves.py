@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from study.analysis.figures.curves import compared_at, curve, with_curve
 from study.analysis.figures.interactive.style import by_kind, marks, metric_axis, new
+from study.analysis.figures.parameters import rows_of
 from study.analysis.figures.style import BLACK, BLUE, MARK_WORDS, ORANGE, PALE, ended_value
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
@@ -28,6 +29,9 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> go.Figure:
     for pruned, name, colour in ((True, "pruned", PALE), (False, "complete", BLUE)):
         drawn = thin([trial for trial in others if (trial.state == "pruned") == pruned], CURVES)
         figure.add_trace(_curves(spec, drawn, name, {"color": colour, "width": 1.2}, opacity=1.0 if pruned else 0.5))
+        if pruned and drawn:
+            ends = [(trial, (points[-1][0], points[-1][1])) for trial in drawn if len(points := curve(spec, trial))]
+            figure.add_trace(marks(spec, ends, "pruned", showlegend=False))
     for candidate, name, line in (
         (best, "best", {"color": BLUE, "width": 3.5}),
         (reference, "baseline", {"color": BLACK, "width": 3, "dash": "dash"}),
@@ -44,10 +48,15 @@ def progress(spec: StudySpec, record: StudyRecord) -> go.Figure:
     """The search trial by trial."""
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
     axis = {"title": "trial, in the order in which the search chose them"}
-    figure = new(xaxis=axis, yaxis=metric_axis(spec.metric))
+    rows = rows_of(spec, record, trials, {})
+    ticks = rows.axis(spec.metric)
+    figure = new(xaxis=axis, yaxis={**metric_axis(spec.metric), **ticks})
     for name, of_kind in by_kind(spec, record, trials).items():
         if name in MARK_WORDS:
-            spots = [(trial, (float(trial.number), ended_value(spec, trial))) for trial in of_kind]
+            spots = [
+                (trial, (float(trial.number), rows.heights.get(trial.number, ended_value(spec, trial))))
+                for trial in of_kind
+            ]
             figure.add_trace(marks(spec, spots, name))
     complete = sorted((candidate.trial.number, candidate.value) for candidate in searched(record, spec))
     if complete:
@@ -81,6 +90,7 @@ def _curves(
         mode="lines",
         line=line,
         name=name,
+        legendgroup=name,
         hovertemplate=f"trial %{{customdata}}, epoch %{{x}}: {value}<extra></extra>",
         **options,
     )

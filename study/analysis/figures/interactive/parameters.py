@@ -1,4 +1,4 @@
-"""The metric over the searched parameters: each, two of them, all of them."""
+"""The metric over the searched parameters: over each, and over all of them."""
 
 from html import escape
 from typing import Any
@@ -7,9 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.style import (
-    MOST_MARKS,
     by_kind,
     colours,
+    in_legend,
     label,
     marks,
     metric_axis,
@@ -18,9 +18,8 @@ from study.analysis.figures.interactive.style import (
     scaled_axis,
 )
 from study.analysis.figures.parallel import LINES, scales_of
-from study.analysis.figures.parameters import ESTIMATED, estimated, spot
-from study.analysis.figures.style import ended_value
-from study.analysis.figures.surface import parameter_pair
+from study.analysis.figures.parameters import ESTIMATED, ORDER, estimated, rows_of, spot
+from study.analysis.figures.style import BLACK, ended_value
 from study.analysis.statistics.frame import param, thin, varied
 from study.home.record import StudyRecord
 from study.ranking import baseline, searched
@@ -35,36 +34,28 @@ def parameters(spec: StudySpec, record: StudyRecord) -> go.Figure:
     rows = -(-len(space) // columns)
     figure = new(rows, columns, height=120 + 280 * rows)
     scales, estimates = scales_of(spec, reference), estimated(spec, record)
+    stopped = rows_of(spec, record, trials, estimates)
+    axis = stopped.axis(spec.metric)
+    bar = {"title": {"text": "trial"}, "thickness": 12}
+    shades = {"colorscale": ORDER, "cmin": 0, "cmax": max(1, len(record.trials) - 1), "colorbar": bar}
+    figure.update_layout(coloraxis=shades)
+    figure.add_trace(in_legend("complete"), row=1, col=1)
+    places = {**estimates, **stopped.heights}
     for place, (key, scale) in enumerate(scales.items()):
         cell = {"row": place // columns + 1, "col": place % columns + 1}
         for name, of_kind in by_kind(spec, record, trials).items():
-            spots = [(trial, at) for trial in of_kind if (at := spot(spec, scale, trial, key, estimates))]
+            spots = [(trial, at) for trial in of_kind if (at := spot(spec, scale, trial, key, places))]
             drawn = marks(spec, spots, name, showlegend=place == 0)
+            if name == "complete":
+                drawn.update(
+                    showlegend=False, marker={"color": [trial.number for trial, _ in spots], "coloraxis": "coloraxis"}
+                )
             figure.add_trace(drawn.update(name=ESTIMATED) if name == "pruned" and estimates else drawn, **cell)
         figure.update_xaxes(**scaled_axis(scale, key), **cell)
-        figure.update_yaxes(**metric_axis(spec.metric if cell["col"] == 1 else ""), **cell)
-        if cell["col"] > 1:
-            figure.update_yaxes(**percent(spec.metric), **cell)
-    return figure
-
-
-def surface(spec: StudySpec, record: StudyRecord) -> go.Figure:
-    """The metric over two parameters."""
-    pair = parameter_pair(spec, record)
-    assert pair is not None  # only called where the Matplotlib figure was drawn
-    axes = [scaled_axis(scale, key) for scale, key in zip(pair.scales, pair.keys, strict=True)]
-    figure = new(xaxis=axes[0], yaxis=axes[1], height=480, showlegend=False)
-    (across, up), means = pair.tiles()
-    low, high = pair.range()
-    bounds = {"colorscale": colours(spec), "zmin": low, "zmax": high, "showscale": False}
-    figure.add_trace(go.Heatmap(x=across, y=up, z=means.T, opacity=0.45, hoverinfo="skip", **bounds))
-    drawn = thin(
-        [(trial, (x, y)) for trial, (x, y, _) in zip(pair.trials, pair.spots.tolist(), strict=True)], MOST_MARKS
-    )
-    bar = {"title": escape(spec.metric), **percent(spec.metric)}
-    shades = {"colorscale": colours(spec), "cmin": low, "cmax": high, "colorbar": bar}
-    color = np.array([ended_value(spec, trial) for trial, _ in drawn], dtype=float)
-    figure.add_trace(marks(spec, drawn, "complete").update(marker={**shades, "color": color, "showscale": True}))
+        figure.update_yaxes(**metric_axis(spec.metric if cell["col"] == 1 else "", spec.metric), **axis, **cell)
+        if reference:
+            line = {"color": BLACK, "dash": "dash", "width": 1}
+            figure.add_hline(reference.value, line=line, layer="below", **cell)
     return figure
 
 

@@ -12,12 +12,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from study.analysis.figures.scale import Scale
-from study.analysis.figures.style import BLACK, BLUE, GREY, MARK_WORDS, ORANGE
+from study.analysis.figures.style import BLACK, BLUE, GREY, MARK_WORDS, ORANGE, PALE
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates, epochs
 from study.spec import StudySpec
+
+GRID, GROUND, PALE_BLUE = "#E6E6E6", "#FFFFFF", "#BFDCEC"
+"""Of lines behind marks, of the page, and of bands behind blue lines."""
 
 MOST_MARKS = 1000
 """Trials of one kind in one figure at most, evenly chosen, so that the page stays small and quick."""
@@ -34,23 +37,61 @@ SYMBOLS = {
     "data.rho": "ρ",  # noqa: RUF001
 }
 MARKS: dict[str, dict[str, Any]] = {
-    "complete": {"symbol": "circle", "size": 8, "color": BLUE, "line": {"width": 1, "color": "white"}},
+    "complete": {"symbol": "circle", "size": 8, "color": BLUE, "line": {"width": 1, "color": GROUND}},
     "pruned": {"symbol": "triangle-down-open", "size": 7, "color": GREY},
     "best": {"symbol": "circle-open", "size": 15, "color": ORANGE, "line": {"width": 3}},
     "baseline": {"symbol": "star", "size": 13, "color": BLACK},
 }
 
+DARK = {
+    BLACK: "#E4E7EB",
+    BLUE: "#56B4E9",
+    GREY: "#A0A9B4",
+    PALE: "#59636F",
+    GRID: "#323A43",
+    GROUND: "#15191E",
+    PALE_BLUE: "#1F4A63",
+}
+"""What the page puts in place of each colour where the reader's screen is dark. Figures name these colours alone, in
+this spelling, beside orange, vermillion and colour scales."""
+
+_AXIS: dict[str, Any] = {
+    "gridcolor": GRID,
+    "linecolor": GRID,
+    "zerolinecolor": GRID,
+    "automargin": True,
+    "exponentformat": "e",
+    "title": {"standoff": 12},
+}
+_HOVER = {"bgcolor": GROUND, "bordercolor": GREY, "font": {"color": BLACK}, "align": "left"}
+_LAYOUT = {"paper_bgcolor": GROUND, "plot_bgcolor": GROUND, "hoverlabel": _HOVER, "xaxis": _AXIS, "yaxis": _AXIS}
+TEMPLATE = go.layout.Template(layout=_LAYOUT)
+
 
 def new(
-    rows: int = 1, columns: int = 1, height: int = 400, subplot_titles: Sequence[str] | None = None, **layout: Any
+    rows: int = 1,
+    columns: int = 1,
+    height: int = 400,
+    subplot_titles: Sequence[str] | None = None,
+    shared_yaxes: bool = True,
+    horizontal: float = 0.04,
+    **layout: Any,
 ) -> go.Figure:
-    spaces = {"horizontal_spacing": 0.04, "vertical_spacing": 0.2}
-    figure = make_subplots(rows, columns, shared_yaxes=True, subplot_titles=subplot_titles, **spaces)
+    """A figure of panels, row by row.
+
+    Args:
+        height: in pixels.
+        horizontal: the space between two columns, as a share of the width.
+        layout: of Plotly.
+    """
+    spaces = {"horizontal_spacing": horizontal, "vertical_spacing": 0.2}
+    figure = make_subplots(rows, columns, shared_yaxes=shared_yaxes, subplot_titles=subplot_titles, **spaces)
     figure.update_annotations(font_size=13)
     font = {"family": "system-ui, sans-serif", "size": 13, "color": BLACK}
-    below = {"orientation": "h", "x": 0, "y": -0.2 if rows == 1 else -0.12, "yanchor": "top", "yref": "paper"}
-    margin = {"l": 60, "r": 20, "t": 55 if subplot_titles else 30, "b": 90}
-    figure.update_layout(template="plotly_white", height=height, font=font, legend=below, hovermode="closest")
+    below = {"orientation": "h", "x": 0, "y": 0, "yanchor": "bottom", "yref": "container"}
+    bottom = 85 if layout.get("showlegend", True) else 50
+    margin = {"l": 60, "r": 20, "t": 55 if subplot_titles else 30, "b": bottom}
+    figure.update_layout(template=TEMPLATE, height=height, font=font, legend=below, hovermode="closest")
     figure.update_layout(**{"margin": margin, **layout})
     return figure
 
@@ -82,6 +123,12 @@ def marks(
     )
 
 
+def in_legend(kind: str) -> go.Scatter:
+    """A line in the legend for marks whose colours mean something else."""
+    name = MARK_WORDS.get(kind, kind)
+    return go.Scatter(x=[None], y=[None], mode="markers", marker=MARKS[kind], name=name, legendgroup=kind)
+
+
 def _hover_text(spec: StudySpec, trial: TrialRecord) -> str:
     """A trial in a few lines."""
     ended = "" if trial.state == "complete" else f", pruned at epoch {trial.epochs}"
@@ -91,8 +138,9 @@ def _hover_text(spec: StudySpec, trial: TrialRecord) -> str:
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 
-def metric_axis(metric: str) -> dict[str, Any]:
-    return {"title": escape(metric), **percent(metric)}
+def metric_axis(title: str, metric: str | None = None) -> dict[str, Any]:
+    """An axis of a metric; under another title, if one is given."""
+    return {"title": {"text": escape(title)}, **percent(metric or title)}
 
 
 def percent(metric: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from study.analysis.figures.interactive.style import metric_axis, new
+from study.analysis.figures.interactive.style import PALE_BLUE, metric_axis, new
 from study.analysis.figures.style import BLACK, BLUE
 from study.analysis.figures.tuning_curve import known, view
 from study.analysis.statistics import formatting
@@ -10,8 +10,6 @@ from study.analysis.statistics.tuning_curve import curve
 from study.home.record import StudyRecord
 from study.ranking import baseline
 from study.spec import StudySpec
-
-BAND = "rgba(0, 114, 178, 0.2)"
 
 
 def tuning_curve(spec: StudySpec, record: StudyRecord) -> go.Figure:
@@ -31,7 +29,7 @@ def tuning_curve(spec: StudySpec, record: StudyRecord) -> go.Figure:
                 y=frame["high"],
                 line=line,
                 fill="tonexty",
-                fillcolor=BAND,
+                fillcolor=PALE_BLUE,
                 name="95% band",
                 showlegend=column == 1,
                 hoverinfo="skip",

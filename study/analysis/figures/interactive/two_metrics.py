@@ -2,11 +2,13 @@
 
 from html import escape
 
+import numpy as np
 import plotly.graph_objects as go
 
 from study.analysis.figures.interactive.style import by_kind, marks, metric_axis, new
-from study.analysis.figures.style import BLACK, BLUE, ORANGE
+from study.analysis.figures.style import BLACK, BLUE, GREY, ORANGE, VERMILLION
 from study.analysis.figures.two_metrics import confirmed, front, point, trade_off_metrics, worst_group_metrics
+from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
 from study.metrics import lower_is_better
 from study.ranking import baseline, searched
@@ -23,12 +25,38 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> go.Figure:
         x, y = zip(*best, strict=True)
         line = {"color": ORANGE, "shape": "hv" if lower_is_better(names[0]) else "vh"}
         figure.add_trace(go.Scatter(x=x, y=y, mode="lines", name="front", line=line, hoverinfo="skip"), row=1, col=1)
+    for limit in spec.objective.constraints:
+        mark = {"line": {"color": VERMILLION, "dash": "dot"}, "row": 1, "col": 1}
+        words = escape(f"{limit.metric} {limit.sense} {formatting.setting(limit.limit)}")
+        if limit.metric == names[0]:
+            figure.add_vline(limit.limit, annotation_text=words, **mark)
+        elif limit.metric == names[1]:
+            figure.add_hline(limit.limit, annotation_text=words, **mark)
     return figure
 
 
 def worst_group(spec: StudySpec, record: StudyRecord) -> go.Figure:
     """Worst-group over average accuracy."""
-    return _figure(spec, record, worst_group_metrics(spec))
+    figure = _figure(spec, record, worst_group_metrics(spec))
+    line = {"color": GREY, "width": 1, "dash": "dash"}
+    for column, ends in _ranges(figure).items():
+        if ends[0] < ends[1]:
+            equal = go.Scatter(x=ends, y=ends, mode="lines", line=line, name="all groups equal", hoverinfo="skip")
+            figure.add_trace(equal.update(showlegend=column == 1), row=1, col=column)
+    return figure
+
+
+def _ranges(figure: go.Figure) -> dict[int, tuple[float, float]]:
+    """The values that a panel's two axes have in common, by column."""
+    ranges = {}
+    for column, axis in enumerate(("x", "x2"), 1):
+        traces = [trace for trace in figure.data if (trace.xaxis or "x") == axis and len(trace.x)]
+        if traces:
+            x, y = (
+                np.concatenate([np.asarray(getattr(trace, name), dtype=float) for trace in traces]) for name in "xy"
+            )
+            ranges[column] = (float(max(x.min(), y.min())), float(min(x.max(), y.max())))
+    return ranges
 
 
 def _figure(spec: StudySpec, record: StudyRecord, names: tuple[str, str]) -> go.Figure:
