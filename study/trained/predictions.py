@@ -1,0 +1,112 @@
+"""What a trained model says of some samples, as a table, as plain values, and as CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.text.spreadsheet import neutral
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["file", "row"]
+"""What a sample is: an image's file, or a row of a table, counted from 1 without the header."""
+
+Sample = Path | int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted class of a sample, and the probability of each class."""
+
+    sample: Sample
+    class_name: str
+    probabilities: dict[str, float]
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the predicted class."""
+        return max(self.probabilities.values())
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What became of some samples.
+
+    Attributes:
+        kind: of the samples.
+        classes: of the model, in its order.
+        rows: of the samples that could be read, in their order.
+        unreadable: why, of the others.
+        warning: which group the model serves worst, where that is known.
+    """
+
+    kind: Kind
+    classes: Sequence[str]
+    rows: Sequence[Prediction]
+    unreadable: Mapping[Sample, str]
+    warning: str | None = None
+
+    def to_document(self) -> list[dict[str, Any]]:
+        """The rows as plain values."""
+        return [
+            {
+                self.kind: row.sample if isinstance(row.sample, int) else str(row.sample),
+                "class": row.class_name,
+                "confidence": row.confidence,
+                "probabilities": row.probabilities,
+            }
+            for row in self.rows
+        ]
+
+    def frame(self) -> "pd.DataFrame":
+        """A row per sample by `kind`: `class`, `confidence`, a column `p(CLASS)` for each class; those that could not
+        be read come last, with no class and no numbers."""
+        import pandas as pd
+
+        columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
+        values = {row.sample: (row.class_name, row.confidence, *row.probabilities.values()) for row in self.rows}
+        lacking = {sample: (None, *[float("nan")] * (len(columns) - 1)) for sample in self.unreadable}
+        return pd.DataFrame.from_dict(values | lacking, orient="index", columns=columns).rename_axis(self.kind)
+
+
+def table(predictions: Predictions) -> str:
+    """As CSV: file or row, class, confidence, and a column per class with its probability.
+
+    No cell is a formula: `./` stands before the path of a file where it would be one, an apostrophe before a class.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
+    for row in predictions.rows:
+        sample = str(row.sample)
+        sample = sample if neutral(sample) == sample else f"./{sample}"
+        numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
+        writer.writerow([sample, neutral(row.class_name), *numbers])
+    return stream.getvalue()
+
+
+def unreadable_lines(predictions: Predictions) -> list[str]:
+    """A line for each sample that could not be read, then how many; none where all could be read."""
+    of_files = predictions.kind == "file"
+    place = "" if of_files else "row "
+    bad = [f"not readable: {place}{sample} ({reason})" for sample, reason in predictions.unreadable.items()]
+    samples = len(predictions.rows) + len(bad)
+    what = f"{predictions.kind}{'s' * (samples > 1)} could not be read{' as images' if of_files else ''}"
+    return [*bad, f"error: {len(bad)} of {samples} {what}"] if bad else []
+
+
+def of_probabilities(
+    names: Sequence[str], samples: Iterable[Sample], probabilities: NDArray[np.float32]
+) -> list[Prediction]:
+    """A prediction for each sample from the probabilities of its classes, (N, classes)."""
+    return [
+        Prediction(sample, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
+        for sample, row in zip(samples, probabilities, strict=True)
+    ]
