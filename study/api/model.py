@@ -40,8 +40,8 @@ class Model:
 
         Returns:
             A row per sample: `class`, `confidence`, the probability of that class, then a column `p(CLASS)` for each.
-            Indexed by `file`, by `row` from 1 on, or by number for an array. A sample that cannot be read has no class
-            and comes last; `attrs["unreadable"]` says why. `attrs["warning"]` says which group the model serves worst.
+            Indexed by `file`, by `row` from 1 on, or by number for an array. A sample that cannot be read has no
+            class; `attrs["unreadable"]` says why. `attrs["warning"]` says which group the model serves worst.
 
         Raises:
             UserError: the model does not take such inputs, or there are none.

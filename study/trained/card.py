@@ -11,6 +11,7 @@ from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text.markdown import escape, table
 from study.trained import groups
+from study.trained.predictions import warning
 
 Z = 1.959964
 """The normal quantile of a 95% interval."""
@@ -93,7 +94,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
         yield table(["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
-    if sentence := groups.warning(groups.worst(spec, trial, dataset)):
+    if sentence := warning(groups.worst(spec, trial, dataset)):
         yield escape(f"{sentence[0].upper()}{sentence[1:]}.")
     gaps = [
         f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {what}"

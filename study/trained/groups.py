@@ -1,6 +1,5 @@
 """How well a final model does for each group of class and bias class, and which it serves worst."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -46,7 +45,7 @@ def groups(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> list[Group]
 
 
 def worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, Any] | None:
-    """What `warning` needs, as plain values; None where groups are not known, or all are served alike."""
+    """What `predictions.warning` needs, as plain values; None where groups are not known, or all are served alike."""
     split = split_of(trial)
     values = {**epochs.values(spec.objective, trial), **trial.tested}
     overall, least = values.get(f"{split}/accuracy"), values.get(f"{split}/worst_group_accuracy")
@@ -56,17 +55,3 @@ def worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, An
     group = min(found, key=lambda group: group.accuracy, default=None)
     of_group = None if group is None else asdict(group)
     return {"split": split, "overall": overall, "accuracy": least, "group": of_group, "groups": len(found)}
-
-
-def warning(worst: Mapping[str, Any] | None) -> str | None:
-    """Which group the model serves worst, in a sentence; None where that is not known."""
-    if worst is None:
-        return None
-    split, overall, group = worst["split"], f"{worst['overall']:.1%} over all", worst["group"]
-    if group is None:
-        return f"in the worst group of class and bias class, {worst['accuracy']:.1%} on {split} were right, {overall}"
-    right = round(group["accuracy"] * group["samples"])
-    return (
-        f"of its {worst['groups']} groups the model serves class {group['target']!r} with bias class {group['bias']!r} "
-        f"worst: on {split} {right} of {group['samples']} samples were right ({group['accuracy']:.1%}), {overall}"
-    )

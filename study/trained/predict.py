@@ -11,8 +11,7 @@ from study.data.image_files import decode_readable
 from study.errors import UserError, nearest
 from study.text.quoted import quoted, some
 from study.trained.classifier import Classifier
-from study.trained.groups import warning
-from study.trained.predictions import Prediction, Predictions, Sample, of_probabilities
+from study.trained.predictions import Prediction, Predictions, Sample, of_probabilities, warning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +76,7 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
         if readable:
             probabilities = classifier.probabilities(inputs[readable])
             rows += of_probabilities(classifier.classes, [part[index] for index in readable], probabilities)
-    return Predictions("file", classifier.classes, rows, unreadable, _warning(classifier))
+    return Predictions("file", files, classifier.classes, rows, unreadable, _warning(classifier))
 
 
 def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> Predictions:
@@ -104,7 +103,7 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> P
         probabilities = classifier.probabilities(inputs[sound])
         rows = of_probabilities(classifier.classes, [row + 1 for row in sound], probabilities)
     unreadable: dict[Sample, str] = {row + 1: problem for row, problem in problems.items()}
-    return Predictions("row", classifier.classes, rows, unreadable, _warning(classifier))
+    return Predictions("row", range(1, len(frame) + 1), classifier.classes, rows, unreadable, _warning(classifier))
 
 
 def _encoding(classifier: Classifier) -> Encoding:

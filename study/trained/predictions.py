@@ -41,6 +41,7 @@ class Predictions:
 
     Attributes:
         kind: of the samples.
+        samples: all, in their order.
         classes: of the model, in its order.
         rows: of the samples that could be read, in their order.
         unreadable: why, of the others.
@@ -48,6 +49,7 @@ class Predictions:
     """
 
     kind: Kind
+    samples: Sequence[Sample]
     classes: Sequence[str]
     rows: Sequence[Prediction]
     unreadable: Mapping[Sample, str]
@@ -66,14 +68,18 @@ class Predictions:
         ]
 
     def frame(self) -> "pd.DataFrame":
-        """A row per sample by `kind`: `class`, `confidence`, a column `p(CLASS)` for each class; those that could not
-        be read come last, with no class and no numbers."""
+        """A row per sample, in their order, by `kind`: `class`, `confidence`, a column `p(CLASS)` for each class; none
+        of these where it could not be read."""
         import pandas as pd
 
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
-        values = {row.sample: (row.class_name, row.confidence, *row.probabilities.values()) for row in self.rows}
-        lacking = {sample: (None, *[float("nan")] * (len(columns) - 1)) for sample in self.unreadable}
-        return pd.DataFrame.from_dict(values | lacking, orient="index", columns=columns).rename_axis(self.kind)
+        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.rows)
+        values = [lacking if sample in self.unreadable else _values(next(read)) for sample in self.samples]
+        return pd.DataFrame(values, pd.Index(self.samples, name=self.kind), columns)
+
+
+def _values(row: Prediction) -> tuple[Any, ...]:
+    return (row.class_name, row.confidence, *row.probabilities.values())
 
 
 def table(predictions: Predictions) -> str:
@@ -110,3 +116,17 @@ def of_probabilities(
         Prediction(sample, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
         for sample, row in zip(samples, probabilities, strict=True)
     ]
+
+
+def warning(worst: Mapping[str, Any] | None) -> str | None:
+    """Which group the model serves worst, in a sentence; None where that is not known."""
+    if worst is None:
+        return None
+    split, overall, group = worst["split"], f"{worst['overall']:.1%} over all", worst["group"]
+    if group is None:
+        return f"in the worst group of class and bias class, {worst['accuracy']:.1%} on {split} were right, {overall}"
+    right = round(group["accuracy"] * group["samples"])
+    return (
+        f"of its {worst['groups']} groups the model serves class {group['target']!r} with bias class {group['bias']!r} "
+        f"worst: on {split} {right} of {group['samples']} samples were right ({group['accuracy']:.1%}), {overall}"
+    )
