@@ -10,6 +10,9 @@ from study.home.record import TrialRecord
 from study.ranking import epochs
 from study.spec import StudySpec
 
+ALIKE = 1e-6
+"""Difference of accuracies below which they are the same."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -49,7 +52,7 @@ def worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, An
     split = split_of(trial)
     values = {**epochs.values(spec.objective, trial), **trial.tested}
     overall, least = values.get(f"{split}/accuracy"), values.get(f"{split}/worst_group_accuracy")
-    if overall is None or least is None or not least < overall:
+    if overall is None or least is None or overall - least < ALIKE:
         return None
     found = [group for group in groups(spec, trial, dataset) if group.samples]
     group = min(found, key=lambda group: group.accuracy, default=None)
