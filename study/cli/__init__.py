@@ -61,7 +61,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "doctor": help.doctor,
         "guide": help.guide,
     },
-    data_app: {"list": data.list_data, "prepare": data.prepare_data},
+    data_app: {"list": data.list_data, "prepare": data.prepare_data, "export": data.export_data},
     cluster_app: {"up": cluster.up, "down": cluster.down, "status": cluster.cluster_status},
 }
 """Every command, in the order of the help."""
