@@ -48,17 +48,15 @@ def _signature(description: Description) -> "ModelSignature":
     from mlflow.types.schema import ColSpec, DataType, Schema
 
     if description.encoding is None:
-        inputs, kind = [ColSpec(DataType.string, "file")], ColSpec(DataType.string, "file")
+        kind = ColSpec(DataType.string, "file")
+        inputs = Schema([kind])
     else:
-        inputs, kind = [_column(column) for column in description.encoding], ColSpec(DataType.long, "row")
+        kind = ColSpec(DataType.long, "row")
+        inputs = Schema([_column(column) for column in description.encoding])
     numbers = ["confidence", *(f"p({name})" for name in description.classes)]
-    outputs = [
-        kind,
-        ColSpec(DataType.string, "class"),
-        *(ColSpec(DataType.double, name) for name in numbers),
-        ColSpec(DataType.string, "problem"),
-    ]
-    return ModelSignature(Schema(inputs), Schema(outputs))
+    chosen, problem = ColSpec(DataType.string, "class"), ColSpec(DataType.string, "problem")
+    outputs = Schema([kind, chosen, *(ColSpec(DataType.double, name) for name in numbers), problem])
+    return ModelSignature(inputs, outputs)
 
 
 def _column(column: Column) -> "ColSpec":

@@ -75,7 +75,7 @@ class Predictions:
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
         lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.rows)
         values = [lacking if sample in self.unreadable else _values(next(read)) for sample in self.samples]
-        return pd.DataFrame(values, pd.Index(self.samples, name=self.kind), columns)
+        return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
 
 
 def _values(row: Prediction) -> tuple[Any, ...]:
