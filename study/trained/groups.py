@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from study.data import Dataset
+from study.data import Dataset, Facts, Split
 from study.home.record import TrialRecord
 from study.ranking import epochs
 from study.spec import StudySpec
@@ -57,4 +57,14 @@ def worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, An
     found = [group for group in groups(spec, trial, dataset) if group.samples]
     group = min(found, key=lambda group: group.accuracy, default=None)
     of_group = None if group is None else asdict(group)
-    return {"split": split, "overall": overall, "accuracy": least, "group": of_group, "groups": len(found)}
+    sizes = _sizes(dataset.splits[split], dataset.facts)
+    return {"split": split, "overall": overall, "accuracy": least, "group": of_group, "sizes": sizes}
+
+
+def _sizes(samples: Split, facts: Facts) -> list[int]:
+    """How many samples each group has that has any, in ascending order."""
+    if samples.bias is None or not facts.bias_classes:
+        return []
+    known = (samples.target >= 0) & (samples.bias >= 0)
+    counts = np.bincount(samples.target[known] * facts.bias_classes + samples.bias[known])
+    return sorted(counts[counts > 0].tolist())

@@ -120,13 +120,14 @@ def of_probabilities(
 
 def warning(worst: Mapping[str, Any] | None) -> str | None:
     """Which group the model serves worst, in a sentence; None where that is not known."""
-    if worst is None:
+    if worst is None or not (sizes := worst["sizes"]):
         return None
     split, overall, group = worst["split"], f"{worst['overall']:.1%} over all", worst["group"]
     if group is None:
-        return f"in the worst group of class and bias class, {worst['accuracy']:.1%} on {split} were right, {overall}"
+        groups = f"{len(sizes)} groups of class and bias class, of {sizes[0]} to {sizes[-1]} samples"
+        return f"in the worst of {groups}, {worst['accuracy']:.1%} on {split} were right, {overall}"
     right = round(group["accuracy"] * group["samples"])
     return (
-        f"of its {worst['groups']} groups the model serves class {group['target']!r} with bias class {group['bias']!r} "
+        f"of its {len(sizes)} groups the model serves class {group['target']!r} with bias class {group['bias']!r} "
         f"worst: on {split} {right} of {group['samples']} samples were right ({group['accuracy']:.1%}), {overall}"
     )

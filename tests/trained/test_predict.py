@@ -58,7 +58,7 @@ def test_the_rest_of_a_folder_is_classified_where_some_cannot_be_read(folder: St
     assert done.exit_code == 1
     assert rows((here / "classes.csv").read_text()) == [expected[0], expected[2]]
     told = done.stderr.splitlines()
-    assert told[0].startswith("warning: in the worst group")
+    assert told[0].startswith("warning: in the worst of 98 groups of class and bias class, of 1 to 4 samples, ")
     assert [line.partition(" (")[0] for line in told[1:-1]] == [f"not readable: {n}.png" for n in (1, 3, 4, 5)]
     assert "3.png (is no image, or of a format that is not known)" in done.stderr
     assert "5.png (No such file or directory)" in done.stderr
@@ -130,13 +130,13 @@ def test_the_group_that_is_served_worst_is_said(folder: StudyFolder, here: Path)
     """By the command as by the card, which is of the best seed."""
     picture(here / "0.png")
     card = folder.card_file.read_text()
-    (sentence,) = re.findall(r"^In( the worst group of class and bias class, .* over all)\\?\.$", card, re.MULTILINE)
+    (sentence,) = re.findall(r"^In( the worst of .* over all)\\?\.$", card, re.MULTILINE)
     told = [Description.read(folder.description_file(number)).told["worst_group"] for number in (0, 1)]
     assert f"in{sentence}" in map(warning, told)
     assert predict(folder, "0.png").stderr == f"warning: {warning(told[0])}\n"
     assert warning(told[0]) == (
-        f"in the worst group of class and bias class, {told[0]['accuracy']:.1%} on test were right, "
-        f"{told[0]['overall']:.1%} over all"
+        f"in the worst of 98 groups of class and bias class, of 1 to 4 samples, {told[0]['accuracy']:.1%} on test "
+        f"were right, {told[0]['overall']:.1%} over all"
     )
 
 
