@@ -29,6 +29,7 @@ def test_the_commands_run_as_shown(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     for number, image in enumerate(data.load({"name": "biased_digits", "rho": 0.95}).splits["val"].inputs[:3]):
         Image.fromarray(image.transpose(1, 2, 0)).save(tmp_path / "photos" / f"{number}.png")
+    (tmp_path / "list.csv").write_text("photo\nphotos/0.png\nphotos/2.png\n")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     environment.pop("STUDY_HOME", None)
     listed = [given for given in commands(GUIDE / "commands.md") if given[0] not in ELSEWHERE]

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from study.trained import Classifier
-from study.trained.predict import predict
+from study.trained.predict import predict, predict_rows
 
 
 class Model:
@@ -27,30 +27,40 @@ class Model:
         """The classes' names."""
         return self.classifier.classes
 
-    def predict(self, images: str | Path | Iterable[str | Path] | NDArray[Any]) -> pd.DataFrame:
-        """The class of each image, and the probability of each class.
+    def predict(
+        self, inputs: str | Path | Iterable[str | Path] | NDArray[Any] | pd.DataFrame, column: str | None = None
+    ) -> pd.DataFrame:
+        """The class of each sample, and the probability of each class.
 
         Args:
-            images: a file, a folder, several of these, or inputs as the data set holds them: images uint8 (N, C, H, W),
-                rows of a table float32 (N, F).
+            inputs: of images, a file, a folder, a CSV that lists files, or several of these; of rows, a CSV or Parquet
+                file, or a data frame; or inputs as the data set holds them: images uint8 (N, C, H, W), rows of a table
+                float32 (N, F).
+            column: of a CSV that lists files.
 
         Returns:
-            A row per image: `class`, then a column `p(CLASS)` for each. Indexed by `file`, or by number for an array.
-            A file that cannot be read has no class; `attrs["unreadable"]` says why.
+            A row per sample: `class`, `confidence`, the probability of that class, then a column `p(CLASS)` for each.
+            Indexed by `file`, by `row` from 1 on, or by number for an array. A sample that cannot be read has no
+            class; `attrs["unreadable"]` says why. `attrs["warning"]` says which group the model serves worst.
 
         Raises:
             UserError: the model does not take such inputs, or there are none.
         """
-        columns = [f"p({name})" for name in self.classes]
-        if isinstance(images, np.ndarray):
-            probabilities = self.classifier.probabilities(images)
-            frame = pd.DataFrame(probabilities, columns=columns)
-            frame.insert(0, "class", [self.classes[place] for place in probabilities.argmax(1)])
-            return frame
-        paths = [images] if isinstance(images, str | Path) else list(images)
-        found = predict(self.classifier, [Path(path) for path in paths])
-        values = {row.file: (row.class_name, *row.probabilities.values()) for row in found.rows}
-        values |= {file: (None, *[float("nan")] * len(columns)) for file in found.unreadable}
-        frame = pd.DataFrame.from_dict(values, orient="index", columns=["class", *columns]).rename_axis("file")
-        frame.attrs["unreadable"] = {str(file): reason for file, reason in found.unreadable.items()}
+        if isinstance(inputs, np.ndarray):
+            return self._of_array(inputs)
+        if isinstance(inputs, pd.DataFrame):
+            found = predict_rows(self.classifier, inputs, "the data frame")
+        else:
+            paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+            found = predict(self.classifier, [Path(path) for path in paths], column)
+        frame = found.frame()
+        frame.attrs["unreadable"] = {str(sample): reason for sample, reason in found.unreadable.items()}
+        frame.attrs["warning"] = found.warning
+        return frame
+
+    def _of_array(self, inputs: NDArray[Any]) -> pd.DataFrame:
+        probabilities = self.classifier.probabilities(inputs)
+        frame = pd.DataFrame(probabilities, columns=[f"p({name})" for name in self.classes])
+        frame.insert(0, "class", [self.classes[place] for place in probabilities.argmax(1)])
+        frame.insert(1, "confidence", probabilities.max(1))
         return frame

@@ -62,7 +62,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "doctor": help.doctor,
         "guide": help.guide,
     },
-    data_app: {"list": data.list_data, "prepare": data.prepare_data},
+    data_app: {"list": data.list_data, "prepare": data.prepare_data, "export": data.export_data},
     models_app: {"list": models.list_models, "prepare": models.prepare_model},
     cluster_app: {"up": cluster.up, "down": cluster.down, "status": cluster.cluster_status},
 }

@@ -1,5 +1,6 @@
 """The commands about data sets."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,3 +38,16 @@ def prepare_data(
     with data_commands.download_bars(quiet) as progress:
         document = data_commands.prepare(name, assignments or (), progress)
     print_json(document) if as_json else print(data_commands.text(document))
+
+
+def export_data(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set of images; see study data list.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Write a data set's images as PNG, with a table of labels. Example: study data export biased_digits photos"""
+    from study.commands import data_export
+
+    labels = data_export.export(name, folder, assignments or ())
+    print_json({"labels": str(labels)}) if as_json else print(labels)

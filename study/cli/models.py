@@ -76,9 +76,15 @@ def train(
 
 def predict(
     model: Model,
-    images: Annotated[list[Path], typer.Argument(metavar="IMAGES ...", help="Image files, or folders of them.")],
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(metavar="INPUTS ...", help="Images, folders of them, CSV lists of them; or a table of rows."),
+    ],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="A CSV file; default: standard output.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="COLUMN", help="In a list of images, the column of their files.")
     ] = None,
     seed: Seed = None,
     device: Annotated[
@@ -86,28 +92,31 @@ def predict(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Classify images with a trained model. Example: study predict mine-final photos/ -o classes.csv
+    """Classify images or rows with a trained model. Example: study predict mine-final photos/ -o classes.csv
 
-    Files that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
+    Files or rows that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
     """
     from study.commands.find_model import find_model
     from study.files.output import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
-    from study.trained import predict as predicting
+    from study.trained.predict import predict
+    from study.trained.predictions import table, unreadable_lines
 
     if out is not None:
         check_output(out)
     with find_model(Home.locate(), model, seed) as description:
-        predictions = predicting.predict(Classifier.load(description, device), images)
+        predictions = predict(Classifier.load(description, device), inputs, file)
     if out is not None:
-        write_output(out, predicting.table(predictions).encode("utf-8", "surrogateescape"))
+        write_output(out, table(predictions).encode("utf-8", "surrogateescape"))
     if as_json:
-        print_json([prediction.to_document() for prediction in predictions.rows])
+        print_json(predictions.to_document())
     else:
-        print(printable(str(out) if out is not None else predicting.table(predictions).rstrip("\n")))
+        print(printable(str(out) if out is not None else table(predictions).rstrip("\n")))
+    if predictions.warning:
+        print(printable(f"warning: {predictions.warning}"), file=sys.stderr)
     if predictions.unreadable:
-        print(printable("\n".join(predicting.unreadable_lines(predictions))), file=sys.stderr)
+        print(printable("\n".join(unreadable_lines(predictions))), file=sys.stderr)
         raise typer.Exit(1)
 
 

@@ -62,7 +62,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
     Raises:
         UserError: a name or key is unknown, a file cannot be got or is wrong, or the prepared data are damaged.
     """
-    section = _section(name, assignments)
+    section = checked_section(name, assignments, "prepare")
     for source in data.sources(section):
         obtain(source, progress)
     dataset = data.load(section)
@@ -157,14 +157,21 @@ def _row(name: str) -> dict[str, Any]:
     return row
 
 
-def _section(name: str, assignments: Iterable[str]) -> dict[str, Any]:
-    """The checked data section of a name and `key=value` overrides, every default filled in."""
+def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[str, Any]:
+    """The checked data section of a name and `key=value` overrides, every default filled in.
+
+    Args:
+        verb: of the command, for messages.
+
+    Raises:
+        UserError: a name or key is not known, or a key cannot have its value.
+    """
     from study.spec.checks import Problems, check, section_model  # these bring torch, which takes seconds
     from study.spec.document import Document, override
 
     if name not in data.names():
         raise UserError(f"{name!r}: no such data set. {nearest(name, data.names())}Known: {', '.join(data.names())}")
-    document = Document(f"study data prepare {name}", {})
+    document = Document(f"study data {verb} {name}", {})
     override(document, assignments)
     problems = Problems(document)
     values = check(section_model("data", knobs(data.module(name).Options)), document.values, (), problems)

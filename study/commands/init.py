@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 
 from study import data
 from study.commands import init_answers, missing_values
+from study.commands.advice import advice
 from study.commands.draft import Wishes, draft
 from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker
@@ -96,6 +97,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
+    asker.say(advice(bias, methods_wished))
     return path
 
 

@@ -26,7 +26,7 @@ class Asker:
 
     Args:
         ask: asks the user; None if nobody can be asked.
-        tell: shows why an answer cannot be used.
+        tell: shows why an answer cannot be used, and what `say` is given.
     """
 
     def __init__(self, ask: Question | None, tell: Callable[[str], None]) -> None:
@@ -45,6 +45,10 @@ class Asker:
             raise UserError(f"{flag}: is missing: {question}")
         check(answer)
         return answer
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence to the user."""
+        self._tell(sentence)
 
     def _repeat(self, question: str, default: str | None, check: Check) -> str:
         assert self._ask is not None

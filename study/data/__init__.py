@@ -2,28 +2,38 @@
 
 `describe` gives the facts of the data set without reading it; `load` gives its arrays, from `cache.cached` if reading
 takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs. `labels(options)`, where there is
-one, gives the labels of each split without its samples. `study data list` prints the first line of its docstring,
-`NAME: what it is`. Other distributions can bring more: see `study.catalogue`.
+one, gives the labels of each split without its samples. `encoding(options)` and `encoded(options, encoding)`, of a
+table, tell how columns become inputs. `FRAME` says how images become square. `study data list` prints the first
+line of its docstring, `NAME: what it is`. Other distributions can bring more: see `study.catalogue`.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from study.catalogue import Catalogue, modules
+from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labelled, Split, joint_fingerprint
 from study.data.source import Source, root
+from study.errors import UserError
 from study.knobs import Knob, knobs
+
+if TYPE_CHECKING:  # brings the library that decodes images
+    from study.data.pixels import Frame
 
 __all__ = [
     "CATALOGUE",
     "Dataset",
+    "Encoding",
     "Facts",
     "Labelled",
     "Source",
     "Split",
     "data_knobs",
     "describe",
+    "encoded",
+    "encoding",
+    "frame",
     "joint_fingerprint",
     "key",
     "labels",
@@ -93,6 +103,36 @@ def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
     """
     data_module, options = _find(data)
     return data_module.labels(options) if hasattr(data_module, "labels") else None
+
+
+def encoding(data: Mapping[str, Any]) -> Encoding | None:
+    """How the columns of a user's table become inputs; None: the data set's module does not tell it.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    data_module, options = _find(data)
+    return data_module.encoding(options) if hasattr(data_module, "encoding") else None
+
+
+def encoded(data: Mapping[str, Any], encoding: Encoding) -> Dataset:
+    """The data set of a `data` section with inputs as an encoding makes them that was fitted to other rows.
+
+    Raises:
+        UserError: its module takes no encoding, or its table has no such columns or values.
+    """
+    data_module, options = _find(data)
+    if not hasattr(data_module, "encoded"):
+        raise UserError(f"data.name: {data['name']!r} given, a table is needed, as the model was trained on one")
+    dataset: Dataset = data_module.encoded(options, encoding)
+    return dataset
+
+
+def frame(data: Mapping[str, Any]) -> "Frame":
+    """How the data set of a `data` section makes images square."""
+    data_module, options = _find(data)
+    chosen: Frame = getattr(options, "frame", getattr(data_module, "FRAME", "crop"))
+    return chosen
 
 
 def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:

@@ -114,8 +114,8 @@ def _parsed(path: Path, **options: Any) -> "pd.DataFrame":
 
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found")
-    try:
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, **options)
+    try:  # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, low_memory=False, **options)
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not in UTF-8. Save it as UTF-8") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these

@@ -4,22 +4,34 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
-import numpy as np
+import pandas as pd
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from study.trained import Classifier
+from study.trained.predict import predict_images, predict_rows
 
 
 class StudyModel(PythonModel):
-    """Gives probabilities, float32 (N, classes), for samples as `Classifier.probabilities` takes them."""
+    """Gives class, confidence and probabilities of image files (column `file`), or of a table's rows as in training."""
 
     def load_context(self, context: PythonModelContext) -> None:
         """Build the networks and take the weights, both as artifacts of the model."""
         self.classifier = Classifier.load(Path(context.artifacts["description"]))
 
-    def predict(self, context: PythonModelContext, model_input: np.ndarray, params: Any = None) -> np.ndarray:
-        """The probabilities of the samples' classes."""
-        return self.classifier.probabilities(model_input)
+    def predict(self, context: PythonModelContext, model_input: pd.DataFrame, params: Any = None) -> pd.DataFrame:
+        """A row for each that is given, in its order: what `study predict` writes, and `problem`.
+
+        A sample that cannot be read has no class and no numbers; `problem` says why, and is empty for the others.
+
+        Raises:
+            UserError: columns are missing.
+        """
+        if self.classifier.facts.is_table:
+            found = predict_rows(self.classifier, model_input, "the rows")
+        else:
+            found = predict_images(self.classifier, [Path(file) for file in model_input["file"]])
+        frame = found.frame().reset_index().astype({found.kind: str if found.kind == "file" else int})
+        return frame.assign(problem=[found.unreadable.get(sample, "") for sample in found.samples])
 
 
 mlflow.models.set_model(StudyModel())

@@ -1,17 +1,14 @@
 """Final models in MLflow: logged on their study's run, and registered."""
 
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
+from study.tracking import model_form
 from study.tracking.connection import error_line
 from study.tracking.opening import open_mlflow
 from study.tracking.tracked import STUDY, Tracked
@@ -26,9 +23,6 @@ ALIAS = "candidate"
 """Of the newest version: whoever puts a model into service gives it another."""
 
 REGISTERED = re.compile(r"models:/([^/@]+)(?:@([^/@]+)|/(\d+))")
-
-REQUIREMENTS = ("mlflow", "numpy", "safetensors", "torch")
-"""Libraries that a model needs where it is loaded."""
 
 
 def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | None:
@@ -135,11 +129,13 @@ def _log(
     """Log a model on a run. By the client alone: MLflow's functions for it change what the whole process has
     for a server and an experiment."""
     from mlflow.entities import LoggedModelOutput, LoggedModelStatus
+    from mlflow.models import Model as Form
 
     logged = client.create_logged_model(experiment, name, run_id, tags, model_type="classifier")
     try:
         with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
-            _save(Path(folder) / "model", model, description, logged, run_id)
+            form = Form(logged.artifact_location, run_id, model_uuid=logged.model_id, model_id=logged.model_id)
+            model_form.save(Path(folder) / "model", model, description, form)
             client.log_model_artifacts(logged.model_id, str(Path(folder) / "model"))
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
         client.log_outputs(run_id, [LoggedModelOutput(logged.model_id, step=0)])
@@ -147,33 +143,6 @@ def _log(
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.FAILED)
         raise
     return logged
-
-
-def _save(path: Path, model: Model, description: Description, logged: "LoggedModel", run_id: str) -> None:
-    """Write a model in MLflow's own form."""
-    import mlflow.pyfunc
-    from mlflow.models import Model as Form
-    from mlflow.models import ModelSignature
-    from mlflow.types.schema import Schema, TensorSpec
-
-    facts = description.facts
-    example = np.zeros((1, *facts.shape), dtype=np.float32 if facts.is_table else np.uint8)
-    inputs = TensorSpec(example.dtype, (-1, *facts.shape))
-    outputs = TensorSpec(np.dtype(np.float32), (-1, facts.classes))
-    mlflow.pyfunc.save_model(
-        path=str(path),
-        mlflow_model=Form(
-            artifact_path=logged.artifact_location, run_id=run_id, model_uuid=logged.model_id, model_id=logged.model_id
-        ),
-        python_model=str(Path(__file__).with_name("pyfunc_model.py")),
-        artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # read as addresses
-        code_paths=[str(Path(__file__).parents[1])],
-        signature=ModelSignature(Schema([inputs]), Schema([outputs])),
-        input_example=example,
-        pip_requirements=[f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS],
-    )
-    for cache in path.rglob("__pycache__"):
-        shutil.rmtree(cache)
 
 
 LONGEST = 5000

@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from study import ranking
 from study.data import Dataset
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text.markdown import escape, table
+from study.trained import groups
+from study.trained.predictions import warning
 
 Z = 1.959964
 """The normal quantile of a 95% interval."""
@@ -92,7 +92,7 @@ def _metrics(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord)
 
 def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
     """Accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
-    split = "test" if trial.tested else "val"
+    split = groups.split_of(trial)
     facts = dataset.facts.on(split)
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
@@ -106,6 +106,8 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
         yield table(["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
+    if sentence := warning(groups.worst(spec, trial, dataset)):
+        yield escape(f"{sentence[0].upper()}{sentence[1:]}.")
     gaps = [
         f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {what}"
         for name, what in FAIRNESS.items()
@@ -118,25 +120,12 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
 def _group_rows(
     spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset
 ) -> Iterator[list[str]]:
-    split = "test" if trial.tested else "val"
-    samples, facts = dataset.splits[split], dataset.facts
     values = ranking.spreads(spec.objective, trials)
-    for target in range(facts.classes):
-        for bias in range(facts.bias_classes or 0):
-            name = f"{split}/group_{target}_{bias}_accuracy"
-            accuracy = trial.tested.get(name, epochs.value(spec.objective, trial, name))
-            if accuracy is None or samples.bias is None:
-                continue
-            count = int(np.sum((samples.target == target) & (samples.bias == bias)))
-            low, high = wilson(accuracy, count)
-            yield [
-                facts.class_names[target] if facts.class_names else str(target),
-                facts.bias_names[bias] if facts.bias_names else str(bias),
-                str(count),
-                _spread(values[name]),
-                f"{accuracy:.4f}",
-                f"{low:.3f} to {high:.3f}",
-            ]
+    for group in groups.groups(spec, trial, dataset):
+        low, high = wilson(group.accuracy, group.samples)
+        interval = f"{low:.3f} to {high:.3f}"
+        spread = _spread(values[group.metric])
+        yield [group.target, group.bias, str(group.samples), spread, f"{group.accuracy:.4f}", interval]
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from study.data import Facts
+from study.data import Encoding, Facts
+from study.data.columns import Column
 from study.errors import UserError
 from study.files import digest
 from study.files.whole import write_whole
@@ -30,6 +31,7 @@ class Description:
         weights: name of the file beside this one.
         weights_digest: its SHA-256.
         told: plain values for people: study, seed, metrics, code, data fingerprint, origin of the configuration.
+        encoding: how the columns of a user's table became inputs; None for other data.
     """
 
     config: Mapping[str, Any]
@@ -37,6 +39,7 @@ class Description:
     weights: str
     weights_digest: str
     told: Mapping[str, Any]
+    encoding: Encoding | None = None
 
     @property
     def trial_config(self) -> TrialConfig:
@@ -71,10 +74,15 @@ class Description:
             raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
         if recorded_digest != digest.of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
-        facts: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in values.pop("facts").items()
-        }
-        return cls(facts=Facts(**facts), **values)
+        facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items()}
+        told = values.pop("encoding", None)
+        encoding = None if told is None else tuple(Column(**{**of, "values": _tuple(of["values"])}) for of in told)
+        return cls(facts=Facts(**facts), encoding=encoding, **values)
+
+
+def _tuple(value: Any) -> Any:
+    """A list as the tuple that it was before JSON."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _plain(values: Any) -> Any:

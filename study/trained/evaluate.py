@@ -39,7 +39,8 @@ def evaluate(
     assignments = list(assignments)
     section = _section(description, study, assignments)
     config = TrialConfig.from_document({**description.config, "data": section})
-    dataset = data.load(section)
+    encoding = description.encoding
+    dataset = data.load(section) if encoding is None else data.encoded(section, encoding)
     _check(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":

@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from study import data, ranking
-from study.data import Dataset
+from study.data import Dataset, Encoding
 from study.data.dataset import fingerprint
+from study.errors import UserError
 from study.files import digest
 from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import epochs
 from study.spec import StudySpec
-from study.trained import card
+from study.trained import card, groups
 from study.trained.description import Description
 
 
@@ -51,8 +53,9 @@ def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: M
     if not trials:
         return
     (dataset,) = datasets.values()
+    encoding = _encoding(spec.base["data"], dataset)
     for trial in trials:
-        _described(folder, spec, record, trial, dataset).write(folder.description_file(trial.number))
+        _described(folder, spec, record, trial, dataset, encoding).write(folder.description_file(trial.number))
     about = data.module(spec.base["data"]["name"]).__doc__ or ""
     write_whole(folder.card_file, card.card(spec, record, best_seed(spec, trials), dataset, about))
 
@@ -73,8 +76,24 @@ def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
     return ordered[0][0] if ordered else trials[0]
 
 
+def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
+    """How the columns of a user's table became inputs; None for other data, and where the table is no longer what was
+    trained on."""
+    try:
+        encoding = data.encoding(section)
+        same = encoding is not None and data.encoded(section, encoding).fingerprint == dataset.fingerprint
+    except UserError:
+        return None
+    return encoding if same else None
+
+
 def _described(
-    folder: StudyFolder, spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset
+    folder: StudyFolder,
+    spec: StudySpec,
+    record: StudyRecord,
+    trial: TrialRecord,
+    dataset: Dataset,
+    encoding: Encoding | None,
 ) -> Description:
     session = {key: value for key, value in record.sessions[-1].items() if key not in ("event", "time", "spec")}
     about = {
@@ -85,9 +104,10 @@ def _described(
         "metrics": {**epochs.values(spec.objective, trial), **trial.tested},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": fingerprint_of_test(dataset),
+        "worst_group": groups.worst(spec, trial, dataset),
         "code": session,
         "origin": dict(spec.origin or {}),
     }
     path = folder.model_file(trial.number)
     config = spec.trial_config(trial.params, trial.seed).to_document()
-    return Description(config, dataset.facts, path.name, digest.of_file(path), about)
+    return Description(config, dataset.facts, path.name, digest.of_file(path), about, encoding)

@@ -1,60 +1,63 @@
-"""A trained model's predictions for a user's images."""
+"""A trained model's predictions for a user's images, or for the rows of a table."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from study import data
+from study.data import columns, headers, label_files
+from study.data.columns import Encoding
 from study.data.image_files import decode_readable
-from study.errors import UserError
-from study.text.spreadsheet import neutral
-from study.trained import Classifier
+from study.errors import UserError, nearest
+from study.text.quoted import quoted, some
+from study.trained.classifier import Classifier
+from study.trained.predictions import Prediction, Predictions, Sample, of_probabilities, warning
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Endings of the files in a folder that count as images."""
+
+TABLES = (".csv", ".parquet")
+"""Endings of the tables of rows, and of lists of image files."""
 
 AT_ONCE = 1024
 """Images in memory at a time."""
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """The predicted class of a file, and the probability of each class."""
+def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None = None) -> Predictions:
+    """The class of each sample that these files hold.
 
-    file: Path
-    class_name: str
-    probabilities: dict[str, float]
-
-    def to_document(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"file": str(self.file), "class": self.class_name, "probabilities": self.probabilities}
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """What became of some image files.
-
-    Attributes:
-        classes: of the model, in its order.
-        rows: of the files that could be read, in the order of the files.
-        unreadable: why, of the others.
-    """
-
-    classes: Sequence[str]
-    rows: Sequence[Prediction]
-    unreadable: Mapping[Path, str]
-
-
-def predict(classifier: Classifier, images: Iterable[Path]) -> Predictions:
-    """The class of each image; a folder stands for all images in it and its subfolders, ordered by path.
+    Args:
+        inputs: of images, files, folders (all images in them and below, ordered by path) and tables that list files
+            (relative to the table); of rows, one table.
+        column: of a list of image files; None: the one that the model's own data have, or `file`.
 
     Raises:
-        UserError: the model does not take square colour images, or there are none.
+        UserError: the model does not take such inputs, there are none, or a table lacks a column.
+    """
+    if not classifier.facts.is_table:
+        return predict_images(
+            classifier, [file for path in inputs for file in _files(path, _column(classifier, column))]
+        )
+    if column is not None:
+        raise UserError(f"--file {column}: is for lists of images, the model takes the rows of a table")
+    paths = list(inputs)
+    if len(paths) != 1 or paths[0].suffix not in TABLES:
+        given = some([str(path) for path in paths])
+        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
+    encoding = _encoding(classifier)
+    frame = label_files.read_typed(paths[0], dtype=columns.texts(encoding))
+    headers.check(label_files.header(paths[0], frame), [column.name for column in encoding], paths[0])
+    return predict_rows(classifier, frame, str(paths[0]))
+
+
+def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions:
+    """The class of each image file, brought to the size and shape that images had in training, in the same way.
+
+    Raises:
+        UserError: the model does not take square colour images.
     """
     facts = classifier.facts
     if facts.is_table or facts.shape[0] != 3 or facts.shape[1] != facts.shape[2]:
@@ -62,10 +65,9 @@ def predict(classifier: Classifier, images: Iterable[Path]) -> Predictions:
             f"the model takes inputs of shape {facts.shape}, not square colour images. For its kind of data use study "
             "evaluate"
         )
-    files = [file for path in images for file in _files(path)]
-    frame = classifier.description.config["data"].get("frame", "crop")
+    frame = data.frame(classifier.description.config["data"])
     rows: list[Prediction] = []
-    unreadable: dict[Path, str] = {}
+    unreadable: dict[Sample, str] = {}
     for start in range(0, len(files), AT_ONCE):
         part = files[start : start + AT_ONCE]
         inputs, reasons = decode_readable(part, facts.shape[1], frame)
@@ -73,33 +75,61 @@ def predict(classifier: Classifier, images: Iterable[Path]) -> Predictions:
         readable = [index for index in range(len(part)) if index not in reasons]
         if readable:
             probabilities = classifier.probabilities(inputs[readable])
-            rows += _predictions(classifier, [part[index] for index in readable], probabilities)
-    return Predictions(classifier.classes, rows, unreadable)
+            rows += of_probabilities(classifier.classes, [part[index] for index in readable], probabilities)
+    return Predictions("file", files, classifier.classes, rows, unreadable, _warning(classifier))
 
 
-def table(predictions: Predictions) -> str:
-    """As CSV: file, class, and a column per class with its probability.
+def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> Predictions:
+    """The class of each row of a table, whose columns are encoded as those of the training rows.
 
-    No cell is a formula: `./` stands before the path of a file where it would be one, an apostrophe before a class.
+    Args:
+        place: what the table is, for messages.
+
+    Raises:
+        UserError: it has no rows, lacks a column, or the model does not know how its columns were encoded.
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["file", "class", *(f"p({name})" for name in predictions.classes)])
-    for row in predictions.rows:
-        file = str(row.file)
-        file = file if neutral(file) == file else f"./{file}"
-        writer.writerow([file, neutral(row.class_name), *(f"{value:.6f}" for value in row.probabilities.values())])
-    return stream.getvalue()
+    encoding = _encoding(classifier)
+    names = [str(name) for name in frame.columns]
+    if lacking := list(columns.absent(names, encoding)):
+        needed = some([column.name for column in encoding])
+        problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
+        raise UserError(f"{place}: {problem}It has: {some(names)}. The model takes: {needed}")
+    if frame.empty:
+        raise UserError(f"{place}: has no rows")
+    inputs, problems = columns.rows(frame.set_axis(names, axis=1), encoding)
+    sound = [row for row in range(len(frame)) if row not in problems]
+    rows: list[Prediction] = []
+    if sound:
+        probabilities = classifier.probabilities(inputs[sound])
+        rows = of_probabilities(classifier.classes, [row + 1 for row in sound], probabilities)
+    unreadable: dict[Sample, str] = {row + 1: problem for row, problem in problems.items()}
+    return Predictions("row", range(1, len(frame) + 1), classifier.classes, rows, unreadable, _warning(classifier))
 
 
-def unreadable_lines(predictions: Predictions) -> list[str]:
-    """A line for each file that could not be read, then how many; none where all could be read."""
-    bad = [f"not readable: {file} ({reason})" for file, reason in predictions.unreadable.items()]
-    files = len(predictions.rows) + len(bad)
-    return [*bad, f"error: {len(bad)} of {files} file{'s' * (files > 1)} could not be read as images"] if bad else []
+def _encoding(classifier: Classifier) -> Encoding:
+    if classifier.description.encoding is None:
+        name = classifier.description.config["data"]["name"]
+        raise UserError(
+            f"the model's files do not say how the columns of {name} became inputs: they do for a table of your own "
+            "that stayed as it was during training. Use study evaluate, or train it again"
+        )
+    return classifier.description.encoding
 
 
-def _files(path: Path) -> list[Path]:
+def _warning(classifier: Classifier) -> str | None:
+    return warning(classifier.description.told.get("worst_group"))
+
+
+def _column(classifier: Classifier, column: str | None) -> str:
+    """The column of a list of image files."""
+    return column or str(classifier.description.config["data"].get("file", "file"))
+
+
+def _files(path: Path, column: str) -> list[Path]:
+    if path.suffix in TABLES and not path.is_dir():
+        listed = label_files.read(path, (column,))[column].tolist()
+        label_files.check_files(listed, path, column)
+        return [path.parent / name for name in listed]
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -109,11 +139,3 @@ def _files(path: Path) -> list[Path]:
     if not images:
         raise UserError(f"{path}: holds no images ({', '.join(SUFFIXES)})")
     return images
-
-
-def _predictions(classifier: Classifier, files: list[Path], probabilities: NDArray[np.float32]) -> list[Prediction]:
-    names = classifier.classes
-    return [
-        Prediction(file, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
-        for file, row in zip(files, probabilities, strict=True)
-    ]

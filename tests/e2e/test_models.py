@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from command import Command
 from helpers import timeless
@@ -23,10 +24,10 @@ pytestmark = pytest.mark.slow
 
 SERVE = """
 import json, sys
-import mlflow, numpy
+import mlflow, pandas
 mlflow.set_tracking_uri(sys.argv[1])
 model = mlflow.pyfunc.load_model("models:/served@candidate")
-numpy.save(sys.argv[3], model.predict(numpy.load(sys.argv[2])))
+model.predict(pandas.DataFrame({"file": sys.argv[3:]})).to_csv(sys.argv[2], index=False)
 import study
 print(study.__file__)
 """
@@ -103,15 +104,20 @@ def test_mlflow_has_it_with_card_signature_and_example(served: Command) -> None:
 
 def test_it_serves_from_the_registry_in_another_process(served: Command, tmp_path: Path) -> None:
     """With the code that came along, not with what is installed here; the same probabilities."""
-    inputs = data.load(served.folder("served").spec().data_sections[0]).splits["val"].inputs
-    np.save(tmp_path / "inputs.npy", inputs)
-    given = [Home(served.home).tracking_uri, str(tmp_path / "inputs.npy"), str(tmp_path / "found.npy")]
-    command = [sys.executable, "-c", SERVE, *given]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    inputs = data.load(served.folder("served").spec().data_sections[0]).splits["val"].inputs[:20]
+    files = [str(tmp_path / f"{number}.png") for number in range(len(inputs))]
+    for file, image in zip(files, inputs, strict=True):
+        Image.fromarray(image.transpose(1, 2, 0)).save(file)
+    given = [Home(served.home).tracking_uri, str(tmp_path / "found.csv"), *files]
+    done = subprocess.run([sys.executable, "-c", SERVE, *given], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "/code/study/__init__.py" in done.stdout
+    found = pd.read_csv(tmp_path / "found.csv")
+    assert found["file"].tolist() == files
     classifier = Classifier.load(served.folder("served").description_file(chosen(served)), "cpu")
-    np.testing.assert_allclose(np.load(tmp_path / "found.npy"), classifier.probabilities(inputs), rtol=1e-5)
+    expected = classifier.probabilities(inputs)
+    np.testing.assert_allclose(found[[f"p({name})" for name in range(10)]], expected, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(found["confidence"], expected.max(1), rtol=1e-5)
 
 
 def test_it_classifies_image_files(served: Command, tmp_path: Path) -> None:

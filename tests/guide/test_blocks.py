@@ -129,7 +129,7 @@ def test_the_page_on_python_runs_from_top_to_bottom(
 
 
 def test_every_python_block_is_run_by_a_test() -> None:
-    pages = {"adding-things.md", "python.md", "reports.md", "selection.md", "statistics.md"}
+    pages = {"adding-things.md", "python.md", "reports.md", "selection.md", "statistics.md", "walk-through.md"}
     assert {block.page.name for block in PYTHON} == pages
 
 

@@ -1,5 +1,7 @@
 """A final training of two short seeds, made without Ray."""
 
+from pathlib import Path
+
 from helpers import quickstart
 
 from study import data
@@ -7,13 +9,47 @@ from study.commands.final_training import final_study
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.spec import StudySpec, load_study
 from study.trained.model_files import write
 from study.training import Trial
+
+TABLE = """
+name: people
+data: {name: table, path: PATH, target: repaid, bias: sex, missing: fill}
+model: {name: mlp, width: 8}
+method: {name: cross_entropy}
+train: {epochs: 3, batch_size: 16, learning_rate: 0.01}
+search: {trials: 1, metric: val/accuracy}
+"""
+"""A study of the table at PATH."""
+
+
+def people(path: Path, count: int = 120) -> Path:
+    """A table of numbers, with gaps, and words."""
+    lines = ["income,job,owner,repaid,sex"]
+    for n in range(count):
+        job, owner = ("nurse", "cook", "clerk")[n % 3], ("true", "false")[n // 4 % 2]
+        income = "" if n % 17 == 5 else f"{1000 + 37 * (n % 11) + 900 * (n % 2)}.{n % 7}"
+        lines.append(f"{income},{job},{owner},{('no', 'yes')[n % 2]},{'fm'[n // 2 % 2]}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def train_table(home: Home, path: Path) -> StudyFolder:
+    """The study `people-final` of the table at this path."""
+    file = path.with_name("people.yaml")
+    file.write_text(TABLE.replace("PATH", str(path)))
+    return train_study(home, final_study(load_study(str(file)), [3, 4], "people-final"))
 
 
 def train(home: Home) -> StudyFolder:
     """The study `small-final`, trained for real, and written as `study train` does."""
-    spec = final_study(quickstart("train.epochs=2", "model.width=8", "search.early_stopping={}"), [3, 4], "small-final")
+    settings = ("train.epochs=2", "model.width=8", "search.early_stopping={}")
+    return train_study(home, final_study(quickstart(*settings), [3, 4], "small-final"))
+
+
+def train_study(home: Home, spec: StudySpec) -> StudyFolder:
+    """A final training, as `study train` does it."""
     found = home.create(spec)
     dataset = data.load(spec.data_sections[0])
     ledger = Ledger(found.ledger_file)

@@ -69,6 +69,18 @@ def test_groups_come_with_the_intervals_of_their_samples() -> None:
     assert "- equalized_odds 0.2500: mean over pairs" in found
 
 
+def test_the_group_that_is_served_worst_is_named_with_its_samples() -> None:
+    tested = {"group_0_0": 1.0, "group_0_1": 0.0, "group_1_1": 0.5, "worst_group": 0.0}
+    found = text(final(0.7, 1), final(0.8, 2, **tested))
+    expected = (
+        "Of its 3 groups the model serves class 'crow' with bias class 'sea' worst: on test 0 of 1 samples were right "
+        "(0.0%), 70.0% over all."
+    )
+    assert expected in found
+    alike = {"group_0_0": 0.7, "group_0_1": 0.7, "worst_group": 0.7}
+    assert "worst:" not in text(final(0.8, 2, **alike))
+
+
 def test_the_users_names_are_printed_as_they_are() -> None:
     """A class is named as its folder is, which may hold what Markdown takes for its own."""
     named = dataset(("a|b", "*c* <i>"), ("`land`", "x\n\n# y"))

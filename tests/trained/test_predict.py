@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -17,9 +19,12 @@ from typer.testing import CliRunner, Result
 
 from study.cli import app
 from study.data import label_files
+from study.data.image_files import decode_readable
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.text.spreadsheet import plain
+from study.trained import Description
+from study.trained.predictions import warning
 
 
 @pytest.fixture
@@ -53,7 +58,8 @@ def test_the_rest_of_a_folder_is_classified_where_some_cannot_be_read(folder: St
     assert done.exit_code == 1
     assert rows((here / "classes.csv").read_text()) == [expected[0], expected[2]]
     told = done.stderr.splitlines()
-    assert [line.partition(" (")[0] for line in told[:-1]] == [f"not readable: {n}.png" for n in (1, 3, 4, 5)]
+    assert told[0].startswith("warning: in the worst of 98 groups of class and bias class, of 1 to 4 samples, ")
+    assert [line.partition(" (")[0] for line in told[1:-1]] == [f"not readable: {n}.png" for n in (1, 3, 4, 5)]
     assert "3.png (is no image, or of a format that is not known)" in done.stderr
     assert "5.png (No such file or directory)" in done.stderr
     assert told[-1] == "error: 4 of 6 files could not be read as images"
@@ -67,7 +73,7 @@ def test_only_files_that_cannot_be_read(folder: StudyFolder, here: Path) -> None
     (here / "a.png").write_bytes(b"")
     done = predict(folder, "a.png")
     assert done.exit_code == 1
-    assert done.stdout == "file,class," + ",".join(f"p({name})" for name in range(10)) + "\n"
+    assert done.stdout == "file,class,confidence," + ",".join(f"p({name})" for name in range(10)) + "\n"
     assert done.stderr.endswith("error: 1 of 1 file could not be read as images\n")
     assert json.loads(predict(folder, "a.png", "--json").stdout) == []
 
@@ -80,6 +86,58 @@ def test_a_path_that_is_not_there_is_refused_before_anything_is_read(folder: Stu
         assert isinstance(done.exception, UserError)
         assert done.stdout == ""
     assert len(rows(predict(folder, ".").stdout)) == 1
+
+
+def test_a_list_names_files_relative_to_itself(
+    folder: StudyFolder, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        picture(here / "deep" / f"{number}.png", 500 * number)
+    (here / "list.csv").write_text("photo,note\ndeep/2.png,a\ndeep/0.png,b\ndeep/9.png,c\n")
+    monkeypatch.chdir(here.parent)
+    done = predict(folder, "photos/list.csv", "--file", "photo")
+    assert done.exit_code == 1
+    assert [row["file"] for row in rows(done.stdout)] == [f"photos/deep/{number}.png" for number in (2, 0)]
+    assert "photos/deep/9.png (No such file or directory)" in done.stderr
+    alone = rows(predict(folder, "photos/deep/0.png").stdout)[0]
+    assert alone == rows(done.stdout)[1]
+    assert alone["confidence"] == max(alone[f"p({name})"] for name in range(10)) == alone[f"p({alone['class']})"]
+    refused = predict(folder, "photos/list.csv")
+    assert "list.csv: no column 'file'." in str(refused.exception)
+    (here / "list.csv").write_text("file\n../secret.png\n")
+    assert "allowed is a relative path without '..'" in str(predict(folder, "photos/list.csv").exception)
+
+
+def test_images_become_square_as_in_training(
+    folder: StudyFolder, here: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut for a data set that cuts, and squashed for one that squashes."""
+    Image.fromarray(np.repeat(np.repeat(np.uint8([[[255, 0, 0], [0, 255, 0], [0, 0, 255]]]), 8, 0), 8, 1)).save(
+        "wide.png"
+    )
+    seen = []
+    monkeypatch.setattr(
+        "study.trained.predict.decode_readable", lambda *given: seen.append(given) or decode_readable(*given)
+    )
+    description = Description.read(model)
+    for section, frame in (({"name": "waterbirds"}, "squash"), ({"name": "cub"}, "crop")):
+        replace(description, config={**description.config, "data": section}).write(model)
+        assert CliRunner().invoke(app, ["predict", str(model), "wide.png", "--device", "cpu"]).exit_code == 0
+        assert seen[-1][1:] == (8, frame)
+
+
+def test_the_group_that_is_served_worst_is_said(folder: StudyFolder, here: Path) -> None:
+    """By the command as by the card, which is of the best seed."""
+    picture(here / "0.png")
+    card = folder.card_file.read_text()
+    (sentence,) = re.findall(r"^In( the worst of .* over all)\\?\.$", card, re.MULTILINE)
+    told = [Description.read(folder.description_file(number)).told["worst_group"] for number in (0, 1)]
+    assert f"in{sentence}" in map(warning, told)
+    assert predict(folder, "0.png").stderr == f"warning: {warning(told[0])}\n"
+    assert warning(told[0]) == (
+        f"in the worst of 98 groups of class and bias class, of 1 to 4 samples, {told[0]['accuracy']:.1%} on test "
+        f"were right, {told[0]['overall']:.1%} over all"
+    )
 
 
 def test_depth_and_transparency_do_not_change_a_class(folder: StudyFolder, here: Path) -> None:
@@ -104,7 +162,7 @@ def test_a_folder_in_any_state_is_answered(folder: StudyFolder, here: Path) -> N
         told = f"seed {seed}: {done}"
         assert done.status in (0, 1, 2), told
         assert "Traceback" not in done.err, told
-        assert "warning" not in done.err, told
+        assert done.err.count("warning") == (done.status < 2), told
         if done.status == 2:
             assert "holds no images" in done.err, told
             continue
@@ -142,7 +200,7 @@ def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatc
         picture(here / f"{number}.png", 200 * number)
     assert predict(folder, ".", "-o", "classes.csv").exit_code == 0
     (header, *lines) = csv.reader((here / "classes.csv").read_text().splitlines())
-    assert header[2:] == [f"p({name})" for name in names]
+    assert header[3:] == [f"p({name})" for name in names]
     exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
     assert [plain(line[1]) for line in lines] == exact
     assert not [line[1] for line in lines if line[1][0] in "=@"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from study.data import holdout, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.imagenet import DEVIATION, MEAN
 from study.data.listings import Listing
 from study.data.prepared import prepared
@@ -28,6 +28,8 @@ PLACES = {
     "test": (("test",),),
 }
 """Where each split may lie: the first alternative that is there is read."""
+
+FRAME: Frame = "squash"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def load(options: Options) -> Dataset:
     """The published splits."""
     facts = describe(options)
     return prepared(
-        "bffhq", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "squash")
+        "bffhq", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, FRAME)
     )
 
 

@@ -14,7 +14,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -36,6 +36,8 @@ NOTE = "From the CelebA page of its authors (Align&Cropped Images, Anno, Eval); 
 LABELS = Source("celeba/list_attr_celeba.txt", note=NOTE)
 PARTITION = Source("celeba/list_eval_partition.txt", note=NOTE)
 IMAGES = Source("celeba/img_align_celeba", note=NOTE)
+
+FRAME: Frame = "crop"
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def load(options: Options) -> Dataset:
     """The official splits, whose validation is as biased as training."""
     places = [source.find() for source in sources(options)]
     facts = describe(options)
-    return prepared("celeba", options, facts, places, lambda: listings.read(labels(options), options.size, "crop"))
+    return prepared("celeba", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME))
 
 
 def _attributes(options: Options, key: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.imagenet import DEVIATION, MEAN
 from study.data.listings import Listing
 from study.data.prepared import prepared
@@ -26,6 +26,8 @@ from study.knobs import Range
 CLASSES, ATTRIBUTES = 200, 312
 
 FOLDER = Source("CUB_200_2011", note="The folder of the archive CUB_200_2011.tgz from the CUB-200-2011 page.")
+
+FRAME: Frame = "crop"
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """The official splits, validation cut from training."""
     facts = describe(options)
-    return prepared(
-        "cub", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "crop")
-    )
+    return prepared("cub", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, FRAME))
 
 
 def labels(options: Options) -> dict[str, Listing]:

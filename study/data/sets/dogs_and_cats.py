@@ -16,7 +16,7 @@ from typing_extensions import Doc
 
 from study.data import balance, holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -33,6 +33,8 @@ LISTS = tuple(
     Source(f"dogs_and_cats/list_{colour}.txt", note="From the repository learning-not-to-learn of the LNL paper.")
     for colour in COLOURS
 )
+
+FRAME: Frame = "crop"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def load(options: Options) -> Dataset:
     """Draw the splits by species and colour."""
     facts, places = describe(options), [source.find() for source in sources(options)]
     return prepared(
-        "dogs_and_cats", options, facts, places, lambda: listings.read(labels(options), options.size, "crop")
+        "dogs_and_cats", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME)
     )
 
 

@@ -11,7 +11,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -30,6 +30,8 @@ Attribute = Literal["age", "gender", "race"]
 NOTE = "From the FairFace repository (joojs/fairface): images and labels."
 LABELS = {split: Source(f"fairface/fairface_label_{split}.csv", note=NOTE) for split in ("train", "val")}
 IMAGES = tuple(Source(f"fairface/{split}", note=NOTE) for split in LABELS)
+
+FRAME: Frame = "squash"
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Read the lists, cut the validation split."""
     facts, places = describe(options), [source.find() for source in sources(options)]
-    return prepared("fairface", options, facts, places, lambda: listings.read(labels(options), options.size, "squash"))
+    return prepared("fairface", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME))
 
 
 def labels(options: Options) -> dict[str, Listing]:

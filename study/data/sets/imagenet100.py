@@ -13,7 +13,7 @@ from typing_extensions import Doc
 
 from study.data import conditions, holdout, imagenet, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -26,6 +26,8 @@ VECTORS = (
     "In the CCL-K paper these are 512 features of each image by CLIP (github.com/openai/CLIP), which nobody "
     f"distributes: compute them from the images. {conditions.FORM}, with keys as train/n01440764/n01440764_10026.JPEG."
 )
+
+FRAME: Frame = "crop"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def load(options: Options) -> Dataset:
     facts, classes = describe(options), _classes(listed)
     used = [folder for tree in trees for folder in imagenet.folders(tree, classes)]
     places = [listed, *used, *([vectors] if vectors else [])]
-    return prepared("imagenet100", options, facts, places, lambda: listings.read(labels(options), options.size, "crop"))
+    return prepared("imagenet100", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME))
 
 
 def labels(options: Options) -> dict[str, Listing]:

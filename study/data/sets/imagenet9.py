@@ -16,7 +16,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, imagenet, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -47,6 +47,8 @@ TEXTURE_FILE = Source(
     "imagenet/9class_imagenet_val.csv", note="From the folder `clusters` of the repository clovaai/rebias."
 )
 HARD = Source("imagenet-a", note="The folder of the archive imagenet-a.tar of its authors.")
+
+FRAME: Frame = "crop"
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def load(options: Options) -> Dataset:
     facts, places = describe(options), [source.find() for source in sources(options)]
     used = [folder for tree in places[:2] for folder in imagenet.folders(tree, CLASSES)]
     return prepared(
-        "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(labels(options), options.size, "crop")
+        "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(labels(options), options.size, FRAME)
     )
 
 

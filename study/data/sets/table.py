@@ -3,6 +3,7 @@
 Numbers are standardised with mean and deviation of the training rows, everything else is one-hot.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import headers, holdout, inputs, label_files, user_data
+from study.data import columns, headers, holdout, inputs, label_files, user_data
+from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -68,13 +70,15 @@ class Options:
 
 @dataclass(frozen=True)
 class _Read:
-    """The file as it is used: its rows, their labels, the columns of the inputs, and indices per split."""
+    """The file as it is used: its rows, their labels, the columns of the inputs, indices per split, and whether missing
+    values are filled."""
 
     path: Path
     rows: "pd.DataFrame"
     labels: user_data.Labels
     features: list[str]
     splits: dict[str, NDArray[np.int64]]
+    fills: bool
 
 
 def describe(options: Options) -> Facts:
@@ -91,7 +95,19 @@ def load(options: Options) -> Dataset:
     """Encode and split the rows."""
     table = _read(options)
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    return prepared("table", options, _facts(table), [table.path, *more], lambda: _splits(table))
+    return prepared("table", options, _facts(table), [table.path, *more], lambda: _splits(table, _fitted(table)))
+
+
+def encoding(options: Options) -> Encoding:
+    """How columns become inputs, fitted to the training rows."""
+    return _fitted(_read(options))
+
+
+def encoded(options: Options, encoding: Encoding) -> Dataset:
+    """The rows as an encoding makes them inputs that was fitted elsewhere, to the rows that a model was trained on."""
+    table = _read(replace(options, features=tuple(column.name for column in encoding)), columns.texts(encoding))
+    facts = replace(_facts(table), shape=(columns.width(encoding),))
+    return Dataset(facts, _splits(table, encoding))
 
 
 def labels(options: Options) -> dict[str, Labels]:
@@ -106,15 +122,15 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def _facts(table: _Read) -> Facts:
     labels = table.labels
-    width = sum(1 if inputs.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
+    width = sum(1 if columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
     return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
 
 
-def _read(options: Options) -> _Read:
+def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     path = label_files.locate(options.path)
-    rows = label_files.read_typed(path)
+    rows = label_files.read_typed(path, **({"dtype": dtype} if dtype else {}))
     used = user_data.label_columns(options, rows.columns, path)
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     label_files.need(rows.columns, features, path)
@@ -139,7 +155,8 @@ def _read(options: Options) -> _Read:
         inputs.check_copies(rows, features, labels, options.target, path)
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    return _Read(path, rows, labels, features, user_data.divide(labels.cells, split_names, options, place))
+    splits = user_data.divide(labels.cells, split_names, options, place)
+    return _Read(path, rows, labels, features, splits, options.missing == "fill")
 
 
 def _with_gaps(rows: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
@@ -164,14 +181,17 @@ def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path)
     if gaps:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
         raise UserError(f"{path}: values are {what} in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
-    texts = [name for name in rows if not inputs.is_number(rows[name])]
-    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, "(missing)"))
+    texts = [name for name in rows if not columns.is_number(rows[name])]
+    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, columns.MISSING))
     return filled.astype(dict.fromkeys(texts, str))
 
 
-def _splits(table: _Read) -> dict[str, Split]:
-    columns = [inputs.encoded(table.rows[name], table.splits["train"]) for name in table.features]
-    rows, labels = np.concatenate(columns, 1), table.labels
+def _fitted(table: _Read) -> Encoding:
+    return tuple(columns.fitted(table.rows[name], table.splits["train"], table.fills) for name in table.features)
+
+
+def _splits(table: _Read, encoding: Encoding) -> dict[str, Split]:
+    rows, labels = columns.encoded(table.rows, encoding, str(table.path)), table.labels
     return {
         name: Split(
             rows[members],

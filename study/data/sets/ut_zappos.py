@@ -15,7 +15,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -34,6 +34,8 @@ TEST_SHARE = 0.3
 NOTE = "From the UT Zappos50K page of its authors."
 DATA = Source("ut-zap50k-data", note=NOTE)
 IMAGES = (Source("ut-zap50k-images", note=NOTE), Source("ut-zap50k-images-square", note=NOTE))
+
+FRAME: Frame = "squash"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Draw the test split, cut validation from the rest."""
     facts, places = describe(options), [source.find() for source in sources(options)]
-    return prepared("ut_zappos", options, facts, places, lambda: listings.read(labels(options), options.size, "squash"))
+    return prepared("ut_zappos", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME))
 
 
 def labels(options: Options) -> dict[str, Listing]:

@@ -16,7 +16,7 @@ from typing_extensions import Doc
 
 from study.data import balance, holdout, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
@@ -35,6 +35,8 @@ NAME = re.compile(r"(\d{1,3})_([01])_([0-4])_\d+ ?(?:\.?jpg)?(?:\.chip)?\.(?:jpg
 
 UNNAMED = 0.01
 """Share of the files that may lack a field of their name: three or so are known of 23,708. Those are left out."""
+
+FRAME: Frame = "squash"
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def load(options: Options) -> Dataset:
     """Draw the splits by class and sensitive value."""
     facts = describe(options)
     return prepared(
-        "utkface", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "squash")
+        "utkface", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, FRAME)
     )
 
 

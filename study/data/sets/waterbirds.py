@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from study.data import holdout, label_files, listings
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Size
+from study.data.image_files import Frame, Size
 from study.data.imagenet import DEVIATION, MEAN
 from study.data.listings import Listing
 from study.data.prepared import prepared
@@ -20,6 +20,8 @@ FOLDER = Source(
 )
 
 COLUMNS = ("img_filename", "y", "split", "place")
+
+FRAME: Frame = "squash"
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def load(options: Options) -> Dataset:
     """The official splits; their validation and test have every background as often for each class."""
     facts = describe(options)
     return prepared(
-        "waterbirds", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, "squash")
+        "waterbirds", options, facts, [FOLDER.find()], lambda: listings.read(labels(options), options.size, FRAME)
     )
 
 

@@ -1,0 +1,133 @@
+"""What a trained model says of some samples, as a table, as plain values, and as CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.text.spreadsheet import neutral
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["file", "row"]
+"""What a sample is: an image's file, or a row of a table, counted from 1 without the header."""
+
+Sample = Path | int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted class of a sample, and the probability of each class."""
+
+    sample: Sample
+    class_name: str
+    probabilities: dict[str, float]
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the predicted class."""
+        return max(self.probabilities.values())
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What became of some samples.
+
+    Attributes:
+        kind: of the samples.
+        samples: all, in their order.
+        classes: of the model, in its order.
+        rows: of the samples that could be read, in their order.
+        unreadable: why, of the others.
+        warning: which group the model serves worst, where that is known.
+    """
+
+    kind: Kind
+    samples: Sequence[Sample]
+    classes: Sequence[str]
+    rows: Sequence[Prediction]
+    unreadable: Mapping[Sample, str]
+    warning: str | None = None
+
+    def to_document(self) -> list[dict[str, Any]]:
+        """The rows as plain values."""
+        return [
+            {
+                self.kind: row.sample if isinstance(row.sample, int) else str(row.sample),
+                "class": row.class_name,
+                "confidence": row.confidence,
+                "probabilities": row.probabilities,
+            }
+            for row in self.rows
+        ]
+
+    def frame(self) -> "pd.DataFrame":
+        """A row per sample, in their order, by `kind`: `class`, `confidence`, a column `p(CLASS)` for each class; none
+        of these where it could not be read."""
+        import pandas as pd
+
+        columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
+        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.rows)
+        values = [lacking if sample in self.unreadable else _values(next(read)) for sample in self.samples]
+        return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
+
+
+def _values(row: Prediction) -> tuple[Any, ...]:
+    return (row.class_name, row.confidence, *row.probabilities.values())
+
+
+def table(predictions: Predictions) -> str:
+    """As CSV: file or row, class, confidence, and a column per class with its probability.
+
+    No cell is a formula: `./` stands before the path of a file where it would be one, an apostrophe before a class.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
+    for row in predictions.rows:
+        sample = str(row.sample)
+        sample = sample if neutral(sample) == sample else f"./{sample}"
+        numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
+        writer.writerow([sample, neutral(row.class_name), *numbers])
+    return stream.getvalue()
+
+
+def unreadable_lines(predictions: Predictions) -> list[str]:
+    """A line for each sample that could not be read, then how many; none where all could be read."""
+    of_files = predictions.kind == "file"
+    place = "" if of_files else "row "
+    bad = [f"not readable: {place}{sample} ({reason})" for sample, reason in predictions.unreadable.items()]
+    samples = len(predictions.rows) + len(bad)
+    what = f"{predictions.kind}{'s' * (samples > 1)} could not be read{' as images' if of_files else ''}"
+    return [*bad, f"error: {len(bad)} of {samples} {what}"] if bad else []
+
+
+def of_probabilities(
+    names: Sequence[str], samples: Iterable[Sample], probabilities: NDArray[np.float32]
+) -> list[Prediction]:
+    """A prediction for each sample from the probabilities of its classes, (N, classes)."""
+    return [
+        Prediction(sample, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
+        for sample, row in zip(samples, probabilities, strict=True)
+    ]
+
+
+def warning(worst: Mapping[str, Any] | None) -> str | None:
+    """Which group the model serves worst, in a sentence; None where that is not known."""
+    if worst is None or not (sizes := worst["sizes"]):
+        return None
+    split, overall, group = worst["split"], f"{worst['overall']:.1%} over all", worst["group"]
+    if group is None:
+        groups = f"{len(sizes)} groups of class and bias class, of {sizes[0]} to {sizes[-1]} samples"
+        return f"in the worst of {groups}, {worst['accuracy']:.1%} on {split} were right, {overall}"
+    right = round(group["accuracy"] * group["samples"])
+    return (
+        f"of its {len(sizes)} groups the model serves class {group['target']!r} with bias class {group['bias']!r} "
+        f"worst: on {split} {right} of {group['samples']} samples were right ({group['accuracy']:.1%}), {overall}"
+    )

@@ -1,0 +1,144 @@
+"""A model of a table: its files alone classify rows as in training, and what is wrong with a row is told."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from final_training import people, train_table
+from typer.testing import CliRunner, Result
+
+from study import data
+from study.api.model import Model
+from study.cli import app
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.trained import Classifier, Description
+from study.trained.evaluate import evaluate
+
+
+@pytest.fixture(scope="module")
+def loans(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    place = tmp_path_factory.mktemp("table")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDY_DATA", str(place / "data"))
+        return train_table(Home(place / "home"), people(place / "people.csv"))
+
+
+def table_of(loans: StudyFolder) -> Path:
+    return Path(loans.spec().base["data"]["path"])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def predict(loans: StudyFolder, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["predict", str(loans.description_file(0)), "--device", "cpu", *arguments])
+
+
+def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> None:
+    done = predict(loans, str(table_of(loans)), "-o", "classes.csv")
+    assert done.exit_code == 0, done.stderr
+    rows = list(csv.DictReader(Path("classes.csv").read_text().splitlines()))
+    assert [row["row"] for row in rows] == [str(n + 1) for n in range(120)]
+    right = np.mean([row["class"] == ("no", "yes")[n % 2] for n, row in enumerate(rows)])
+    dataset, record = data.load(loans.spec().base["data"]), StudyRecord.load(loans.ledger_file)
+    classifier = Classifier.load(loans.description_file(0), "cpu")
+    expected = [np.mean(classifier.probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()]
+    assert right == pytest.approx(np.average(expected, weights=[len(s) for s in dataset.splits.values()]))
+    assert expected[2] == pytest.approx(record.trials[0].tested["test/accuracy"])
+    for row in rows:
+        assert row["confidence"] == max(row["p(no)"], row["p(yes)"]) == row[f"p({row['class']})"]
+
+
+def test_a_row_alone_is_as_it_is_among_others(loans: StudyFolder) -> None:
+    """No mean of the rows that are given enters, and columns may come in any order, as any type, with others."""
+    whole = Model(Classifier.load(loans.description_file(0), "cpu")).predict(table_of(loans))
+    frame = pd.read_csv(table_of(loans)).iloc[[4]]
+    frame = frame[["owner", "income", "job", "sex"]].assign(extra=1, owner=bool(frame["owner"].iloc[0]))
+    alone = Model(Classifier.load(loans.description_file(0), "cpu")).predict(frame)
+    np.testing.assert_allclose(alone.iloc[0, 1:].astype(float), whole.iloc[4, 1:].astype(float), rtol=1e-5)
+    frame.to_parquet("one.parquet")
+    np.testing.assert_allclose(
+        Model(Classifier.load(loans.description_file(0), "cpu")).predict("one.parquet").iloc[0, 1:].astype(float),
+        alone.iloc[0, 1:].astype(float),
+    )
+
+
+def test_rows_that_cannot_be_read_are_named_and_the_others_classified(loans: StudyFolder, here: Path) -> None:
+    (here / "new.csv").write_text(
+        "job,income,owner\nnurse,1200,true\npilot,1200,TRUE\ncook,much,false\nclerk,,False\n,5,true\n"
+    )
+    done = predict(loans, "new.csv", "--json")
+    assert done.exit_code == 1
+    found = json.loads(done.stdout)
+    assert [row["row"] for row in found] == [1, 4], "a missing number is filled, as in training"
+    assert found[0]["confidence"] == max(found[0]["probabilities"].values())
+    told = done.stderr.splitlines()
+    assert told[-4:] == [
+        "not readable: row 2 (column 'job': 'pilot' was in no row of the training table; allowed: clerk, cook, nurse)",
+        "not readable: row 3 (column 'income': 'much' is no number)",
+        "not readable: row 5 (column 'job': is empty; allowed: clerk, cook, nurse)",
+        "error: 3 of 5 rows could not be read",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("incme,job\n1,cook\n", "no column 'income', 'owner'. Did you mean 'incme'?"),
+        ("income,job,owner\n", "has no rows"),
+        ("income,job,owner,job\n1,cook,true,cook\n", "column 'job' is there 2 times"),
+    ],
+)
+def test_a_table_of_another_kind_is_refused(loans: StudyFolder, here: Path, text: str, problem: str) -> None:
+    (here / "new.csv").write_text(text)
+    done = predict(loans, "new.csv")
+    assert isinstance(done.exception, UserError)
+    assert problem in str(done.exception)
+    with pytest.raises(UserError, match="takes the rows of one table"):
+        raise predict(loans, "new.csv", "new.csv").exception or AssertionError
+    with pytest.raises(UserError, match="--file x: is for lists of images"):
+        raise predict(loans, "new.csv", "--file", "x").exception or AssertionError
+
+
+def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFolder, here: Path) -> None:
+    """Not with the mean of the other table's own rows; a value that training had not is refused."""
+    home, model = Home(here / "home"), loans.description_file(0)
+    own = evaluate(home, model, "train")
+    text = table_of(loans).read_text()
+    lines = text.splitlines()
+    few = [line for number, line in enumerate(lines) if number % 3 or not number]
+    people(here / "shifted.csv")
+    (here / "shifted.csv").write_text("\n".join(few))
+    assert own == evaluate(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
+    dataset = data.encoded({**loans.spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ())
+    classifier = Classifier.load(model, "cpu")
+    expected = np.mean(classifier.probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target)
+    assert evaluate(home, model, "val", assignments=["data.path=shifted.csv"])["val/accuracy"] == pytest.approx(
+        expected
+    )
+    rows = pd.read_csv("shifted.csv")
+    again = Model(classifier).predict(rows)
+    assert len(again) == sum(len(split) for split in dataset.splits.values())
+    (here / "other.csv").write_text(text.replace("cook", "pilot"))
+    with pytest.raises(UserError, match=r"other\.csv: row 2: column 'job': 'pilot' was in no row .* more rows"):
+        evaluate(home, model, "val", assignments=["data.path=other.csv"])
+
+
+def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolder, here: Path) -> None:
+    """Its encoding would be another than the model's."""
+    from study.trained.model_files import _encoding
+
+    section, dataset = loans.spec().base["data"], data.load(loans.spec().base["data"])
+    assert _encoding(section, dataset) == Description.read(loans.description_file(0)).encoding
+    changed = people(here / "changed.csv", 90)
+    assert _encoding({**section, "path": str(changed)}, dataset) is None
+    assert _encoding({**section, "path": "nowhere.csv"}, dataset) is None
