@@ -9,7 +9,7 @@ from study import data
 from study.address import check_cluster
 from study.commands import ablation, extension, final_training, warm_start
 from study.commands.ablation import Request
-from study.commands.outputs import outputs, registered
+from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
@@ -136,7 +136,9 @@ def _resume(
             raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
         tracker.start()
         untracked = (
-            tracker.finish() or tracker.attach(outputs(folder, spec, record)) or registered(home, folder, spec, record)
+            tracker.finish()
+            or tracker.attach(outputs(folder, spec, record), lead_parts(spec, record))
+            or registered(home, folder, spec, record)
         )
     return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
@@ -267,5 +269,7 @@ def _drive(
                 tracker.abandon()
             untracked = tracker.finish()
         if files:
-            untracked = untracked or tracker.attach(files) or registered(home, folder, spec, record)
+            untracked = (
+                untracked or tracker.attach(files, lead_parts(spec, record)) or registered(home, folder, spec, record)
+            )
     return RunEnd(folder, spec, record, untracked, tracker.notes)

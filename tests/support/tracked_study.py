@@ -15,11 +15,11 @@ SESSION |= {"owner": "ada"}
 
 STATUS = {
     "quickstart": "FINISHED",
-    "search-000": "FINISHED",
-    "replicate-001": "FINISHED",
-    "search-002": "KILLED",
-    "search-003": "FAILED",
-    "search-004": "FINISHED",
+    "trial 0, seed 0": "FINISHED",
+    "trial 0, seed 1": "FINISHED",
+    "trial 2, seed 0": "KILLED",
+    "trial 3, seed 0": "FAILED",
+    "trial 4, seed 0": "FINISHED",
 }
 """How its runs end."""
 

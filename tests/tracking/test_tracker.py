@@ -35,7 +35,7 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert tracker.finish() is None
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {run.info.status for run in runs.all} == {"FINISHED"}
-    assert [runs.history(f"search-{trial:03d}", "val/accuracy") for trial in range(3)] == [[(1, 0.5)]] * 3
+    assert [runs.history(f"trial {trial}, seed 0", "val/accuracy") for trial in range(3)] == [[(1, 0.5)]] * 3
     assert tracker.is_behind, "it has no report yet"
     (folder.path / "report.md").write_text("new")
     assert tracker.attach({folder.path / "report.md": "report"}) is None
@@ -122,7 +122,7 @@ def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
     began = time.monotonic()
     assert one.finish() is None
     assert time.monotonic() - began < 30
-    assert Runs(home.tracking_uri, SPEC.name).by_name["search-000"].info.status == "FINISHED"
+    assert Runs(home.tracking_uri, SPEC.name).by_name["trial 0, seed 0"].info.status == "FINISHED"
 
 
 @pytest.mark.parametrize(
