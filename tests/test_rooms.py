@@ -36,7 +36,7 @@ ALLOWED = {
     "published": set(),
     "sweep": {"address", "data", "home", "logging", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "methods", "ranking", "spec", "training"},
-    "tracking": {"address", "home", "logging", "ranking", "spec", "trained", "upstream"},
+    "tracking": {"address", "data", "home", "logging", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec", "training"},

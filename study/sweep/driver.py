@@ -7,6 +7,7 @@ from typing import Any
 from study import data
 from study.data import Dataset
 from study.data.group_sizes import group_sizes
+from study.data.inventory import inventory
 from study.errors import Stopped, UserError
 from study.files.whole import parts
 from study.home.events import ENDED
@@ -61,6 +62,7 @@ def drive(
     if record.sessions and record.sessions[-1].get("data") != fingerprint:
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
     told: dict[str, Any] = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
+    told["datasets"] = inventory(datasets)
     told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
     record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
     state, enough = "interrupted", None

@@ -1,9 +1,10 @@
 """What each event of a ledger is in MLflow. An event that is read twice changes nothing."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from study import ranking
+from study import data, ranking
 from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
 from study.home.record import StudyRecord
@@ -12,6 +13,7 @@ from study.ranking.picks import picks
 from study.ranking.summary import result_metrics, result_seeds
 from study.spec import StudySpec
 from study.tracking.change import Change, Point
+from study.tracking.inputs import inputs
 from study.tracking.study_run import NOTE, cut, note, params
 from study.tracking.tracked import STUDY, Tracked
 
@@ -70,6 +72,8 @@ class Events:
     def _opened(self, event: Event) -> None:
         self._tag(STUDY, {**self._inherited(), "study.node": event.get("node", "")})
         self._tag(STUDY, {NOTE: note(self._spec, self.record)})
+        for key, told in self._datasets().items():
+            self._change(STUDY).inputs += inputs(json.loads(key), told)
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
 
@@ -107,8 +111,14 @@ class Events:
         change.params |= {
             f"{section}.{name}": cut(value) for section, keys in document.items() for name, value in keys.items()
         }
+        if told := self._datasets().get(data.key(document["data"])):
+            change.inputs += inputs(document["data"], told)
         if key not in self._progress.open:
             self._progress.open.append(key)
+
+    def _datasets(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the last driver said of the data sets; an older one said nothing."""
+        return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
 
     def _name(self, event: Event) -> str:
         """Whose configuration on which seed: all seeds of one stand under one name but for the seed."""

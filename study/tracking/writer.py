@@ -73,7 +73,7 @@ class Writer:
         self._study = self._study or events[0]["id"]
         progress = self._progress
         if not progress.experiment:
-            progress.experiment = self._store.experiment(self._spec.name, self._location())
+            progress.experiment = self._store.experiment(self._spec.name, self._location(), self._spec.metric)
         if not self._sure:
             self._take_up_runs(self.reached)
         self._store.write(progress.experiment, self._events.changes(events), progress.runs, progress.former)
