@@ -1,14 +1,17 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from study import data
 from study.address import check_cluster
 from study.commands import ablation, extension, final_training, warm_start
 from study.commands.ablation import Request
+from study.commands.notify import notify
 from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.run_end import RunEnd
 from study.data import Dataset
@@ -238,9 +241,17 @@ def _run(
     address: str | None,
     shared: SharedRay | None = None,
 ) -> RunEnd:
-    """Run a study that is there."""
+    """Run a study that is there, and tell whom it names of its end."""
     with _interrupted_as(_GO_ON.format(folder.name)):
-        return _drive(home, folder, datasets, view, address, shared)
+        try:
+            end, by_hand = _drive(home, folder, datasets, view, address, shared)
+        except Stopped:
+            record = StudyRecord.load(folder.ledger_file)
+            if record.state != "running" and (problem := notify(home, folder, folder.spec(), record)):
+                print(f"not everybody was told of this: {problem}", file=sys.stderr)
+            raise
+        is_known = by_hand and end.record.state == "interrupted"
+        return end if is_known else replace(end, unnotified=notify(home, folder, end.spec, end.record))
 
 
 def _drive(
@@ -250,7 +261,8 @@ def _drive(
     view: View,
     address: str | None,
     shared: SharedRay | None,
-) -> RunEnd:
+) -> tuple[RunEnd, bool]:
+    """Drive a study and bring the rest into MLflow. Gives its end, and whether Ctrl-C stopped it."""
     from study.sweep.driver import drive
 
     spec = folder.checked_spec()
@@ -259,9 +271,10 @@ def _drive(
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
+        by_hand = True
         try:
             with suppress(KeyboardInterrupt), view(spec, record) as tell:
-                drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
+                by_hand = drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
             is_complete = record.state == "complete"
             files = outputs(folder, spec, record, datasets, report=shared is None) if is_complete else {}
         finally:
@@ -272,4 +285,4 @@ def _drive(
             untracked = (
                 untracked or tracker.attach(files, lead_parts(spec, record)) or registered(home, folder, spec, record)
             )
-    return RunEnd(folder, spec, record, untracked, tracker.notes)
+    return RunEnd(folder, spec, record, untracked, tracker.notes), by_hand

@@ -36,7 +36,7 @@ def drive(
     address: str | None = None,
     tell: Callable[[str], None] = nothing,
     session: Session = ray_session,
-) -> None:
+) -> bool:
     """Run a study, or go on with one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
@@ -50,6 +50,9 @@ def drive(
         address: of the cluster that trials run on; None: this machine.
         tell: is told what the user should know at once: a start of Ray that takes long, a signal that has come.
         session: gives Ray; by default one for this study alone.
+
+    Returns:
+        Whether Ctrl-C stopped it.
 
     Raises:
         UserError: the data are not those that the study began with, or the cluster cannot be used.
@@ -86,6 +89,7 @@ def drive(
     finally:
         with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
             record.apply(ledger.append("closed", state=state, enough=enough))
+    return agenda.by_hand
 
 
 def _tidy(folder: StudyFolder, record: StudyRecord) -> None:

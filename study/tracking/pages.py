@@ -5,7 +5,9 @@ The UI reads the mode behind the `#`. `tests/tracking/test_pages.py` says what o
 
 from urllib.parse import quote
 
+from study.home.folder import Home, StudyFolder
 from study.tracking.connection import public
+from study.tracking.tracked import STUDY, Tracked
 
 MODE = "workflowType=machine_learning"
 
@@ -32,6 +34,15 @@ def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
 
 def _server(uri: str) -> str:
     return f"{public(uri).rstrip('/')}/" if uri else ""
+
+
+def study_page(home: Home, folder: StudyFolder) -> str | None:
+    """The page of a study's own run; None where MLflow is a database, or does not have the study."""
+    if not is_server(home.tracking_uri):
+        return None
+    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+    run_id = progress.runs.get(STUDY)
+    return run_page(home.tracking_uri, progress.experiment, run_id) if run_id else None
 
 
 def is_server(uri: str) -> bool:

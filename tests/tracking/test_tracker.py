@@ -61,7 +61,7 @@ def test_what_a_rule_picked_is_named_as_such(home: Home) -> None:
     tracker.start()
     assert tracker.finish() is None
     runs = Runs(home.tracking_uri, spec.name)
-    run = runs.by_name["baseline, seed 5"]
+    run = runs.by_name["trial 0, seed 1"]
     tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
     assert tags.items() <= run.data.tags.items()
     assert run.data.tags["mlflow.parentRunId"] == runs.by_name["quickstart"].info.run_id
