@@ -254,8 +254,11 @@ class Events:
         change.status, change.end = "RUNNING", None
 
     def _point(self, key: str, metrics: Mapping[str, float | None], event: Event, step: int) -> None:
-        time = milliseconds(event)
-        points = [Point(name, value, time, step) for name, value in metrics.items() if value is not None]
+        """The study's own metrics come first, then what is measured on data: the UI's comparisons begin with the first
+        that a run has."""
+        time, own = milliseconds(event), self._spec.objective.needed
+        names = sorted(metrics, key=lambda name: (name not in own, not name.startswith(("val/", "test/"))))
+        points = [Point(name, value, time, step) for name in names if (value := metrics[name]) is not None]
         self._change(key).points += points
 
     def _inherited(self) -> dict[str, Any]:
