@@ -43,6 +43,14 @@ def outputs(
     return {**{file: place for file, place in files.items() if file.exists()}, **report_files(folder)}
 
 
+def lead_parts(spec: StudySpec, record: StudyRecord) -> dict[str, tuple[str, ...]]:
+    """The sentences of the report's lead by title, as the study's run in MLflow shows them."""
+    from study.analysis.report.lead import lead
+
+    with ranking.ranked_once(record):
+        return {part.title: part.sentences for part in lead(spec, record)}
+
+
 def registered(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
     """Have MLflow register the model of a final training. Gives what went wrong, if anything did."""
     if spec.final_seeds is None or not (model := best_model(folder, spec, record)):

@@ -1,5 +1,6 @@
 """What a study would run, before anything starts."""
 
+import shlex
 from collections.abc import Collection
 from typing import Any
 
@@ -68,6 +69,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             ),
         },
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
+        "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
     }
 
 
@@ -108,9 +110,14 @@ def text(document: dict[str, Any]) -> str:
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU; train.threads {resources['threads']}",
+        *(f"at its end, notify.{how}: {_of(told)}" for how, told in (document["notify"] or {}).items()),
         *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)
+
+
+def _of(told: str | list[str]) -> str:
+    return told if isinstance(told, str) else shlex.join(told)
 
 
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None, list[str]]:

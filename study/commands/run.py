@@ -1,15 +1,18 @@
 """A study from its file to its outputs: the sweep, MLflow beside it, then the report and the exported file."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from study import data
 from study.address import check_cluster
 from study.commands import ablation, extension, final_training, warm_start
 from study.commands.ablation import Request
-from study.commands.outputs import outputs, registered
+from study.commands.notify import notify
+from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
@@ -137,7 +140,9 @@ def _resume(
             raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
         tracker.start()
         untracked = (
-            tracker.finish() or tracker.attach(outputs(folder, spec, record)) or registered(home, folder, spec, record)
+            tracker.finish()
+            or tracker.attach(outputs(folder, spec, record), lead_parts(spec, record))
+            or registered(home, folder, spec, record)
         )
     return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
@@ -243,9 +248,17 @@ def _run(
     address: str | None,
     shared: SharedRay | None = None,
 ) -> RunEnd:
-    """Run a study that is there."""
+    """Run a study that is there, and tell whom it names of its end."""
     with _interrupted_as(_GO_ON.format(folder.name)):
-        return _drive(home, folder, datasets, view, address, shared)
+        try:
+            end, by_hand = _drive(home, folder, datasets, view, address, shared)
+        except Stopped:
+            record = StudyRecord.load(folder.ledger_file)
+            if record.state != "running" and (problem := notify(home, folder, folder.spec(), record)):
+                print(f"not everybody was told of this: {problem}", file=sys.stderr)
+            raise
+        is_known = by_hand and end.record.state == "interrupted"
+        return end if is_known else replace(end, unnotified=notify(home, folder, end.spec, end.record))
 
 
 def _drive(
@@ -255,7 +268,8 @@ def _drive(
     view: View,
     address: str | None,
     shared: SharedRay | None,
-) -> RunEnd:
+) -> tuple[RunEnd, bool]:
+    """Drive a study and bring the rest into MLflow. Gives its end, and whether Ctrl-C stopped it."""
     from study.sweep.driver import drive
 
     spec = folder.checked_spec()
@@ -264,11 +278,12 @@ def _drive(
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
+        by_hand = True
         try:
             files = {}
             with view(spec, record) as tell:
                 with suppress(KeyboardInterrupt):
-                    drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
+                    by_hand = drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
                 if record.state == "complete":
                     tell(REPORTING)
                     files = outputs(folder, spec, record, datasets, report=shared is None)
@@ -277,5 +292,7 @@ def _drive(
                 tracker.abandon()
             untracked = tracker.finish()
         if files:
-            untracked = untracked or tracker.attach(files) or registered(home, folder, spec, record)
-    return RunEnd(folder, spec, record, untracked, tracker.notes)
+            untracked = (
+                untracked or tracker.attach(files, lead_parts(spec, record)) or registered(home, folder, spec, record)
+            )
+    return RunEnd(folder, spec, record, untracked, tracker.notes), by_hand

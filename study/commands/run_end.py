@@ -25,6 +25,7 @@ class RunEnd:
     Attributes:
         untracked: why MLflow lacks something, None if it has everything.
         mended: what was wrong with MLflow and was mended.
+        unnotified: why somebody who was to be told of the end was not.
         ran: whether there was more to do than to bring MLflow up to date.
     """
 
@@ -34,6 +35,7 @@ class RunEnd:
     untracked: str | None
     mended: Sequence[str] = ()
     ran: bool = True
+    unnotified: str | None = None
 
 
 def closing_lines(end: RunEnd) -> list[str]:
@@ -62,6 +64,8 @@ def closing_lines(end: RunEnd) -> list[str]:
     if end.untracked:
         lines += ["", f"not everything is in MLflow: {end.untracked}"]
         lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
+    if end.unnotified:
+        lines += ["", f"not everybody was told of this: {end.unnotified}"]
     return lines
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from study.errors import UserError
 from study.home.folder import Home
 from study.tracking.opening import check_database
+from study.tracking.pages import experiments_page, is_server
 from study.upstream.environment import Part, variables
 
 
@@ -22,7 +23,7 @@ def serve(home: Home, port: int) -> None:
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        instead = f"open {uri} in a browser" if uri.startswith(("http://", "https://")) else f"it is {uri}"
+        instead = f"open {experiments_page(uri)} in a browser" if is_server(uri) else f"it is {uri}"
         raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
@@ -33,7 +34,7 @@ def serve(home: Home, port: int) -> None:
         except OSError:
             raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
     check_database(home)
-    print(f"MLflow UI of {home.path}: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
+    print(f"MLflow UI of {home.path}: {experiments_page(f'http://127.0.0.1:{port}')} (Ctrl-C ends it)", flush=True)
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
     artifacts = home.artifacts.as_uri()  # also of experiments that the MLflow of `study cluster up` made in this home
     command += ["--default-artifact-root", artifacts, "--artifacts-destination", artifacts]

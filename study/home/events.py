@@ -94,6 +94,22 @@ def _groups(value: Any) -> bool:
     )
 
 
+def _inventory(value: Any) -> bool:
+    """Data sets by key, see `study.data.inventory`."""
+    return isinstance(value, dict) and all(isinstance(one, dict) and _told_of(one) for one in value.values())
+
+
+def _told_of(one: Mapping[str, Any]) -> bool:
+    rows = one.get("rows")
+    return (
+        _text(one.get("title"))
+        and _text(one.get("digest"))
+        and _texts(one.get("sources"))
+        and isinstance(rows, dict)
+        and all(map(_whole, rows.values()))
+    )
+
+
 def _table(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(row, list) and all(map(_whole, row)) for row in value)
 
@@ -122,7 +138,7 @@ NEEDED: Mapping[str, Checks] = {
 FURTHER: Mapping[str, Checks] = {
     "opened": {
         **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), _text),
-        **{"dirty": _flag, "libraries": _versions, "gpus": _texts, "groups": _groups},
+        **{"dirty": _flag, "libraries": _versions, "gpus": _texts, "groups": _groups, "datasets": _inventory},
     },
     "confirming": {"rules": _flag},
     "trial": {"repeats": _whole},

@@ -59,7 +59,7 @@ def _front(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
 
 
 def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
-    """Mean, sample standard deviation and count over seeds, as WHO/SPLIT/NAME and the same with `_sd` and `_n`.
+    """Mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and the same with `_sd`.
 
     For a final training every metric; for a study its own on both splits, of the baseline and the best.
     """
@@ -73,7 +73,14 @@ def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
     return {name: float(number) for name, number in numbers.items() if number is not None}
 
 
-PARTS = {"mean": "", "sd": "_sd", "n": "_n"}
+PARTS = {"mean": "", "sd": "_sd"}
+
+
+def result_seeds(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+    """The seeds that these results rest on, as `study.WHO_seeds`."""
+    document = summary(spec, record)
+    sides = {who: document[who] for who in ("baseline", "best", "final") if document.get(who)}
+    return {f"study.{who}_seeds": ", ".join(map(str, side["seeds"])) for who, side in sides.items()}
 
 
 def _only_study_metrics(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, Any]:

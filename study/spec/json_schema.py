@@ -161,8 +161,9 @@ def _profiles(keys: dict[str, Keys], definitions: dict[str, Schema]) -> Schema:
         for section_keys in keys.values()
         if section_keys.names
     }
-    blocks |= {"name": {"type": "string"}, "search": _ref("Search"), "resources": _ref("Resources")}
-    for section, model in (("search", "Search"), ("resources", "Resources")):
+    models = {"search": "Search", "resources": "Resources", "notify": "Notify"}
+    blocks |= {"name": {"type": "string"}, **{section: _ref(model) for section, model in models.items()}}
+    for section, model in models.items():
         for key, schema in definitions[model]["properties"].items():
             blocks[f"{section}.{key}"] = _ref(f"{model}/properties/{key}")
             below = schema.get("$ref", "").removeprefix("#/$defs/")

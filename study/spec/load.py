@@ -152,8 +152,9 @@ def _layout(values: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
 
 def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, base: Mapping[str, Any]) -> StudySpec:
     seeds = layout["final_seeds"]
-    resources = Layout.model_validate(values).resources
-    return StudySpec(layout["name"], base, search, resources, None if seeds is None else tuple(seeds), layout["origin"])
+    checked = Layout.model_validate(values)
+    final_seeds = None if seeds is None else tuple(seeds)
+    return StudySpec(layout["name"], base, search, checked.resources, final_seeds, layout["origin"], checked.notify)
 
 
 def _threads(cpu: float) -> int:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
@@ -217,6 +218,45 @@ class Resources(BaseModel):
     hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
 
 
+class Notify(BaseModel):
+    """Who is told when a study ends, fails or is stopped by other than Ctrl-C.
+
+    `command`: a program and its arguments, which gets one JSON document on its standard input. `url`: an address that
+    the same document is posted to, http or https; `env:NAME` takes it from that variable of the driver, since the file
+    is kept and shown.
+    """
+
+    model_config = STRICT
+    command: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
+    url: str | None = None
+
+    @model_validator(mode="after")
+    def _can_be_told(self) -> Self:
+        if self.command is None and self.url is None:
+            raise ValueError("give command, url or both")
+        if self.url is not None and not VARIABLE.fullmatch(self.url) and (why := wrong_address(self.url)):
+            raise ValueError(f"url {why}")
+        return self
+
+
+VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
+
+
+def wrong_address(url: str) -> str | None:
+    """Why nothing can be posted to an address, without the address itself, which may be secret; None: it can."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            return "is not of the form http://HOST/PATH, https://HOST/PATH or env:NAME"
+    except ValueError:
+        return "is no address"
+    if parts.username is not None or parts.password is not None:
+        return (
+            "holds a user name or password, which every copy of the file would show: put it into a variable, env:NAME"
+        )
+    return None
+
+
 class Layout(BaseModel):
     """The outline of a study file."""
 
@@ -228,5 +268,6 @@ class Layout(BaseModel):
     train: dict[str, Any] = Field(default_factory=dict)
     search: Search = Search()
     resources: Resources = Resources()
+    notify: Notify | None = None
     final_seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
     origin: dict[str, Any] | None = None

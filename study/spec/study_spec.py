@@ -13,7 +13,7 @@ from study.data import Facts
 from study.metrics import Direction, available, lower_is_better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
-from study.spec.schema import Resources, Search
+from study.spec.schema import Notify, Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig
@@ -32,6 +32,7 @@ class StudySpec:
             the search decides which keys there are, with the keys of all its trials.
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
+        notify: who is told of its end, None: nobody.
     """
 
     name: str
@@ -40,6 +41,7 @@ class StudySpec:
     resources: Resources
     final_seeds: tuple[int, ...] | None = None
     origin: Mapping[str, Any] | None = None
+    notify: Notify | None = None
 
     @property
     def metric(self) -> str:
@@ -182,6 +184,8 @@ class StudySpec:
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}
+        if self.notify is not None:
+            document["notify"] = self.notify.model_dump(exclude_none=True)
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
         return document | ({"origin": dict(self.origin)} if self.origin else {})

@@ -74,6 +74,7 @@ class Agenda:
     def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self._ledger = spec, record, ledger
         self.stopping: str | None = None
+        self.by_hand = False  # whether Ctrl-C stops it
         self._search = SearchStage(spec, record, rule)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()

@@ -7,6 +7,7 @@ from typing import Any
 from study import data, models
 from study.data import Dataset
 from study.data.group_sizes import group_sizes
+from study.data.inventory import inventory
 from study.errors import Stopped, UserError
 from study.files.whole import parts
 from study.home.events import ENDED
@@ -36,7 +37,7 @@ def drive(
     address: str | None = None,
     tell: Callable[[str], None] = nothing,
     session: Session = ray_session,
-) -> None:
+) -> bool:
     """Run a study, or go on with one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
@@ -52,6 +53,9 @@ def drive(
             long, a signal that has come.
         session: gives Ray; by default one for this study alone.
 
+    Returns:
+        Whether Ctrl-C stopped it.
+
     Raises:
         UserError: the data or weights are not those that the study began with, or the cluster cannot be used.
         Stopped: there is no room on the disk, or another driver took the study over; or Ray cannot start, or has ended.
@@ -63,6 +67,7 @@ def drive(
     if record.sessions and record.sessions[-1].get("data") != fingerprint:
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
     told: dict[str, Any] = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
+    told["datasets"] = inventory(datasets)
     if begun := _weights(spec, record):
         told["weights"] = begun
     told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
@@ -90,6 +95,7 @@ def drive(
     finally:
         with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
             record.apply(ledger.append("closed", state=state, enough=enough))
+    return agenda.by_hand
 
 
 def _weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:

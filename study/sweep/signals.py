@@ -33,7 +33,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     def stop(signum: int, frame: FrameType | None) -> None:
         if agenda.stopping:
             raise KeyboardInterrupt
-        agenda.stopping = "interrupted"
+        agenda.stopping, agenda.by_hand = "interrupted", signum == signal.SIGINT
 
     def acknowledge() -> None:
         told = False
@@ -48,7 +48,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     thread.start()
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
     if has_come():
-        agenda.stopping = "interrupted"
+        agenda.stopping, agenda.by_hand = "interrupted", True
         tell(STOPPING)
     before = {number: signal.signal(number, stop) for number in NUMBERS}
     try:

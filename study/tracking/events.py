@@ -1,26 +1,26 @@
 """What each event of a ledger is in MLflow. An event that is read twice changes nothing."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from study import ranking
+from study import data, ranking
 from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
 from study.home.record import StudyRecord
-from study.ranking import ablation, ablation_steps, epochs
+from study.ranking import Candidate, ablation, ablation_steps, epochs
 from study.ranking.picks import picks
-from study.ranking.summary import PARTS, result_metrics
+from study.ranking.summary import result_metrics, result_seeds
 from study.spec import StudySpec
 from study.tracking.change import Change, Point
+from study.tracking.inputs import inputs
+from study.tracking.study_run import NOTE, cut, note, params
 from study.tracking.tracked import STUDY, Tracked
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
 OF_AN_END = ("stopped_by", "failure", "failure_kind")
 """Tags that a trial which runs again does not keep."""
-
-LONGEST = 5000
-"""Characters of a parameter or tag that every MLflow takes."""
 
 
 class Events:
@@ -32,7 +32,7 @@ class Events:
     """
 
     def __init__(self, spec: StudySpec, progress: Tracked, record: StudyRecord) -> None:
-        self._spec, self._progress, self._record = spec, progress, record
+        self._spec, self._progress, self.record = spec, progress, record
         self._changes: dict[str, Change] = {}
         self._unknown: set[str] = set()
 
@@ -42,7 +42,7 @@ class Events:
         for event in events:
             name = event["event"]
             if name in EVENTS:
-                self._record.apply(event)
+                self.record.apply(event)
             if handler := getattr(self, f"_{name}", None):
                 handler(event)
             elif name not in self._unknown:
@@ -55,7 +55,7 @@ class Events:
 
     def _tag(self, key: str, tags: Mapping[str, Any]) -> None:
         change = self._change(key)
-        change.tags |= {name: str(value)[:LONGEST] for name, value in tags.items()}
+        change.tags |= {name: cut(value) for name, value in tags.items()}
         change.untag -= tags.keys()
 
     def _untag(self, key: str, names: Iterable[str]) -> None:
@@ -66,10 +66,14 @@ class Events:
     def _created(self, event: Event) -> None:
         change = self._change(STUDY)
         change.name, change.start = self._spec.name, milliseconds(event)
+        change.params |= params(self._spec)
         self._tag(STUDY, {"study.kind": "study", "study.hash": self._spec.hash, **self._inherited()})
 
     def _opened(self, event: Event) -> None:
         self._tag(STUDY, {**self._inherited(), "study.node": event.get("node", "")})
+        self._tag(STUDY, {NOTE: note(self._spec, self.record)})
+        for key, told in self._datasets().items():
+            self._change(STUDY).inputs += inputs(json.loads(key), told)
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
 
@@ -90,34 +94,50 @@ class Events:
         self._tag(STUDY, {"study.learned_from": lessons})
 
     def _evaluated(self, event: Event) -> None:
-        self._tag(STUDY, {"study.test_readings": self._record.test_readings})
+        self._tag(STUDY, {"study.test_readings": self.record.test_readings})
 
     def _trial(self, event: Event) -> None:
         key, stage = str(event["trial"]), event["stage"]
         change = self._change(key)
         change.parent = str(event["repeats"]) if stage == "replicate" else STUDY
-        change.name, change.start = f"{stage}-{event['trial']:03d}", milliseconds(event)
+        change.name, change.start = self._name(event), milliseconds(event)
         tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
+        tags |= {} if stage == "final" else {"study.configuration": event.get("repeats", event["trial"])}
         tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
         tags |= {"study.picked_by": self._picked_by(event["repeats"])} if stage == "rule" else {}
         tags |= {"study.moved": self._moved(event["params"])} if stage == "ablation" else {}
         self._tag(key, {**self._inherited(), **tags})
         document = self._spec.trial_document({**event["params"], "train.seed": event["seed"]})
         change.params |= {
-            f"{section}.{name}": str(value)[:LONGEST]
-            for section, keys in document.items()
-            for name, value in keys.items()
+            f"{section}.{name}": cut(value) for section, keys in document.items() for name, value in keys.items()
         }
+        if told := self._datasets().get(data.key(document["data"])):
+            change.inputs += inputs(document["data"], told)
         if key not in self._progress.open:
             self._progress.open.append(key)
 
+    def _datasets(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the last driver said of the data sets; an older one said nothing."""
+        return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
+
+    def _name(self, event: Event) -> str:
+        """Whose configuration on which seed: all seeds of one stand under one name but for the seed."""
+        stage, number = event["stage"], int(event["repeats"] if "repeats" in event else event["trial"])
+        if stage == "final":
+            whose = "final"
+        elif stage == "ablation" and "repeats" not in event:
+            whose = f"ablation of {self._moved(event['params'])}"
+        else:
+            whose = "baseline" if self.record.trials[number].stage == "baseline" else f"trial {number}"
+        return f"{whose[:MOST]}, seed {event['seed']}"
+
     def _picked_by(self, number: int) -> str:
         """The rules whose pick a rule trial runs again."""
-        return ", ".join(pick.rule.name for pick in picks(self._record, self._spec) if pick.number == number)
+        return ", ".join(pick.rule.name for pick in picks(self.record, self._spec) if pick.number == number)
 
     def _moved(self, params: Mapping[str, Any]) -> str:
         """The knobs in which a trial of an ablation is not as the baseline."""
-        asked = ablation.asked(self._record)
+        asked = ablation.asked(self.record)
         knobs = ablation_steps.differing(self._spec, asked.reference.params, params) if asked else []
         return ", ".join(knobs) or "none"
 
@@ -160,7 +180,7 @@ class Events:
 
     def _tell_chosen_epoch(self, event: Event) -> None:
         """The epoch that was chosen and the validation metrics there, where it need not be the last."""
-        goal, trial = self._spec.objective, self._record.trials[event["trial"]]
+        goal, trial = self._spec.objective, self.record.trials[event["trial"]]
         if goal.window is None or event["state"] == "failed" or not trial.reports:
             return
         values = epochs.values(goal, trial)
@@ -168,11 +188,12 @@ class Events:
         self._point(str(trial.number), chosen, event, trial.epochs)
 
     def _sum_up(self, event: Event) -> None:
-        """Mean, sample standard deviation and count over a configuration's seeds, once all of them ended."""
-        trial = self._record.trials[event["trial"]]
+        """Mean and sample standard deviation over a configuration's seeds, once all of them ended; a tag has how many
+        are complete, since a metric would draw a chart."""
+        trial = self.record.trials[event["trial"]]
         if trial.stage == "replicate" and trial.repeats is not None:
-            trial = self._record.trials[trial.repeats]
-        seeds = [trial, *self._record.repeats_of(trial.number, "replicate")]
+            trial = self.record.trials[trial.repeats]
+        seeds = [trial, *self.record.repeats_of(trial.number, "replicate")]
         complete = [seed for seed in seeds if seed.state == "complete"]
         if len(seeds) < max(2, len(self._spec.seeds)) or any(seed.state not in ENDED for seed in seeds):
             return
@@ -181,25 +202,46 @@ class Events:
             f"{name}_{part}": spread.to_document()[part]
             for name, spread in spreads
             if name.startswith("val/")
-            for part in PARTS
+            for part in ("mean", "sd")
         }
         self._point(str(trial.number), values, event, self._spec.epochs)
+        self._tag(str(trial.number), {"study.seeds_complete": len(complete)})
 
     def _closed(self, event: Event) -> None:
         for key in list(self._progress.open):
             self._tag(key, {"stopped_by": "interrupt"})
             self._end(key, {**event, "state": "interrupted"})
-        self._tell_results(event)
+        with ranking.ranked_once(self.record):
+            self._tell_results(event)
+            self._mark("study.best", ranking.best)
+            self._mark("study.baseline", ranking.baseline)
+            self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._end(STUDY, event)
 
     def _tell_results(self, event: Event) -> None:
         """What the study came to, where it is not what an earlier driver left: each point is there once, at the number
         of trials that it rests on."""
-        results, told = result_metrics(self._spec, self._record), self._progress.results
+        results, told = result_metrics(self._spec, self.record), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
-        ends = sum(kind == "ended" for kind, *_ in self._record.story)
+        ends = sum(kind == "ended" for kind, *_ in self.record.story)
         self._point(STUDY, news, event, ends)
         told |= news
+        self._tag(STUDY, result_seeds(self._spec, self.record))
+
+    def _mark(self, tag: str, find: Callable[[StudyRecord, StudySpec], Candidate | None]) -> None:
+        """Tag the runs of a configuration, and take the tag from those that have it no longer."""
+        candidate = find(self.record, self._spec) if self._spec.final_seeds is None else None
+        number = candidate.trial.number if candidate else None
+        runs = (
+            [str(trial.number) for trial in self.record.trials.values() if number in (trial.number, trial.repeats)]
+            if number is not None
+            else []
+        )
+        for key in set(self._progress.marked.get(tag, ())) - set(runs):
+            self._untag(key, [tag])
+        for key in runs:
+            self._tag(key, {tag: "true"})
+        self._progress.marked[tag] = runs
 
     def _end(self, key: str, event: Event) -> None:
         change = self._change(key)
@@ -212,24 +254,32 @@ class Events:
         change.status, change.end = "RUNNING", None
 
     def _point(self, key: str, metrics: Mapping[str, float | None], event: Event, step: int) -> None:
-        time = milliseconds(event)
-        points = [Point(name, value, time, step) for name, value in metrics.items() if value is not None]
+        """The study's own metrics come first, then what is measured on data: the UI's comparisons begin with the first
+        that a run has."""
+        time, own = milliseconds(event), self._spec.objective.needed
+        names = sorted(metrics, key=lambda name: (name not in own, not name.startswith(("val/", "test/"))))
+        points = [Point(name, value, time, step) for name in names if (value := metrics[name]) is not None]
         self._change(key).points += points
 
     def _inherited(self) -> dict[str, Any]:
         """Tags of the study's run that each trial's run has too: which study, on which code, libraries and data."""
-        session = self._record.sessions[-1] if self._record.sessions else {}
+        session = self.record.sessions[-1] if self.record.sessions else {}
         plain = {key: value for key, value in session.items() if key not in NOT_TAGS}
-        tags = {"study.id": self._record.id, "study.name": self._spec.name}
+        tags = {"study.id": self.record.id, "study.name": self._spec.name}
         tags |= {f"study.{key}": value for key, value in plain.items()}
         if weights := session.get("weights"):
             tags["study.weights"] = "; ".join("{name}: {file}, sha256 {sha256}".format(**entry) for entry in weights)
         tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
         tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
+        source = f"study {session['version']}" if "version" in session else "study"
+        tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # its column of what made it
         return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
 
-NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec", "weights")
+NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec", "weights", "datasets")
+
+MOST = 200
+"""Characters of a name before its seed; MLflow takes 250 in all."""
 
 
 def milliseconds(event: Event) -> int:

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag, ViewType
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from study.tracking.change import Change
+from study.tracking.change import Change, Input
+from study.tracking.inputs import CONTEXT
 from study.tracking.tracked import STUDY
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
+
+PRIMARY = "mlflow.experiment.primaryMetric.name"
+"""Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
 
 AT_ONCE = 8
 """Requests that a server gets at the same time, each for another run."""
@@ -28,15 +32,16 @@ class Store:
     def __init__(self, client: MlflowClient, at_once: int = AT_ONCE) -> None:
         self.client, self._at_once = client, at_once
 
-    def experiment(self, name: str, artifacts: str | None) -> str:
+    def experiment(self, name: str, artifacts: str | None, metric: str) -> str:
         """The id of an experiment, which is made if there is none, and taken back if it was marked as deleted.
 
         Args:
+            metric: what is searched for, which the UI's charts begin with.
             artifacts: where those of its runs lie, None: where MLflow puts them.
         """
         experiment = self.client.get_experiment_by_name(name)
         if experiment is None:
-            return self.client.create_experiment(name, artifacts, UI_TAGS)
+            return self.client.create_experiment(name, artifacts, UI_TAGS | {PRIMARY: metric})
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
         return experiment.experiment_id
@@ -94,6 +99,7 @@ class Store:
         study = [change for change in changes if change.key == STUDY]
         for change in study:
             self._make(experiment, change, runs)
+            self._log_inputs(change, runs)  # alone: of two requests that make one data set at once, MLflow refuses one
         levels = [change for change in changes if change.parent in (None, STUDY) and change.key != STUDY]
         nested = [change for change in changes if change.parent not in (None, STUDY)]
         for level in (levels, nested, study):
@@ -108,6 +114,10 @@ class Store:
             change.status = None if change.status == "RUNNING" else change.status
             change.untag = set()
 
+    def _log_inputs(self, change: Change, runs: Mapping[str, str]) -> None:
+        if change.inputs:
+            self.client.log_inputs(runs[change.key], [_logged(one) for one in change.inputs])
+
     def _apply(self, experiment: str, change: Change, runs: dict[str, str]) -> None:
         self._make(experiment, change, runs)
         run_id = runs[change.key]
@@ -119,10 +129,18 @@ class Store:
             [Param(key, value) for key, value in change.params.items()],
             [RunTag(key, value) for key, value in change.tags.items()],
         )
+        if change.key != STUDY:
+            self._log_inputs(change, runs)
         if change.end is not None:
             self.client.set_terminated(run_id, change.status, change.end)
         elif change.status is not None:
             self.client.update_run(run_id, change.status)
+
+
+def _logged(one: Input) -> DatasetInput:
+    return DatasetInput(
+        Dataset(one.name, one.digest, one.kind, one.source, profile=one.profile), [InputTag(CONTEXT, one.context)]
+    )
 
 
 def in_parallel(function: Callable[[Change], None], changes: list[Change], threads: int) -> None:

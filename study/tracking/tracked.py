@@ -27,6 +27,7 @@ class Tracked:
         epochs: last epoch that the run of each trial holds which may run again.
         open: keys of the trials whose runs are not terminated.
         results: the last value of each metric of the study's own run.
+        marked: keys of the runs that have a tag which another configuration may get, by tag.
         attached: whether the study's files are artifacts of its run.
     """
 
@@ -39,6 +40,7 @@ class Tracked:
     epochs: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
     results: dict[str, float] = field(default_factory=dict)
+    marked: dict[str, list[str]] = field(default_factory=dict)
     attached: bool = False
 
     @classmethod

@@ -6,7 +6,7 @@ in order, sooner or later. The study itself never waits for MLflow, but at its e
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,11 +115,12 @@ class Tracker:
         """Write no more, before `finish`: the study is another driver's now."""
         self._given_up.set()
 
-    def attach(self, files: Mapping[Path, str | None]) -> str | None:
+    def attach(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> str | None:
         """Log files as artifacts of the study's run, after `finish` or without `start`.
 
         Args:
             files: each with the artifact folder that it goes to (None: the topmost).
+            lead: the sentences of the report's lead by title, for the run's note.
 
         Returns:
             What went wrong, else None; nothing is done for a study that MLflow does not have.
@@ -127,7 +128,7 @@ class Tracker:
         if STUDY not in self._progress().runs:
             return None
         try:
-            self._connected().attach(files)
+            self._connected().attach(files, lead)
         except Exception as error:  # as in _follow
             return error_line(error, self._home.tracking_uri)
         return None

@@ -1,6 +1,6 @@
 """Brings a ledger into MLflow, some events at a time."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -9,12 +9,15 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Event, Tail, check_value
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+from study.tracking.change import Change
 from study.tracking.connection import public
 from study.tracking.database import Database, close_connections
 from study.tracking.database_file import set_aside
 from study.tracking.events import Events, milliseconds
 from study.tracking.opening import open_mlflow
+from study.tracking.pages import run_page
 from study.tracking.store import AT_ONCE, Store
+from study.tracking.study_run import NOTE, note
 from study.tracking.tracked import STUDY, Tracked
 
 SHARE = 500
@@ -70,7 +73,7 @@ class Writer:
         self._study = self._study or events[0]["id"]
         progress = self._progress
         if not progress.experiment:
-            progress.experiment = self._store.experiment(self._spec.name, self._location())
+            progress.experiment = self._store.experiment(self._spec.name, self._location(), self._spec.metric)
         if not self._sure:
             self._take_up_runs(self.reached)
         self._store.write(progress.experiment, self._events.changes(events), progress.runs, progress.former)
@@ -84,11 +87,21 @@ class Writer:
         progress.save(self._folder.tracking_file)
         return len(events)
 
-    def attach(self, files: Mapping[Path, str | None]) -> None:
-        """Log files as artifacts of the study's run, each in the artifact folder given (None: the topmost)."""
+    def attach(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Log files as artifacts of the study's run, each in the artifact folder given (None: the topmost).
+
+        Args:
+            lead: the sentences of the report's lead by title, for the run's note.
+        """
+        progress = self._progress
+        run_id = progress.runs[STUDY]
         for path, folder in files.items():
-            self._store.attach(self._progress.runs[STUDY], path, folder)
-        self._progress.attached = True
+            self._store.attach(run_id, path, folder)
+        shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
+        links = {name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED if name in shown}
+        text = note(self._spec, self._events.record, lead, links)
+        self._store.write(progress.experiment, [Change(STUDY, tags={NOTE: text})], progress.runs)
+        progress.attached = True
         self._progress.save(self._folder.tracking_file)
 
     def _take_up_runs(self, since: int) -> None:
@@ -102,6 +115,9 @@ class Writer:
         """Where artifacts lie: in the home, unless an MLflow of its own says where."""
         return (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
 
+
+LINKED = ("report.html", "best.yaml", "model_card.md")
+"""Files that the note of a study's run leads to."""
 
 MARGIN = 60_000
 """Milliseconds that a clock may be set back by."""

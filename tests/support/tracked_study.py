@@ -5,21 +5,23 @@ from pathlib import Path
 
 from helpers import quickstart
 
+from study import data
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 
 SPEC = quickstart("train.epochs=2", "search.early_stopping.grace=1", "search.replicates=2")
 PARAMS = dict(SPEC.search.baseline or {})
 SESSION = {"version": "1", "libraries": {"torch": "2"}, "commit": "abc", "dirty": False, "data": "d", "node": "here"}
-SESSION |= {"owner": "ada"}
+INVENTORY = {"title": "digits", "digest": "d", "shape": [3, 8, 8], "rows": {"train": 9, "val": 3}, "sources": []}
+SESSION |= {"owner": "ada", "datasets": {data.key(SPEC.data_sections[0]): INVENTORY}}
 
 STATUS = {
     "quickstart": "FINISHED",
-    "search-000": "FINISHED",
-    "replicate-001": "FINISHED",
-    "search-002": "KILLED",
-    "search-003": "FAILED",
-    "search-004": "FINISHED",
+    "trial 0, seed 0": "FINISHED",
+    "trial 0, seed 1": "FINISHED",
+    "trial 2, seed 0": "KILLED",
+    "trial 3, seed 0": "FAILED",
+    "trial 4, seed 0": "FINISHED",
 }
 """How its runs end."""
 

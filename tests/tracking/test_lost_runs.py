@@ -260,13 +260,13 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     ]
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
-    assert runs.history("search-004", "val/accuracy") == [(1, 0.1), (2, 0.2)]
+    assert runs.history("trial 4, seed 0", "val/accuracy") == [(1, 0.1), (2, 0.2)]
 
 
 def test_runs_that_were_deleted_are_made_again(home: Home, folder: StudyFolder) -> None:
     """One run, and then the whole experiment, as by the buttons of MLflow's page."""
     runs = Runs(home.tracking_uri, SPEC.name)
-    runs.client.delete_run(runs.by_name["search-002"].info.run_id)
+    runs.client.delete_run(runs.by_name["trial 2, seed 0"].info.run_id)
     assert "runs of quickstart were missing" in again(home, folder)[0]
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS

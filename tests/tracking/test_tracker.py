@@ -35,7 +35,7 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert tracker.finish() is None
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {run.info.status for run in runs.all} == {"FINISHED"}
-    assert [runs.history(f"search-{trial:03d}", "val/accuracy") for trial in range(3)] == [[(1, 0.5)]] * 3
+    assert [runs.history(f"trial {trial}, seed 0", "val/accuracy") for trial in range(3)] == [[(1, 0.5)]] * 3
     assert tracker.is_behind, "it has no report yet"
     (folder.path / "report.md").write_text("new")
     assert tracker.attach({folder.path / "report.md": "report"}) is None
@@ -61,7 +61,7 @@ def test_what_a_rule_picked_is_named_as_such(home: Home) -> None:
     tracker.start()
     assert tracker.finish() is None
     runs = Runs(home.tracking_uri, spec.name)
-    run = runs.by_name["rule-002"]
+    run = runs.by_name["trial 0, seed 1"]
     tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
     assert tags.items() <= run.data.tags.items()
     assert run.data.tags["mlflow.parentRunId"] == runs.by_name["quickstart"].info.run_id
@@ -88,7 +88,8 @@ def test_the_steps_of_an_ablation_say_what_they_moved(home: Home) -> None:
     tracker.start()
     assert tracker.finish() is None
     runs = Runs(home.tracking_uri, spec.name)
-    tags = [runs.by_name[f"ablation-{number:03d}"].data.tags for number in (2, 3, 4)]
+    names = ["ablation of method.lambda, seed 4", "trial 1, seed 4", "baseline, seed 4"]
+    tags = [runs.by_name[name].data.tags for name in names]
     moved = ["method.lambda", "method.alpha, method.lambda, method.epsilon", "none"]
     assert [one["study.moved"] for one in tags] == moved
     assert [one.get("study.repeats") for one in tags] == [None, "1", "0"]
@@ -122,7 +123,7 @@ def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
     began = time.monotonic()
     assert one.finish() is None
     assert time.monotonic() - began < 30
-    assert Runs(home.tracking_uri, SPEC.name).by_name["search-000"].info.status == "FINISHED"
+    assert Runs(home.tracking_uri, SPEC.name).by_name["trial 0, seed 0"].info.status == "FINISHED"
 
 
 @pytest.mark.parametrize(

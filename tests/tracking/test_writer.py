@@ -1,5 +1,6 @@
 """A ledger brought into a real MLflow, through its client and into its tables, whatever happens on the way."""
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.entities import Run
 from runs import Runs
 from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 
@@ -52,7 +54,7 @@ def check(runs: Runs) -> None:
     """Each trial has one run, ended as it ended, with each epoch once."""
     assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
     assert len(runs.all) == len(STATUS)
-    assert runs.history("search-004", "val/accuracy") == [(1, 0.1), (2, 0.2)]
+    assert runs.history("trial 4, seed 0", "val/accuracy") == [(1, 0.1), (2, 0.2)]
 
 
 def test_runs_are_nested_and_end_as_the_ledger_says(brought: Runs) -> None:
@@ -60,7 +62,7 @@ def test_runs_are_nested_and_end_as_the_ledger_says(brought: Runs) -> None:
     ids = {name: run.info.run_id for name, run in brought.by_name.items()}
     parents = {name: run.data.tags.get("mlflow.parentRunId") for name, run in brought.by_name.items()}
     assert parents.pop("quickstart") is None
-    assert parents.pop("replicate-001") == ids["search-000"]
+    assert parents.pop("trial 0, seed 1") == ids["trial 0, seed 0"]
     assert set(parents.values()) == {ids["quickstart"]}
     assert all(run.info.end_time >= run.info.start_time for run in brought.all)
 
@@ -73,36 +75,50 @@ def test_runs_say_what_they_were(brought: Runs) -> None:
         assert expected.items() <= tags.items()
         assert tags["mlflow.source.git.commit"] == "abc"
         assert (tags["study.owner"], tags["mlflow.user"]) == ("ada", "ada")
+        assert (tags["mlflow.source.name"], tags["mlflow.source.type"]) == ("study 1", "LOCAL")
         if name != "quickstart":
-            document = SPEC.trial_document({**PARAMS, "train.seed": int("replicate" in name)})
+            document = SPEC.trial_document({**PARAMS, "train.seed": int(name == "trial 0, seed 1")})
             assert run.data.params == {
                 f"{section}.{key}": str(value) for section, keys in document.items() for key, value in keys.items()
             }
     tags = {name: run.data.tags for name, run in brought.by_name.items()}
-    assert tags["search-002"]["stopped_by"] == "asha"
-    assert tags["search-003"]["failure"] == "ValueError: no"
-    assert tags["search-003"]["failure_kind"] == "BUG"
-    assert tags["search-003"]["study.lost.1"] == "PREEMPTED: its process died"
-    assert tags["search-004"]["study.node"] == "there:4"
-    assert "stopped_by" not in tags["search-004"], "it was cut off, and then ran to its end"
+    assert tags["trial 2, seed 0"]["stopped_by"] == "asha"
+    assert tags["trial 3, seed 0"]["failure"] == "ValueError: no"
+    assert tags["trial 3, seed 0"]["failure_kind"] == "BUG"
+    assert tags["trial 3, seed 0"]["study.lost.1"] == "PREEMPTED: its process died"
+    assert tags["trial 4, seed 0"]["study.node"] == "there:4"
+    assert "stopped_by" not in tags["trial 4, seed 0"], "it was cut off, and then ran to its end"
     assert tags["quickstart"]["study.extended"] == "30"
     assert tags["quickstart"]["study.unknown_events"] == "weather"
 
 
+def test_every_run_says_which_data_it_read(brought: Runs) -> None:
+    """Each split once, also after a second session."""
+    for run in brought.all:
+        found = [(one.dataset, {tag.key: tag.value for tag in one.tags}) for one in run.inputs.dataset_inputs]
+        assert sorted((dataset.name, dataset.digest, dataset.source_type) for dataset, _ in found) == [
+            ("digits, train", "d", "code"),
+            ("digits, val", "d", "code"),
+        ]
+        assert {tags["mlflow.data.context"] for _, tags in found} == {"train", "val"}
+        assert {json.loads(dataset.profile)["num_rows"] for dataset, _ in found} == {9, 3}
+
+
 def test_each_epoch_is_there_once(brought: Runs) -> None:
-    assert brought.history("search-000", "val/accuracy") == [(1, 0.1), (2, 0.2)]
-    assert brought.history("search-002", "val/accuracy") == [(1, 0.1)]
-    assert brought.history("search-004", "train/loss") == [(2, 1.0)]
-    assert brought.history("search-004", "test/accuracy") == [(2, 0.3)]
-    assert brought.by_name["search-004"].data.metrics["val/accuracy"] == 0.2
+    assert brought.history("trial 0, seed 0", "val/accuracy") == [(1, 0.1), (2, 0.2)]
+    assert brought.history("trial 2, seed 0", "val/accuracy") == [(1, 0.1)]
+    assert brought.history("trial 4, seed 0", "train/loss") == [(2, 1.0)]
+    assert brought.history("trial 4, seed 0", "test/accuracy") == [(2, 0.3)]
+    assert brought.by_name["trial 4, seed 0"].data.metrics["val/accuracy"] == 0.2
 
 
 def test_a_configuration_has_the_mean_over_its_seeds(brought: Runs) -> None:
-    metrics = brought.by_name["search-000"].data.metrics
+    metrics = brought.by_name["trial 0, seed 0"].data.metrics
     assert metrics["val/accuracy_mean"] == pytest.approx(0.3)
     assert metrics["val/accuracy_sd"] == pytest.approx(0.2 / 2**0.5)
-    assert metrics["val/accuracy_n"] == 2
-    for name in ("replicate-001", "search-002", "search-004"):
+    assert "val/accuracy_n" not in metrics, "a count draws no chart"
+    assert brought.by_name["trial 0, seed 0"].data.tags["study.seeds_complete"] == "2"
+    for name in ("trial 0, seed 1", "trial 2, seed 0", "trial 4, seed 0"):
         assert "val/accuracy_mean" not in brought.by_name[name].data.metrics
 
 
@@ -120,7 +136,8 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
         folder.tracking_file.unlink()
         bring(home, folder)
         best = {name: runs.history("quickstart", f"best/val/{name}") for name in ("accuracy", "accuracy_n")}
-        assert best == {"accuracy": [(4, pytest.approx(0.3))], "accuracy_n": [(4, 2.0)]}
+        assert best == {"accuracy": [(4, pytest.approx(0.3))], "accuracy_n": []}
+        assert runs.by_name["quickstart"].data.tags["study.best_seeds"] == "0, 1"
         assert runs.history("quickstart", "baseline/val/accuracy") == []
         ledger = Ledger(folder.ledger_file)
         ledger.append("opened", **SESSION)
@@ -135,7 +152,6 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
         ledger.close()
         runs = bring(home, folder)
         assert runs.history("quickstart", "best/val/accuracy") == [(4, pytest.approx(0.3)), (7, 0.9)]
-        assert runs.history("quickstart", "best/val/accuracy_n") == [(4, 2.0)]
         assert runs.by_name["quickstart"].data.metrics["best/val/accuracy"] == 0.9
 
 
@@ -150,9 +166,14 @@ def test_both_ways_write_the_same(home: Home, folder: StudyFolder, tmp_path: Pat
         for run in (first, second):
             run.data.tags.pop("mlflow.parentRunId", None)
         assert first.data.to_dictionary() == second.data.to_dictionary()
+        assert _inputs(first) == _inputs(second)
         info = [dict(run.info) | {"run_id": "", "run_uuid": "", "artifact_uri": ""} for run in (first, second)]
         assert info[0] == info[1]
         assert second.info.artifact_uri == f"{home.artifacts.as_uri()}/quickstart/{second.info.run_id}/artifacts"
+
+
+def _inputs(run: Run) -> list[str]:
+    return sorted(str(one.to_dictionary()) for one in run.inputs.dataset_inputs)
 
 
 def test_two_studies_of_one_name_in_one_mlflow_do_not_mix(
@@ -244,9 +265,9 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
     """As on a server that slept: a run is made again, and the first request for it arrives after that."""
     with through("client"):
         runs = bring(home, folder)
-        first = runs.by_name["search-002"]
+        first = runs.by_name["trial 2, seed 0"]
         client = MlflowClient(home.tracking_uri)
-        client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "search-002")
+        client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "trial 2, seed 0")
         held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
         held.append(**last)
         held.close()

@@ -1,0 +1,110 @@
+"""What the study's own run in MLflow says of the study: its parameters, and a note in Markdown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from study.home.record import StudyRecord
+from study.ranking.summary import lines, summary
+from study.spec import StudySpec
+from study.text.markdown import Written, escape, table
+
+LONGEST = 5000
+"""Characters of a parameter or tag that every MLflow takes."""
+
+NOTE = "mlflow.note.content"
+"""The tag that MLflow's UI shows as a run's description, as Markdown."""
+
+
+def cut(value: Any) -> str:
+    """A value as text. One of more than `LONGEST` characters is cut, and its end says how many it has."""
+    text = str(value)
+    if len(text) <= LONGEST:
+        return text
+    end = f" ... (cut: {len(text)} characters in all)"
+    return text[: LONGEST - len(end)] + end
+
+
+def params(spec: StudySpec) -> dict[str, str]:
+    """The study's parameters under their keys: what all trials start from, without what is searched, then the search
+    and the resources. A domain reads as its `low`, `high` ... or its choices; what is not set is left out."""
+    document = spec.to_document()
+    search = document["search"]
+    fixed = {
+        f"{section}.{name}": value
+        for section in ("data", "model", "method", "train")
+        for name, value in document[section].items()
+        if f"{section}.{name}" not in search["space"]
+    }
+    flat = {f"search.{name}": value for name, value in _flat(search) if value not in (None, {}, [])}
+    resources = {f"resources.{name}": value for name, value in document["resources"].items() if value is not None}
+    return {name: cut(value) for name, value in {**fixed, **flat, **resources}.items()}
+
+
+def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The keys of a search: those of its sections one by one, domains in words."""
+    flat: list[tuple[str, Any]] = []
+    for name, value in search.items():
+        if name == "space":
+            flat += [(f"space.{key}", _domain(domain)) for key, domain in value.items()]
+        elif name in ("early_stopping", "confirm", "plateau", "stop", "baseline") and isinstance(value, Mapping):
+            flat += [(f"{name}.{key}", part) for key, part in value.items()]
+        else:
+            flat.append((name, value))
+    return flat
+
+
+def _domain(domain: Mapping[str, Any]) -> str:
+    if "choices" in domain and len(domain) == 1:
+        return f"one of {', '.join(map(str, domain['choices']))}"
+    return ", ".join(f"{key} {value}" for key, value in domain.items())
+
+
+def note(
+    spec: StudySpec,
+    record: StudyRecord,
+    parts: Mapping[str, Sequence[str]] | None = None,
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """What the study is, on which data, and what came of it.
+
+    Args:
+        parts: the sentences of the report's lead by title; without them the summary takes their place.
+        links: addresses by what they lead to.
+    """
+    text = [*_what(spec, record)]
+    if parts:
+        text += [f"**{escape(title)}.** {escape(' '.join(sentences))}" for title, sentences in parts.items()]
+    elif record.trials and record.state != "running":
+        text += [f"- {escape(line)}" for line in lines(summary(spec, record))]
+    if links:
+        text.append(" · ".join(f"[{escape(name)}]({address})" for name, address in links.items()))
+    return cut("\n\n".join(text))
+
+
+def _what(spec: StudySpec, record: StudyRecord) -> list[str]:
+    is_final = spec.final_seeds is not None
+    better = "lower" if spec.mode == "min" else "higher"
+    what = (
+        "Final training of one configuration" if is_final else f"Search for the best {spec.metric}, {better} is better"
+    )
+    searched = "" if is_final else ", ".join(spec.search.space)
+    stopping = spec.search.early_stopping.name
+    session = record.sessions[-1] if record.sessions else {}
+    rows = [
+        ("data", session.get("dataset") or spec.base["data"]["name"]),
+        ("method", _name(spec, "method")),
+        ("network", _name(spec, "model")),
+        ("searched", searched),
+        ("sampler", f"{spec.search.sampler}, seed {spec.search.seed}" if searched else ""),
+        ("early stopping", stopping if searched and stopping != "none" else ""),
+        ("seeds", ", ".join(map(str, spec.final_seeds or spec.seeds))),
+        ("state", record.state),
+    ]
+    shown = [(Written(name), value) for name, value in rows if value]
+    return [f"{escape(what)}.", table(("", ""), shown)]
+
+
+def _name(spec: StudySpec, section: str) -> str:
+    """Of a method or network; of those that are searched over each."""
+    domain = spec.search.space.get(f"{section}.name")
+    return ", ".join(map(str, domain.ends())) if domain else str(spec.base[section]["name"])

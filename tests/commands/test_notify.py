@@ -1,0 +1,232 @@
+"""Who is told of a study's end: a real command and a real server get one document, and neither can harm the study."""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import Told, quickstart, write_ledger
+
+from study.commands import notify as telling
+from study.commands import run
+from study.commands.notify import message, notify
+from study.commands.run_end import RunEnd, closing_lines
+from study.errors import Stopped, UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.tracking.tracked import STUDY, Tracked
+
+PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+SECRET = "a secret of the environment"
+
+
+class Server(ThreadingHTTPServer):
+    """Keeps what is posted; answers by the path that it is posted to."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, Any]] = []
+        self.over = threading.Event()
+        super().__init__(("127.0.0.1", 0), Answer)
+
+    def address(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self.server.got.append((self.headers["Content-Type"], json.loads(self.rfile.read(length))))
+        if self.path == "/silent":
+            self.server.over.wait(20)
+        self.send_response({"/fine": 204, "/elsewhere": 302}.get(self.path, 500))
+        self.send_header("Location", "/fine")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.over.set()
+        server.shutdown()
+
+
+def study(home: Path, *settings: str) -> tuple[Home, StudyFolder, StudySpec, StudyRecord]:
+    """A complete study of a baseline and a better trial."""
+    spec = quickstart("search.confirm.top=0", *settings)
+    folder = Home(home).create(spec)
+    better = PARAMS | {"method.lambda": 1.0}
+    write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS), Told("search", [0.75], params=better))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    return Home(home), folder, spec, StudyRecord.load(folder.ledger_file)
+
+
+SENT = {
+    "study": "quickstart",
+    "state": "complete",
+    "metric": "val/accuracy",
+    "value": 0.75,
+    "baseline": 0.5,
+    "trial": 1,
+    "address": None,
+    "text": "study quickstart: complete; best val/accuracy 0.7500, baseline val/accuracy 0.5000",
+}
+
+
+def keeper(file: Path) -> str:
+    """A command that keeps what it is told."""
+    return json.dumps([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())", str(file)])
+
+
+def test_a_command_and_a_server_get_the_same_document(tmp_path: Path, server: Server) -> None:
+    told = tmp_path / "told"
+    one = study(tmp_path / "home", f"notify.command={keeper(told)}", f"notify.url={server.address('/fine')}")
+    assert notify(*one) is None
+    document = json.loads(told.read_text())
+    assert server.got == [("application/json", document)]
+    assert document.pop("trials")["complete"] == 2
+    assert document == SENT
+
+
+def test_an_address_can_be_a_variables(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, folder, spec, _ = one = study(tmp_path / "home", "notify.url=env:HOOK")
+    assert notify(*one) == "notify.url: the variable HOOK is not set"
+    monkeypatch.setenv("HOOK", f"file:///{SECRET}")
+    problem = notify(*one)
+    assert problem is not None
+    assert "the variable HOOK is not of the form http://HOST/PATH" in problem
+    assert SECRET not in problem
+    monkeypatch.setenv("HOOK", server.address("/fine"))
+    assert notify(*one) is None
+    assert len(server.got) == 1
+    assert folder.spec() == spec, "a study that goes on tells the same"
+    assert server.address("/fine") not in folder.spec_file.read_text()
+
+
+def test_nothing_secret_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No user name of an address, no owner, no path, nothing of the environment."""
+    home, folder, spec, record = study(tmp_path / "home")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ada:hidden-password@mlflow.example.org")
+    monkeypatch.setenv("SOMETHING", SECRET)
+    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+    progress.experiment, progress.runs[STUDY] = "3", "abc"
+    progress.save(folder.tracking_file)
+    document = message(home, folder, spec, record)
+    mode = "workflowType=machine_learning"
+    assert document["address"] == f"https://mlflow.example.org/#/experiments/3/runs/abc?{mode}"
+    text = json.dumps(document)
+    for secret in ("ada", "hidden-password", SECRET, str(tmp_path), record.owner or "-"):
+        assert secret not in text
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("/broken", "the server answers 500"), ("/elsewhere", "the server answers 302")],
+    ids=["refuses", "redirects"],
+)
+def test_a_server_that_does_not_take_it_is_told(tmp_path: Path, server: Server, path: str, told: str) -> None:
+    assert notify(*study(tmp_path / "home", f"notify.url={server.address(path)}")) == f"notify.url: {told}"
+    assert len(server.got) == 1, "nobody else gets it"
+
+
+def test_nobody_is_waited_for_without_end(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that hangs, with a child of its own, is killed; a server that does not answer is left."""
+    monkeypatch.setattr(telling, "PATIENCE", 0.5)
+    pids = tmp_path / "pids"
+    hanging = json.dumps(["sh", "-c", f"sleep 60 & echo $! > {pids}; wait"])
+    problem = notify(*study(tmp_path / "home", f"notify.command={hanging}", f"notify.url={server.address('/silent')}"))
+    assert problem is not None
+    assert problem.startswith("notify.command: sh had not ended after 0.5 s and was killed; notify.url: ")
+    child = Path(f"/proc/{pids.read_text().strip()}/stat")
+    deadline = time.monotonic() + 20
+    while child.exists() and child.read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline, "the child of the command lives"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ('notify.command=["false"]', "notify.command: false ended with status 1"),
+        ('notify.command=["no-such-program"]', "notify.command: no-such-program cannot be started: No such file"),
+        ("notify.url=http://127.0.0.1:1/", "notify.url: cannot be reached: Connection refused"),
+    ],
+)
+def test_a_notification_that_fails_is_one_line_of_the_end(tmp_path: Path, setting: str, told: str) -> None:
+    _, folder, spec, record = one = study(tmp_path / "home", setting)
+    problem = notify(*one)
+    assert problem is not None
+    assert problem.startswith(told)
+    (line,) = (line for line in closing_lines(RunEnd(folder, spec, record, None, unnotified=problem)) if told in line)
+    assert line == f"not everybody was told of this: {problem}"
+
+
+ENDS = [("complete", False, True), ("failed", False, True), ("interrupted", False, True), ("interrupted", True, False)]
+
+
+@pytest.mark.parametrize(("state", "by_hand", "is_told"), ENDS)
+def test_every_end_is_told_but_ones_own_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, by_hand: bool, is_told: bool
+) -> None:
+    told = tmp_path / "told"
+    home, folder, spec, record = study(tmp_path / "home", f"notify.command={keeper(told)}")
+    record.state = state
+    monkeypatch.setattr(run, "_drive", lambda *_: (RunEnd(folder, spec, record, None), by_hand))
+    end = run._run(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+    assert end.unnotified is None
+    assert told.exists() == is_told
+    assert not is_told or json.loads(told.read_text())["state"] == state
+
+
+def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, folder, _, _ = study(tmp_path / "home", 'notify.command=["false"]')
+
+    def drive(*_: Any) -> Any:
+        raise Stopped("Ray has ended")
+
+    monkeypatch.setattr(run, "_drive", drive)
+    with pytest.raises(Stopped, match="Ray has ended"):
+        run._run(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+    assert "notify.command: false ended with status 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("notify={}", "give command, url or both"),
+        ("notify.url=ftp://host/path", "url is not of the form"),
+        ("notify.url=https:///path", "url is not of the form"),
+        ("notify.url=http://[1", "url is no address"),
+        ("notify.url=https://ada:hidden@host/", "url holds a user name or password"),
+        ("notify.command=[]", "notify.command"),
+        ("notify.command=echo hello", "notify.command"),
+        ("notify.mail=ada", "notify.mail"),
+    ],
+)
+def test_what_nobody_could_be_told_by_is_refused_before_anything_starts(setting: str, told: str) -> None:
+    with pytest.raises(UserError) as error:
+        quickstart(setting)
+    assert told in str(error.value)
+
+
+def test_who_is_told_changes_no_result(tmp_path: Path) -> None:
+    assert quickstart("notify.url=env:HOOK").hash == quickstart().hash
+    assert os.environ.get("HOOK") is None

@@ -1,0 +1,100 @@
+"""The filters of the guide's page on tracking find in a real MLflow what the page says."""
+
+import re
+
+import pytest
+from helpers import ROOT, Told, quickstart, write_ledger
+from runs import Runs
+
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.tracking.writer import Writer
+
+PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+SPEC = quickstart("search.confirm={top: 1, seeds: 2}")
+BETTER, WORSE = PARAMS | {"method.lambda": 1.0}, PARAMS | {"method.lambda": 2.0}
+TRIALS = (
+    Told("baseline", [0.5], params=PARAMS),
+    Told("search", [0.75], params=BETTER),
+    Told("search", [0.2], "failed", params=WORSE),
+    *(Told("confirm", [0.4], params=PARAMS, seed=seed, repeats=0) for seed in (1, 2)),
+    *(Told("confirm", [0.7], params=BETTER, seed=seed, repeats=1) for seed in (1, 2)),
+)
+BASELINE = {f"baseline, seed {seed}" for seed in (0, 1, 2)}
+BEST = {f"trial 1, seed {seed}" for seed in (0, 1, 2)}
+FOUND = {
+    "tags.`study.kind` = 'study'": {"quickstart"},
+    "tags.`study.kind` = 'trial'": {*BASELINE, *BEST, "trial 2, seed 0", "trial 7, seed 0"},
+    "tags.`study.best` = 'true'": BEST,
+    "tags.`study.baseline` = 'true'": BASELINE,
+    "tags.`study.configuration` = '1'": BEST,
+    "tags.`study.stage` = 'search' and attributes.status = 'FINISHED'": {"trial 1, seed 0"},
+    "tags.`study.stage` = 'confirm'": {*BASELINE, *BEST} - {"baseline, seed 0", "trial 1, seed 0"},
+    "tags.stopped_by = 'asha'": {"trial 7, seed 0"},
+    "attributes.status = 'FAILED'": {"trial 2, seed 0"},
+    "metrics.`val/accuracy` >= 0.7 and params.`method.lambda` = '1.0'": BEST,
+}
+
+
+@pytest.fixture
+def runs(home: Home) -> Runs:
+    folder = home.create(SPEC)
+    write_ledger(folder.ledger_file, *TRIALS)
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("trial", trial=7, stage="search", params=WORSE, seed=0)
+    ledger.append("started", trial=7, node="here")
+    ledger.append("report", trial=7, epoch=1, metrics={"train/loss": 1.0, "val/accuracy": 0.1})
+    ledger.append("ended", trial=7, state="pruned", reason="asha")
+    ledger.append("closed", state="complete")
+    ledger.close()
+    Writer(home, folder, SPEC).bring()
+    return Runs(home.tracking_uri, SPEC.name)
+
+
+def names(runs: Runs, query: str) -> set[str]:
+    found = runs.client.search_runs([runs.all[0].info.experiment_id], query)
+    return {str(run.info.run_name) for run in found}
+
+
+def test_each_filter_of_the_page_finds_what_it_says(runs: Runs) -> None:
+    rows = re.findall(
+        r"^\| ``? ?(.+?) ?``? \|", (ROOT / "study/guide/tracking.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    of_page = [row for row in rows if " = " in row]
+    assert set(of_page) == FOUND.keys()
+    assert {query: names(runs, query) for query in FOUND} == FOUND
+
+
+def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> None:
+    """And is taken from the last one, also where the note of what is in MLflow is lost."""
+    folder = home.find(SPEC.name)
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("opened", owner="ada")
+    ledger.append("extended", trials=30)
+    ledger.append("trial", trial=8, stage="search", params=PARAMS | {"method.lambda": 1.5}, seed=0)
+    ledger.append("started", trial=8, node="here")
+    for epoch in range(1, SPEC.epochs + 1):
+        ledger.append("report", trial=8, epoch=epoch, metrics={"val/accuracy": 0.99})
+    ledger.append("ended", trial=8, state="complete")
+    for number, seed in ((9, 1), (10, 2)):
+        params = PARAMS | {"method.lambda": 1.5}
+        ledger.append("trial", trial=number, stage="confirm", params=params, seed=seed, repeats=8)
+        ledger.append("started", trial=number, node="here")
+        ledger.append("report", trial=number, epoch=1, metrics={"val/accuracy": 0.98})
+        ledger.append("ended", trial=number, state="complete")
+    ledger.append("closed", state="complete")
+    ledger.close()
+    for _ in range(2):
+        Writer(home, folder, SPEC).bring()
+        assert names(runs, "tags.`study.best` = 'true'") == {f"trial 8, seed {seed}" for seed in (0, 1, 2)}
+        assert names(runs, "tags.`study.baseline` = 'true'") == BASELINE
+        folder.tracking_file.unlink()
+
+
+def test_what_is_compared_comes_first(runs: Runs) -> None:
+    """The UI's plots begin with the first metric of a run, and its charts with the experiment's primary one."""
+    experiment = runs.client.get_experiment(runs.all[0].info.experiment_id)
+    assert experiment.tags["mlflow.experiment.primaryMetric.name"] == "val/accuracy"
+    for run in runs.all:
+        if run.data.tags["study.kind"] == "trial":
+            assert next(iter(run.data.metrics)) == "val/accuracy"

@@ -1,0 +1,42 @@
+"""Addresses of MLflow's pages, and what of its UI they rest on."""
+
+from pathlib import Path
+
+import mlflow
+import pytest
+from contract import contract
+
+from study.commands import ui
+from study.errors import UserError
+from study.home.folder import Home
+from study.tracking.pages import experiment_page, experiments_page, run_page
+
+MODE = "workflowType=machine_learning"
+
+
+def test_the_mode_stands_behind_the_fragment_and_no_password_anywhere() -> None:
+    server = "https://ada:hidden@mlflow.example.org/base/"
+    base = "https://mlflow.example.org/base/#/experiments"
+    assert experiments_page(server) == f"{base}?{MODE}"
+    assert experiment_page(server, "3") == f"{base}/3/runs?{MODE}"
+    assert run_page(server, "3", "abc") == f"{base}/3/runs/abc?{MODE}"
+    assert run_page("", "3", "abc", "a b/é.html") == f"#/experiments/3/runs/abc/artifacts/a%20b/%C3%A9.html?{MODE}"
+
+
+def test_the_ui_reads_the_mode_from_the_address() -> None:
+    """From the query of its router, which is what stands behind the `#`."""
+    build = Path(mlflow.__file__).parent / "server" / "js" / "build" / "static" / "js"
+    with contract("mlflow", "workflowType=machine_learning, behind the # of the UI's addresses", "study ui"):
+        (main,) = build.glob("main.*.js")
+        script = main.read_text(encoding="utf-8")
+        assert 'MACHINE_LEARNING="machine_learning"' in script
+        assert '.get("workflowType")' in script
+        assert "/experiments/:experimentId/runs/:runUuid/*" in script
+
+
+def test_a_server_elsewhere_is_named_by_the_same_page(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ada:hidden@mlflow.example.org")
+    with pytest.raises(UserError) as error:
+        ui.serve(home, 5000)
+    assert f"open https://mlflow.example.org/#/experiments?{MODE} in a browser" in str(error.value)
+    assert "hidden" not in str(error.value)
