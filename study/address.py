@@ -1,4 +1,4 @@
-"""Addresses of Ray clusters, and the token that all but this machine's own must have."""
+"""Addresses of Ray clusters, the token that all but this machine's own must have, and the page that MLflow opens at."""
 
 import ipaddress
 import os
@@ -17,6 +17,15 @@ LEAST = 16
 """Fewest characters of a token; Ray's own have 64."""
 
 HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9.\-_]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
+
+
+MODE = "workflowType=machine_learning"
+"""MLflow's mode for training, in the addresses of its UI: behind the `#`. It opens in another, for language models."""
+
+
+def mlflow_page(uri: str) -> str:
+    """The page to open of an MLflow server: its list of experiments."""
+    return f"{uri.rstrip('/')}/#/experiments?{MODE}"
 
 
 def check_cluster(address: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from study.address import LOOPBACK
+from study.address import LOOPBACK, mlflow_page
 from study.cluster.process import Process, free_port, naming, read
 from study.errors import UserError
 from study.files.whole import PRIVATE, write_whole
@@ -109,7 +109,12 @@ class LocalCluster:
             f"{process.name:<10} {'runs' if process.is_alive else 'has ended'} ({process.pid})"
             for process in self.processes
         ]
-        lines += [f"dashboard  {self.dashboard}", f"MLflow     {self.mlflow} (user {MLFLOW_USER})", "", "in a shell:"]
+        lines += [
+            f"dashboard  {self.dashboard}",
+            f"MLflow     {mlflow_page(self.mlflow)} (user {MLFLOW_USER})",
+            "",
+            "in a shell:",
+        ]
         lines += [f"  export {key}={value}" for key, value in self._exports().items()]
         lines.append(f"  {typed('submit', 'quickstart', '--address', self.dashboard, '--follow')}")
         return [*lines, "", "its end: study cluster down"]

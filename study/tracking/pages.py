@@ -5,16 +5,15 @@ The UI reads the mode behind the `#`. `tests/tracking/test_pages.py` says what o
 
 from urllib.parse import quote
 
+from study.address import MODE, mlflow_page
 from study.home.folder import Home, StudyFolder
 from study.tracking.connection import public
 from study.tracking.tracked import STUDY, Tracked
 
-MODE = "workflowType=machine_learning"
-
 
 def experiments_page(uri: str) -> str:
     """The list of experiments of a server, without a password that may be in its address."""
-    return f"{_server(uri)}#/experiments?{MODE}"
+    return mlflow_page(public(uri))
 
 
 def experiment_page(uri: str, experiment: str) -> str:
