@@ -175,7 +175,7 @@ class Study:
             interactive: with Plotly, to point at and zoom, instead of Matplotlib.
 
         Raises:
-            UserError: there is no such figure, it has no interactive form, or there is nothing to draw yet.
+            UserError: there is no such figure, or there is nothing to draw yet.
         """
         from study.analysis.figures import FIGURES
         from study.analysis.figures.interactive import INTERACTIVE
@@ -184,8 +184,6 @@ class Study:
         show_figures()
         if name not in FIGURES:
             raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {', '.join(FIGURES)}")
-        if interactive and name not in INTERACTIVE:
-            raise UserError(f"{name!r}: has no interactive form. These have: {', '.join(INTERACTIVE)}")
         drawn = FIGURES[name](self.spec, self.record)
         if drawn is None:
             raise UserError(f"{name!r}: there is nothing to draw yet in {self.name}, which is {self.state}")

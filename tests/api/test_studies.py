@@ -83,8 +83,6 @@ def test_figures_by_name_for_print_and_interactive(mine: study.Study) -> None:
     assert isinstance(mine.figure("learning_curves", interactive=True), go.Figure)
     with pytest.raises(study.UserError, match=r"'curves': no such figure\. .*There are: seeds"):
         mine.figure("curves")
-    with pytest.raises(study.UserError, match="'importance': has no interactive form"):
-        mine.figure("importance", interactive=True)
     with pytest.raises(study.UserError, match="'importance': there is nothing to draw yet in mine"):
         mine.figure("importance")
 
