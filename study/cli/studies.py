@@ -8,6 +8,7 @@ import typer
 
 from study.cli import cluster
 from study.cli.options import AnyAddress, Json, Name, Profile, Set, Spec, print_json
+from study.errors import UserError
 
 
 def plan(
@@ -71,6 +72,10 @@ def report(
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
     models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve a page on loopback that follows the study while it runs.")
+    ] = False,
+    port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="That of --live; default: 8420.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
@@ -78,6 +83,15 @@ def report(
     from study.home.folder import Home
 
     home = Home.locate()
+    if port is not None and not live:
+        raise UserError("--port: is that of --live, which is not given")
+    if live:
+        if out or models or as_json:
+            raise UserError("--live: serves a page and writes nothing: without -o, --models and --json")
+        from study.commands.live import server
+
+        server.serve(home, name, server.PORT if port is None else port)
+        return
     page, untracked = reporting.report(home, name, out, models)
     print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print(page)
     if untracked:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from study.errors import UserError
+from study.files.output import writing
 from study.home import ledger
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
@@ -54,13 +55,8 @@ def enqueued(
     Raises:
         UserError: the configuration is none of the search's, or the search is over.
     """
-    return asked(folder, to_enqueue(folder, assignments, like), patience)
-
-
-def to_enqueue(folder: StudyFolder, assignments: Iterable[str], like: int | None = None) -> Request:
-    """The request that `enqueued` makes; raises as it does."""
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    return enqueue_request(spec, record, assignments, like)
+    return asked(folder, enqueue_request(spec, record, assignments, like), patience)
 
 
 def enqueue_request(spec: StudySpec, record: StudyRecord, assignments: Iterable[str], like: int | None) -> Request:
@@ -134,11 +130,30 @@ def ended_search(folder: StudyFolder, patience: float = PATIENCE) -> Asked:
     return asked(folder, end_request(*_running(folder)), patience)
 
 
-def _running(folder: StudyFolder) -> tuple[StudySpec, StudyRecord]:
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+def check_running(folder: StudyFolder) -> None:
+    """Refuse a study that no driver runs.
+
+    Raises:
+        UserError: none does.
+    """
     if not ledger.is_open(folder.ledger_file):
-        raise UserError(f"{spec.name}: is not running, it is {record.state}. Its state: {typed('status', spec.name)}")
-    return spec, record
+        raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
+
+
+def _running(folder: StudyFolder) -> tuple[StudySpec, StudyRecord]:
+    check_running(folder)
+    return folder.spec(), StudyRecord.load(folder.ledger_file)
+
+
+def leave(folder: StudyFolder, request: Request) -> Path:
+    """Leave a request for the driver; gives its file.
+
+    Raises:
+        UserError: the folder cannot be written.
+        OSError: the disk is full.
+    """
+    with writing(folder.requests):
+        return ask(folder.requests, request)
 
 
 def asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:
@@ -147,7 +162,7 @@ def asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> 
     Raises:
         UserError: it refuses; says why.
     """
-    file = ask(folder.requests, request)
+    file = leave(folder, request)
     deadline = time.monotonic() + patience
     while file.exists() and ledger.is_open(folder.ledger_file) and time.monotonic() < deadline:
         time.sleep(0.1)

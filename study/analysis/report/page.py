@@ -91,18 +91,23 @@ def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] 
         plots: Plotly figures (JSON) of the same names, shown instead of the pictures where scripts run, but not in
             print. With any, the page contains Plotly itself, 4.8 MB.
     """
-    from plotly.offline import get_plotlyjs
-
     loader = PackageLoader("study.analysis.report")
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
     scripts = {name: Markup(plot.replace("<", "\\u003c")) for name, plot in (plots or {}).items()}  # no tag ends early
-    library = Markup(get_plotlyjs()) if scripts else None
+    library = Markup(plotting_library()) if scripts else None
     return environment.get_template("report.html.j2").render(
         page=page, pictures=encoded, plots=scripts, library=library
     )
+
+
+def plotting_library() -> str:
+    """Plotly as JavaScript: the copy that pages hold."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
 
 
 def to_markdown(page: Page) -> str:
