@@ -79,7 +79,7 @@ def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
     tried, limit = len(list(record.by_stage("baseline", "search"))), record.limit(spec.trials)
     if record.state == "complete" or record.ending or tried >= limit:
         further = typed("resume", spec.name, "--trials", "+10")
-        raise UserError(f"{spec.name}: its search is over. To search on: {further}")
+        raise UserError(f"{spec.name}: its search is over. To search on, once it is complete: {further}")
 
 
 def stop_request(spec: StudySpec, record: StudyRecord, number: int) -> Request:

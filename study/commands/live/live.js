@@ -37,8 +37,8 @@ function draw(id, traces, study, x, shapes) {
   const axis = { color: ink, gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", uirevision: id + (x.key || ""),
-    font: { family: "system-ui, sans-serif", size: 13, color: ink }, margin: { l: 50, r: 15, t: 15, b: 40 },
-    legend: { orientation: "h", x: 0, y: -0.18, yanchor: "top" }, showlegend: true, shapes: shapes || [],
+    font: { family: "system-ui, sans-serif", size: 13, color: ink }, margin: { l: 50, r: 15, t: 40, b: 50 },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, showlegend: true, shapes: shapes || [],
     xaxis: { ...axis, ...x.axis, title: { text: plain(x.title) } },
     yaxis: { ...axis, title: { text: plain(study.metric) }, ...(study.percent ? { tickformat: ".1~%" } : {}) },
   };
