@@ -128,15 +128,15 @@ def test_a_configuration_is_checked_before_it_is_asked_for(
 
 
 def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
-    space = (
-        "search.space={method.name: {choices: [info_nce, debiased_info_nce]}, method.tau_plus: {low: 0.01, high: 0.2}}"
-    )
-    plain = ("method={name: info_nce}", "search.baseline=null", "search.confirm={top: 0}", space)
-    folder = Home(tmp_path / "home").create(quickstart("name=two", *plain))
+    when = "search.space.method.lambda={low: 0.0, high: 2.0, when: {method.epsilon: [0.25]}}"
+    spec = quickstart("name=two", "search.baseline=null", "search.confirm={top: 0}", when)
+    folder = Home(tmp_path / "home").create(spec)
     write_ledger(folder.ledger_file)
-    with pytest.raises(UserError, match=r"method\.tau_plus: a trial with method\.name 'info_nce' does not have it"):
-        asking.enqueued(folder, ["method.name=info_nce", "method.tau_plus=0.1"])
-    assert not asking.enqueued(folder, ["method.name=debiased_info_nce", "method.tau_plus=0.1"]).done
+    given = ["method.lambda=0.1", "method.alpha=0.5"]
+    with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
+        asking.enqueued(folder, [*given, "method.epsilon=0.1"])
+    done = asking.enqueued(folder, [*given, "method.epsilon=0.25"])
+    assert done.request.params == {"method.alpha": 0.5, "method.epsilon": 0.25, "method.lambda": 0.1}
 
 
 def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
