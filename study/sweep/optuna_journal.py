@@ -118,7 +118,7 @@ def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
-        if domain._contains(domain.to_internal_repr(value)):
+        if domain._contains(float(value)):
             return domain
         if isinstance(domain, FloatDistribution):
             return FloatDistribution(min(domain.low, value), max(domain.high, value), log=domain.log)

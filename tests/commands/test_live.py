@@ -23,6 +23,12 @@ from study.ranking import best
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
 
 
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every request sees what is new."""
+    monkeypatch.setattr(states, "REST", 0.0)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> StudyFolder:
     folder = Home(tmp_path / "home").create(quickstart("name=mine", "train.epochs=3", "search.early_stopping={}"))
@@ -84,6 +90,18 @@ def test_each_line_is_read_once(folder: StudyFolder, monkeypatch: pytest.MonkeyP
     second = state.document()
     assert (read, second["best"]["trial"], second["version"] > first["version"]) == (3, 4, True)
     assert second["steps"] == {"trial": [1, 4], "value": [0.7, 0.9]}
+    ledger.close()
+
+
+def test_a_document_that_took_long_is_given_again_for_a_while(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "REST", 1e9)
+    state = LiveState(folder)
+    first, ledger = state.document(), Ledger(folder.ledger_file)
+    ledger.append("report", trial=4, epoch=2, metrics={"val/accuracy": 0.8})
+    assert state.document() is first
+    assert state.record().trials[4].epochs == 2  # what is asked is checked against what is known
     ledger.close()
 
 

@@ -26,10 +26,11 @@ MOST_CURVES, MOST_POINTS = 60, 100
 MOST_ROWS = 100
 """Trials in the table of those that run."""
 
+REST = 9.0
+"""For how many times as long as it took to make a document it is given again: the driver may need the same CPU."""
+
 SLICE = 0.5
 """Seconds for which a ledger is read before the page is answered."""
-
-SEARCHED = ("baseline", "search")
 
 
 class LiveState:
@@ -49,6 +50,7 @@ class LiveState:
         self._values: dict[int, float | None] = {}  # of the trials that have ended
         self._document: dict[str, Any] = {}
         self._made_from: tuple[int, bool] | None = None
+        self._rests_until = 0.0
 
     def document(self) -> dict[str, Any]:
         """All that the page shows, as plain values; while a long ledger is read, `reading` alone: the share so far.
@@ -59,9 +61,13 @@ class LiveState:
         with self._lock:
             if not self._read(SLICE):
                 return {"reading": self._tail.offset / max(1, self._folder.ledger_file.stat().st_size)}
-            made_from = self._tail.offset, ledger.is_open(self._folder.ledger_file)
+            if time.monotonic() < self._rests_until:
+                return self._document
+            began, made_from = time.monotonic(), (self._tail.offset, ledger.is_open(self._folder.ledger_file))
             if made_from != self._made_from:
                 self._document, self._made_from = self._made(is_open=made_from[1]), made_from
+                now = time.monotonic()
+                self._rests_until = now + REST * (now - began)
             return self._document
 
     def record(self) -> StudyRecord:
@@ -88,7 +94,7 @@ class LiveState:
 
     def _made(self, is_open: bool) -> dict[str, Any]:
         spec, record = self.spec, self._record
-        searched = list(record.by_stage(*SEARCHED))
+        searched = list(record.by_stage("baseline", "search"))
         values = self._of_ended(searched)
         with ranking.ranked_once(record):
             best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
