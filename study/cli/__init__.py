@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli import cluster, data, help, models, running, studies, study_files, suites
+from study.cli import asking, cluster, data, help, models, running, studies, study_files, suites
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
 from study.upstream import interrupt
@@ -37,7 +37,8 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "resume": running.resume,
         "confirm": running.confirm,
         "ablate": running.ablate,
-        "stop": cluster.stop,
+        "stop": asking.stop,
+        "enqueue": asking.enqueue,
         "delete": studies.delete,
         "init": study_files.init,
         "spaces": study_files.spaces,

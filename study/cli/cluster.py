@@ -102,19 +102,6 @@ def logs(
     print_json(document) if as_json else print(trial_log.text(document))
 
 
-def stop(name: Name, address: Where = None, as_json: Json = False) -> None:
-    """Stop a study cleanly; study resume goes on with it. Example: study stop quickstart"""
-    from study.cluster.jobs import Jobs
-    from study.commands import stop as stopping
-    from study.home.folder import Home
-
-    stopped = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
-    how = typed("resume", name, *(("--address", address) if address else ()))
-    print_json({"name": name, "stopped": stopped}) if as_json else print(
-        f"{name}: stopped, {stopped}. Go on with it: {how}"
-    )
-
-
 def resume(name: str, trials: str | None, address: str) -> None:
     """`study resume` on a cluster elsewhere."""
     from study.cluster.jobs import Jobs

@@ -8,6 +8,7 @@ import typer
 
 from study.cli import cluster
 from study.cli.options import AnyAddress, Json, Name, Profile, Set, Spec, print_json
+from study.errors import UserError
 
 
 def plan(
@@ -71,6 +72,10 @@ def report(
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
     models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve a page on loopback that follows the study while it runs.")
+    ] = False,
+    port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="That of --live; default: 8420.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
@@ -78,6 +83,15 @@ def report(
     from study.home.folder import Home
 
     home = Home.locate()
+    if port is not None and not live:
+        raise UserError("--port: is that of --live, which is not given")
+    if live:
+        if out or models or as_json:
+            raise UserError("--live: serves a page and writes nothing: without -o, --models and --json")
+        from study.commands.live import server
+
+        server.serve(home, name, server.PORT if port is None else port)
+        return
     page, untracked = reporting.report(home, name, out, models)
     print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print(page)
     if untracked:
@@ -102,9 +116,9 @@ def compare(
 def export(
     name: Name,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option("-o", "--out", metavar="FILE", help="The file; of several configurations, FILE-1, FILE-2 ..."),
-    ],
+    ] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,
@@ -117,6 +131,10 @@ def export(
         str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
     ] = None,
     trial: Annotated[int | None, typer.Option("--trial", min=0, help="This trial.")] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option("--optuna", metavar="FILE", help="Instead: every trial of the search, as an Optuna journal."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
@@ -125,6 +143,14 @@ def export(
     from study.home.record import StudyRecord
     from study.ranking.selection import Choice
 
+    if journal is not None:
+        if out or top or where or by or pareto or trial is not None:
+            raise UserError("--optuna: writes every trial of the search. Give it alone")
+        count = exporting.export_journal(Home.locate().find(name), journal)
+        print_json({"name": name, "file": str(journal), "trials": count}) if as_json else print(journal)
+        return
+    if out is None:
+        raise UserError("-o FILE: is missing; or --optuna FILE")
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = Choice(top, trial, where or (), by, metrics)
     folder = Home.locate().find(name)

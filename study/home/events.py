@@ -131,6 +131,10 @@ NEEDED: Mapping[str, Checks] = {
     "ended": {"trial": _whole, "state": _among(ENDED)},
     "tested": {"trial": _whole, "metrics": _metrics},
     "untested": {"trial": _whole, "reason": _text},
+    "enqueued": {"request": _text, "params": _params},
+    "stopping": {"request": _text, "trial": _whole},
+    "ending": {"request": _text},
+    "refused": {"request": _text, "reason": _text},
     "closed": {"state": _among(("complete", "interrupted", "failed"))},
 }
 """What each event has, beside its time; `study.home.ledger` says what it is."""
@@ -141,7 +145,7 @@ FURTHER: Mapping[str, Checks] = {
         **{"dirty": _flag, "libraries": _versions, "gpus": _texts, "groups": _groups, "datasets": _inventory},
     },
     "confirming": {"rules": _flag},
-    "trial": {"repeats": _whole},
+    "trial": {"repeats": _whole, "enqueued": _flag},
     "started": {"node": _text, "epoch": _whole, "note": _text},
     "lost": {"alone": _flag, "node_died": _flag},
     "ended": {"kind": _among(get_args(Kind)), "reason": _text},

@@ -56,6 +56,11 @@ class StudyFolder:
         return self.path / "tracking.json"
 
     @property
+    def requests(self) -> Path:
+        """What users ask of its driver, see `study.home.requests`."""
+        return self.path / "requests"
+
+    @property
     def scratch(self) -> Path:
         """Ray Tune's own files; nothing is read from them."""
         return self.path / "ray"

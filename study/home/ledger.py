@@ -13,7 +13,7 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | created | id: the study exists |
 | opened | versions, machine, data, initial weights, group sizes, owner: a driver took the study up; whose study it is |
 | learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
-| trial | trial, stage, params, seed, repeats: a configuration was decided on |
+| trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
@@ -24,6 +24,10 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | extended | trials: how many configurations the search may try from now on |
 | confirming | top, seeds, rules: how many of the best run again, on how many fresh seeds; if other rules' picks do |
 | ablating | trial, steps, first, seeds: keys of each step from the baseline to that trial; its seeds from `first` on |
+| enqueued | request, params: a user asked for a configuration, which the search tries next |
+| stopping | request, trial: a user stopped a trial, which ends at its next report |
+| ending | request: a user ended the search; what runs of it goes on |
+| refused | request, reason: what a user asked for could not be done |
 | closed | state, enough: the driver let go of the study; which limit ended the search |
 """
 

@@ -10,72 +10,15 @@ from study.errors import UserError
 from study.home import ledger
 from study.home.collection import uncollected
 from study.home.epoch import Epoch
-from study.home.events import EVENTS, STATES, Ablating, Kind, Stage, State, misplaced, problem
+from study.home.events import EVENTS, STATES, Ablating, Stage, misplaced, problem
+from study.home.trial_record import TrialRecord
+
+__all__ = ["Foreign", "StudyRecord", "TrialRecord"]
 
 
 class Foreign(UserError):
     """A ledger has an event that this version does not know, knows in another form, or that cannot follow the ones
     before it."""
-
-
-@dataclass
-class TrialRecord:
-    """One trial.
-
-    Attributes:
-        number: from 0, in the order in which trials were decided on.
-        stage: the search saw baseline and search trials, and replicates, which count with them, on further seeds;
-            confirm trials repeat the best on fresh seeds, rule trials other rules' picks; ablation trials are the steps
-            from the baseline to the best; final trials train an export.
-        params: searched keys and their values.
-        seed: `train.seed` of this trial.
-        repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; of an ablation
-            trial where it repeats the baseline or the best.
-        state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when the
-            study is resumed.
-        reason: which rule pruned the trial, or why it failed.
-        kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
-            (no report for too long), DIVERGED (no number), BUG (an exception in its code).
-        attempt, losses: how often it was lost before its end and ran again; those where its node had not died.
-        alone: it ran out of GPU memory, and runs again with a GPU to itself.
-        reports: metrics of each epoch, in order.
-        tested: metrics on the test split, empty if it was not read.
-        untested: why it could not be read, where it should have been.
-        computed: its values at the chosen epoch by rule, until there is a further report (`study.ranking.epochs`).
-    """
-
-    number: int
-    stage: Stage
-    params: dict[str, Any]
-    seed: int
-    repeats: int | None = None
-    state: State = "waiting"
-    reason: str | None = None
-    kind: Kind | None = None
-    attempt: int = 0
-    losses: int = 0
-    alone: bool = False
-    node: str | None = None
-    reports: list[Epoch] = field(default_factory=list)
-    tested: dict[str, float] = field(default_factory=dict)
-    untested: str | None = None
-    started: float | None = None
-    ended: float | None = None
-    computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    @property
-    def epochs(self) -> int:
-        """Epochs that were reported."""
-        return len(self.reports)
-
-    @property
-    def why(self) -> str | None:
-        """Which rule pruned a trial; how and why a failed one failed."""
-        return f"{self.kind}: {self.reason}" if self.kind else self.reason
-
-    def last(self, metric: str) -> float | None:
-        """The metric at the last reported epoch, None if there is none or it is not a number."""
-        return self.reports[-1].get(metric) if self.reports else None
 
 
 @dataclass
@@ -87,12 +30,15 @@ class StudyRecord:
         sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.group_sizes`, by itself.
         state: new, running, complete, interrupted or failed.
         story: (event, trial, epoch) of every trial decided on, report and end, in the order in which they came: early
-            stopping and Optuna depend on it.
+            stopping and Optuna depend on it; of what was enqueued, its place among `enqueued` instead of a trial.
         extended: the number of configurations that the search was extended to, None if it was not.
         confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
         lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
         learned_from: name of that study, how many of its configurations are among these and how many are not.
+        enqueued: the configurations that users asked for while it ran, in order.
+        ending: whether a user has ended the search.
+        requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
         evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
         worked, busy: seconds that drivers were at work, and that trials ran, all together.
@@ -104,12 +50,15 @@ class StudyRecord:
     sessions: list[dict[str, Any]] = field(default_factory=list)
     groups: dict[str, Any] | None = None
     state: str = "new"
-    story: list[tuple[Literal["trial", "report", "ended"], int, int]] = field(default_factory=list)
+    story: list[tuple[Literal["trial", "report", "ended", "enqueued"], int, int]] = field(default_factory=list)
     extended: int | None = None
     confirming: tuple[int, int, bool] | None = None
     ablating: Ablating | None = None
     lessons: list[dict[str, Any]] | None = None
     learned_from: tuple[str, int, int] | None = None
+    enqueued: list[dict[str, Any]] = field(default_factory=list)
+    ending: bool = False
+    requests: dict[str, str | None] = field(default_factory=dict)
     evaluations: int = 0
     enough: str | None = None
     worked: float = 0.0
@@ -222,6 +171,7 @@ class StudyRecord:
 
     def _extended(self, event: ledger.Event) -> None:
         self.extended, self.enough, self.state = event["trials"], None, "interrupted"
+        self.ending = False
 
     def _confirming(self, event: ledger.Event) -> None:
         self.confirming, self.state = (event["top"], event["seeds"], event.get("rules", False)), "interrupted"
@@ -237,9 +187,26 @@ class StudyRecord:
     def _evaluated(self, event: ledger.Event) -> None:
         self.evaluations += event["split"] == "test"
 
+    def _enqueued(self, event: ledger.Event) -> None:
+        self.requests[event["request"]] = None
+        self.story.append(("enqueued", len(self.enqueued), 0))
+        self.enqueued.append(event["params"])
+
+    def _stopping(self, event: ledger.Event) -> None:
+        self.requests[event["request"]] = None
+        trial = self.trials[event["trial"]]
+        trial.stops_at = trial.epochs + 1
+
+    def _ending(self, event: ledger.Event) -> None:
+        self.requests[event["request"]], self.ending = None, True
+
+    def _refused(self, event: ledger.Event) -> None:
+        self.requests[event["request"]] = event["reason"]
+
     def _trial(self, event: ledger.Event) -> None:
         number, repeats = event["trial"], event.get("repeats")
         self.trials[number] = TrialRecord(number, event["stage"], event["params"], event["seed"], repeats)
+        self.trials[number].enqueued = event.get("enqueued", False)
         if repeats is not None:
             self._repeats.setdefault(repeats, []).append(number)
         self.story.append(("trial", number, 0))

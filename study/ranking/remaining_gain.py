@@ -95,7 +95,8 @@ def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float]
 
 def drawn(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:
     """The searched trials whose configurations the sampler drew: without baseline, enqueued ones and replicates."""
-    return list(record.by_stage("search"))[len(spec.search.enqueue) :]
+    later = list(record.by_stage("search"))[len(spec.search.enqueue) :]
+    return [trial for trial in later if not trial.enqueued]
 
 
 def unsuitable(spec: StudySpec) -> str | None:

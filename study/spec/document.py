@@ -110,15 +110,24 @@ def override(document: Document, assignments: Iterable[str]) -> None:
         UserError: not of that form.
     """
     for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        place = f"--set {shortened(assignment)}"
-        if not equals or not key or not all(key.split(".")):
-            raise UserError(f"{place}: not of the form key=value, as in --set train.epochs=10")
-        try:
-            value = copy.deepcopy(_parse(text)[0])
-        except _NotYaml as error:
-            raise UserError(f"{place}: the value is not valid YAML: {error}") from None
-        document.set(key, value, place)
+        document.set(*assigned(assignment))
+
+
+def assigned(assignment: str, option: str = "--set") -> tuple[str, Any, str]:
+    """Key, value and place of one `key=value`; `option`: what messages call it.
+
+    Raises:
+        UserError: not of that form.
+    """
+    key, equals, text = assignment.partition("=")
+    place = f"{option} {shortened(assignment)}"
+    if not equals or not key or not all(key.split(".")):
+        raise UserError(f"{place}: not of the form key=value, as in {option} train.epochs=10")
+    try:
+        value = copy.deepcopy(_parse(text)[0])
+    except _NotYaml as error:
+        raise UserError(f"{place}: the value is not valid YAML: {error}") from None
+    return key, value, place
 
 
 def apply_profile(document: Document, profile: str | None) -> None:

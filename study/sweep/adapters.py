@@ -20,6 +20,7 @@ from study.home.folder import StudyFolder
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch
+from study.sweep.requests import Ear
 from study.upstream.ray_internals import (
     actor,
     actor_id,
@@ -88,7 +89,7 @@ class JobSearcher(Searcher):
 
 
 class ReportingScheduler(FIFOScheduler):
-    """Tells the agenda every result and every end, stops what the agenda stops, and ends what hangs.
+    """Tells the agenda every result, every end and what users ask, stops what the agenda stops, and ends what hangs.
 
     Only the newest attempt of a trial is heard: one that was given up as lost may still report.
     """
@@ -97,6 +98,7 @@ class ReportingScheduler(FIFOScheduler):
         super().__init__()
         self._agenda, self._folder = agenda, folder
         self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
+        self._ear = Ear(agenda, folder.requests)
         self._hung: set[str] = set()
         self._looked = 0.0
         self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
@@ -112,6 +114,7 @@ class ReportingScheduler(FIFOScheduler):
         That is the first of those that wait for room. A trial that a process is starting for is left to it: Tune would
         end that process, and where trials end more often than processes start, those would never come to start.
         """
+        self._ear.listen()
         live = tune_controller.get_live_trials()
         for trial in live:
             if trial.trial_id not in self._begun and trial.status == TuneTrial.RUNNING:

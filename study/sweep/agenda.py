@@ -9,56 +9,26 @@ training has one stage, its seeds, and reads the test split for each.
 import math
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from study import ranking
 from study.home.events import ENDED, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
 from study.home.record import StudyRecord, TrialRecord
+from study.home.requests import Request
+from study.home.trial_record import BY_HAND
 from study.ranking import ablation
 from study.ranking.picks import fresh_trials, picked
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import Failure
+from study.sweep.job import CannotGoOn, Job
 from study.sweep.search_stage import Decision, SearchStage
+
+__all__ = ["HOPELESS", "Agenda", "CannotGoOn", "Job"]
 
 HOPELESS = 3
 """A study stops when its first so many trials have all failed, and in the same way."""
-
-
-class CannotGoOn(BaseException):
-    """The study has to stop at once, through no fault of a trial's; what is in the ledger stays. No Exception, so that
-    nothing on the way takes it for a trial's.
-
-    Args:
-        problem: the file system's, or that of the lease.
-        place: what could not be written, where the problem does not name a file.
-    """
-
-    def __init__(self, problem: OSError | TakenOver, place: Path) -> None:
-        text = str(problem)
-        if isinstance(problem, OSError):
-            text = f"{problem.filename or place}: {problem.strerror}"
-        super().__init__(text)
-
-
-@dataclass(frozen=True)
-class Job:
-    """One thing for a worker to do: train a trial, or read the test split with a trained one."""
-
-    kind: Literal["train", "test"]
-    trial: TrialRecord
-
-    @property
-    def needs_model_file(self) -> bool:
-        """Whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
-        return self.trial.stage in ("confirm", "rule", "ablation", "final")
-
-    def needs_chosen_weights(self, spec: StudySpec) -> bool:
-        """Whether a trial ends with the weights of another epoch than the last: to be written, or for `train.final`."""
-        return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))
 
 
 class Agenda:
@@ -151,7 +121,23 @@ class Agenda:
             self._complete(trial)
         elif self._search.prunes(trial, epoch):
             self._end(trial, "pruned", self._search.rule.name)
+        elif trial.is_stopped:
+            self._end(trial, "pruned", BY_HAND)
         return trial.state == "running"
+
+    def obey(self, request: Request) -> None:
+        """Do what a user asks for, or refuse it; the answer is in the ledger. Nothing if it is there already."""
+        if request.id in self.record.requests:
+            return
+        if why := self._search.refuses(request) or ("the study is over" if self._done else None):
+            self._write("refused", request=request.id, reason=why)
+        elif request.kind == "enqueue":
+            self._write("enqueued", request=request.id, params=dict(request.params))
+            self._search.enqueued(request.params)
+        elif request.kind == "stop":
+            self._write("stopping", request=request.id, trial=request.trial)
+        else:
+            self._write("ending", request=request.id)
 
     def failed(self, number: int, failure: Failure) -> None:
         """A trial was cut off before its last epoch: it runs again where that can help, else it has failed.
@@ -198,6 +184,8 @@ class Agenda:
                 self._complete(trial)
             elif self._search.pruned_last.get(trial.number):  # by its last epoch: behind a rung it was let through
                 self._end(trial, "pruned", self._search.rule.name)
+            elif trial.is_stopped:
+                self._end(trial, "pruned", BY_HAND)
 
     def _complete(self, trial: TrialRecord) -> None:
         validated = not self.spec.base["train"]["with_val"]
@@ -238,7 +226,7 @@ class Agenda:
     def _decide(self, decision: Decision) -> TrialRecord:
         number = len(self.record.trials)
         fields = {"stage": decision.stage, "params": dict(decision.params), "seed": decision.seed}
-        self._write("trial", trial=number, **fields, repeats=decision.repeats)
+        self._write("trial", trial=number, **fields, repeats=decision.repeats, enqueued=decision.enqueued or None)
         self._search.decided(self.record.trials[number])
         return self.record.trials[number]
 

@@ -21,6 +21,7 @@ from study.sweep.early_stopping import early_stopping
 from study.sweep.own_ray import CannotStart
 from study.sweep.processes import Processes
 from study.sweep.ray_session import Slots, fitting, nothing, ray_session
+from study.sweep.requests import Ear
 from study.sweep.shared_ray import Session
 from study.sweep.signals import stopped_by_signals
 from study.sweep.steps import PREPARING, STARTING
@@ -86,6 +87,7 @@ def drive(
         ):
             tell(PREPARING)
             _tune(agenda, folder, datasets, processes)
+        Ear(agenda, folder.requests).obey()  # what came too late is answered, and no later driver takes it up
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, record)
     except CannotStart as trouble:

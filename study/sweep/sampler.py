@@ -53,10 +53,14 @@ class Sampler:
             self.adopt(number, params)
         return params
 
-    def adopt(self, number: int, params: Mapping[str, Any]) -> None:
-        """Take in a trial whose parameters were decided elsewhere; one outside the space is left out."""
+    def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
+        """Take in a trial whose parameters were decided elsewhere; one outside the space is left out.
+
+        Args:
+            given: whether the search was given them, not a draw of an earlier driver's sampler.
+        """
         if self._space.contains(params):
-            self._history.adopt(number, params)
+            self._history.adopt(number, params, given)
             self._strategy.adopted(number, params)
 
     def tell(self, end: TrialEnd) -> None:

@@ -14,9 +14,11 @@ from optuna.trial import FrozenTrial
 
 from study.home.events import ENDED, Stage, State
 from study.home.record import StudyRecord, TrialRecord
+from study.home.requests import Request
 from study.ranking import mean_score
 from study.ranking.epochs import EpochChoice, scores
 from study.spec import StudySpec
+from study.spec.configuration import faults
 from study.spec.objective import Score
 from study.sweep.budget import Budget
 from study.sweep.early_stopping import EarlyStopping
@@ -31,6 +33,7 @@ class Decision:
     params: Mapping[str, Any]
     seed: int
     repeats: int | None = None
+    enqueued: bool = False
 
 
 class SearchStage:
@@ -53,6 +56,7 @@ class SearchStage:
         self._ended: set[int] = set()
         self._choices: dict[int, EpochChoice] = {}  # of the trials that run
         self._wanted: deque[Decision] = deque()
+        self._enqueued: deque[Mapping[str, Any]] = deque()
         self._exhausted = False
         self.pruned_last: dict[int, bool] = {}
         """Whether each trial was to be pruned at the last epoch of it that was heard."""
@@ -70,6 +74,8 @@ class SearchStage:
         if self._decided < len(self._given):
             has_baseline = spec.search.baseline is not None and self._decided == 0
             return Decision("baseline" if has_baseline else "search", self._given[self._decided], spec.seed)
+        if self._enqueued:
+            return Decision("search", self._enqueued[0], spec.seed, enqueued=True)
         params = self._sampler.ask(number)
         if params is None:
             self._exhausted = True
@@ -81,6 +87,8 @@ class SearchStage:
         """Why no further configuration is tried, None if one is."""
         if self._decided >= self.record.limit(self.spec.trials):
             return "trials"
+        if self.record.ending:
+            return "a user"
         return "every cell of the grid" if self._exhausted else self._budget.spent
 
     def decided(self, trial: TrialRecord, asked: bool = True) -> None:
@@ -91,13 +99,47 @@ class SearchStage:
         """
         if trial.stage not in ("baseline", "search"):
             return
-        if not asked or self._decided < len(self._given):
-            self._sampler.adopt(trial.number, trial.params)
-        if self._decided < len(self._given):
+        given = trial.enqueued or self._decided < len(self._given)
+        if not asked or given:
+            self._sampler.adopt(trial.number, trial.params, given)
+        if given:
             self._given_trials.add(trial.number)
+        if trial.enqueued:
+            self._enqueued.popleft()
         self._decided += 1
         for seed in self.spec.seeds[1:]:
             self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number))
+
+    def enqueued(self, params: Mapping[str, Any]) -> None:
+        """A configuration that a user asked for is in the record: it is the next one that is tried."""
+        self._enqueued.append(params)
+
+    def refuses(self, request: Request) -> str | None:
+        """Why a request cannot be met, None if it can."""
+        if request.kind == "stop":
+            return self._cannot_stop(request.trial)
+        if self.spec.final_seeds is not None:
+            return "a final training has no search"
+        if self.over is not None:
+            return "the search is over"
+        if request.kind == "end":
+            return None
+        if not self.spec.space.contains(request.params) or faults(self.spec.space, request.params):
+            return "the search could not give this configuration"
+        known = [trial for trial in self.record.by_stage("baseline", "search") if trial.params == request.params]
+        if known:
+            return f"trial {known[0].number} has this configuration"
+        return "it is enqueued already" if request.params in self._enqueued else None
+
+    def _cannot_stop(self, number: int) -> str | None:
+        trial = self.record.trials.get(number)
+        if trial is None:
+            return f"there is no trial {number}"
+        if trial.state in ENDED:
+            return f"trial {number} has ended: {trial.state}"
+        if trial.stage not in ("search", "replicate"):
+            return f"trial {number} is one of stage {trial.stage}; only trials of the search can be stopped"
+        return f"trial {number} ends at its next report already" if trial.stops_at is not None else None
 
     def prunes(self, trial: TrialRecord, epoch: int) -> bool:
         """Whether early stopping ends a trial here, after one of its epochs but the last."""
@@ -145,6 +187,9 @@ class SearchStage:
         )
         self._sampler.learn([(params, score) for params, score in scored if score])
         for event, number, epoch in self.record.story:
+            if event == "enqueued":
+                self.enqueued(self.record.enqueued[number])
+                continue
             trial = trials[number]
             if event == "trial":
                 self.decided(trial, asked=False)

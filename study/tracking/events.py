@@ -93,6 +93,18 @@ class Events:
         lessons = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
         self._tag(STUDY, {"study.learned_from": lessons})
 
+    def _enqueued(self, event: Event) -> None:
+        self._tag(STUDY, {"study.enqueued": len(self._record.enqueued)})
+
+    def _stopping(self, event: Event) -> None:
+        """Nothing: its end says that a user stopped it."""
+
+    def _ending(self, event: Event) -> None:
+        self._tag(STUDY, {"study.search_ended_by": "a user"})
+
+    def _refused(self, event: Event) -> None:
+        """Nothing: it changed nothing."""
+
     def _evaluated(self, event: Event) -> None:
         self._tag(STUDY, {"study.test_readings": self.record.test_readings})
 

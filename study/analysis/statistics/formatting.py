@@ -29,6 +29,7 @@ LIMITS = {
     "gpu_hours": "its GPU hours were spent",
     "plateau": "it had reached a plateau",
     "stop": "as many trials again would hardly have raised its best value (search.stop)",
+    "a user": "a user ended it",
     "every cell of the grid": "its grid has no more cells",
 }
 """Why a search ended before its number of trials."""

@@ -102,6 +102,8 @@ def draws(spec: StudySpec, record: StudyRecord, metric: str | None = None) -> Dr
         return "Early stopping ended some of its trials, and what they would have reached is not known."
     if record.enough in ("plateau", "stop"):
         return f"search.{record.enough} ended it, so how many trials there are depends on their values."
+    if record.enough == "a user":
+        return "A user ended it, perhaps because of the values, so how many trials there are may depend on them."
     if len(trials) < FEWEST:
         return f"Its sampler drew {len(trials)} trials, and at least {FEWEST} are needed."
     cells = _cells(spec)

@@ -37,7 +37,6 @@ class CMAStrategy(Strategy):
             for key, distribution in history.distributions.items()
             if isinstance(distribution, FloatDistribution | IntDistribution) and not distribution.single()
         }
-        self._given = [spec.search.baseline, *spec.search.enqueue]
         self._generation: list[tuple[np.ndarray, Rank]] = []
         self._running: dict[int, np.ndarray] = {}
         self._optimizer = self._begin(None, np.full(len(self._ranges), 0.5)) if self._ranges else None
@@ -50,7 +49,7 @@ class CMAStrategy(Strategy):
         return self._space.walk(lambda key, domain: at(self._history.distributions[key], units.get(key, 0.5)))
 
     def adopted(self, number: int, params: Mapping[str, Any]) -> None:
-        if params not in self._given:
+        if number not in self._history.given:
             self._running[number] = np.array([unit(range_, params[key]) for key, range_ in self._ranges.items()])
 
     def ended(self, end: TrialEnd) -> None:

@@ -33,6 +33,7 @@ class History:
         distributions: of each key that is searched.
         directions: of each metric.
         trials: by number, in the order of adoption.
+        given: the numbers of those that no sampler drew.
     """
 
     def __init__(self, spec: StudySpec) -> None:
@@ -41,6 +42,7 @@ class History:
             StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
         ]
         self.trials: dict[int, FrozenTrial] = {}
+        self.given: set[int] = set()
         self._known: set[tuple[tuple[str, Any], ...]] = set()
         self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
@@ -48,8 +50,10 @@ class History:
         self._complete: list[FrozenTrial] = []
         self._best: list[tuple[Score, FrozenTrial]] = []
 
-    def adopt(self, number: int, params: Mapping[str, Any]) -> None:
-        """A trial with these parameters was decided on."""
+    def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
+        """A trial with these parameters was decided on; `given`: the search was given them."""
+        if given:
+            self.given.add(number)
         self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
         self._known.add(tuple(sorted(params.items())))
 

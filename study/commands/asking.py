@@ -1,0 +1,186 @@
+"""What a user asks of a study that runs: a configuration to try next, the end of a trial, the end of its search."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study.errors import UserError
+from study.files.output import writing
+from study.home import ledger
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord
+from study.home.requests import Request, ask
+from study.spec import StudySpec
+from study.spec.configuration import configuration
+from study.text.shell import typed
+
+PATIENCE = 15.0
+"""Seconds that an answer is waited for: a driver looks every second, once it has loaded its data and started Ray."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for, and whether it was answered.
+
+    Attributes:
+        file: the request, gone once it is answered.
+        done: whether the driver has met it; if not, it waits.
+        words: the same for people.
+    """
+
+    name: str
+    request: Request
+    file: Path
+    done: bool
+    words: str
+
+    def to_document(self) -> dict[str, Any]:
+        what: dict[str, Any] = {"kind": self.request.kind}
+        what |= {"params": dict(self.request.params)} if self.request.kind == "enqueue" else {}
+        what |= {"trial": self.request.trial} if self.request.kind == "stop" else {}
+        return {"name": self.name, "request": self.request.id, **what, "done": self.done, "words": self.words}
+
+
+def enqueued(
+    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = PATIENCE
+) -> Asked:
+    """Have the search try a configuration next. Where the study does not run, it waits until it is resumed.
+
+    Args:
+        assignments: `KEY=VALUE`.
+        like: the trial whose values the other keys have.
+
+    Raises:
+        UserError: the configuration is none of the search's, or the search is over.
+    """
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    return asked(folder, enqueue_request(spec, record, assignments, like), patience)
+
+
+def enqueue_request(spec: StudySpec, record: StudyRecord, assignments: Iterable[str], like: int | None) -> Request:
+    """The request that `enqueued` makes; raises as it does."""
+    if spec.final_seeds is not None or not spec.search.space:
+        raise UserError(f"{spec.name}: has no search that could try another configuration")
+    _check_searching(spec, record)
+    if like is not None and like not in record.trials:
+        raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
+    start = record.trials[like].params if like is not None else None
+    params = configuration(spec.space, assignments, start)
+    for trial in record.by_stage("baseline", "search"):
+        if trial.params == params:
+            raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
+    return Request("enqueue", params)
+
+
+def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
+    """Refuse a study whose search is over."""
+    tried, limit = len(list(record.by_stage("baseline", "search"))), record.limit(spec.trials)
+    if record.state == "complete" or record.ending or tried >= limit:
+        further = typed("resume", spec.name, "--trials", "+10")
+        raise UserError(f"{spec.name}: its search is over. To search on, once it is complete: {further}")
+
+
+def stop_request(spec: StudySpec, record: StudyRecord, number: int) -> Request:
+    """What ends a trial at its next report.
+
+    Raises:
+        UserError: there is no such trial, it has ended, or it is none of the search.
+    """
+    trial = record.trials.get(number)
+    if trial is None:
+        raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials")
+    if trial.state in ("complete", "pruned", "failed"):
+        raise UserError(f"--trial {number}: has ended, it is {trial.state}")
+    if trial.stage not in ("search", "replicate"):
+        raise UserError(f"--trial {number}: is one of stage {trial.stage}; only trials of the search can be stopped")
+    return Request("stop", trial=number)
+
+
+def end_request(spec: StudySpec, record: StudyRecord) -> Request:
+    """What ends the search.
+
+    Raises:
+        UserError: it is over, or there is none.
+    """
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training, it has no search")
+    _check_searching(spec, record)
+    return Request("end")
+
+
+def stopped_trials(folder: StudyFolder, numbers: Iterable[int], patience: float = PATIENCE) -> list[Asked]:
+    """End trials of the search, each at its next report.
+
+    Raises:
+        UserError: the study does not run, or see `stop_request`; then nothing was asked for.
+    """
+    spec, record = _running(folder)
+    requests = [stop_request(spec, record, number) for number in dict.fromkeys(numbers)]
+    return [asked(folder, request, patience) for request in requests]
+
+
+def ended_search(folder: StudyFolder, patience: float = PATIENCE) -> Asked:
+    """End the search: no further configuration is tried. What runs of it goes on, then the study does.
+
+    Raises:
+        UserError: the study does not run, or its search is over.
+    """
+    return asked(folder, end_request(*_running(folder)), patience)
+
+
+def check_running(folder: StudyFolder) -> None:
+    """Refuse a study that no driver runs.
+
+    Raises:
+        UserError: none does.
+    """
+    if not ledger.is_open(folder.ledger_file):
+        raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
+
+
+def _running(folder: StudyFolder) -> tuple[StudySpec, StudyRecord]:
+    check_running(folder)
+    return folder.spec(), StudyRecord.load(folder.ledger_file)
+
+
+def leave(folder: StudyFolder, request: Request) -> Path:
+    """Leave a request for the driver; gives its file.
+
+    Raises:
+        UserError: the folder cannot be written.
+        OSError: the disk is full.
+    """
+    with writing(folder.requests):
+        return ask(folder.requests, request)
+
+
+def asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:
+    """Ask the driver, and wait for its answer.
+
+    Raises:
+        UserError: it refuses; says why.
+    """
+    file = leave(folder, request)
+    deadline = time.monotonic() + patience
+    while file.exists() and ledger.is_open(folder.ledger_file) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    record = StudyRecord.load(folder.ledger_file)
+    if why := record.requests.get(request.id):
+        raise UserError(f"{folder.name}: {why}")
+    done = request.id in record.requests
+    return Asked(folder.name, request, file, done, _words(folder, request, done))
+
+
+def _words(folder: StudyFolder, request: Request, done: bool) -> str:
+    what = {
+        "enqueue": "the search tries this configuration next",
+        "stop": f"trial {request.trial} ends at its next report",
+        "end": "no further configuration is tried; what runs of the search goes on, then the study does",
+    }[request.kind]
+    if done:
+        return f"{folder.name}: {what}"
+    if ledger.is_open(folder.ledger_file):
+        return f"{folder.name}: asked for, its driver has not answered yet. Then {what}"
+    return f"{folder.name}: is not running. Once it is resumed, {what}: {typed('resume', folder.name)}"

@@ -1,0 +1,96 @@
+"""What users ask of the driver of a study that runs: files in the study's folder, which its driver obeys and removes.
+
+A request is one file, written beside its place and renamed, so it is there whole or not at all. Whoever may write in
+the folder may ask, from any machine that shares it; the driver looks every second (`study.sweep.requests`), obeys in
+the order of the files' names, which begin with the time, and writes each answer to the ledger before it removes the
+file. A file that outlives its driver is met by the next one, which knows from the ledger whether it was answered.
+"""
+
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from study.files.whole import write_whole
+from study.home.events import MOST
+
+RequestKind = Literal["enqueue", "stop", "end"]
+
+LONGEST = 2**16
+"""Bytes of a request at most."""
+
+MOST_AT_ONCE = 100
+"""Requests that are read at one look."""
+
+_FILE = re.compile(r"\d{20}-([0-9a-f]{32})\.json")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A wish of a user.
+
+    Attributes:
+        kind: `enqueue`: try `params` next; `stop`: end `trial` at its next report; `end`: end the search.
+    """
+
+    kind: RequestKind
+    params: Mapping[str, Any] = field(default_factory=dict)
+    trial: int = 0
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+def ask(folder: Path, request: Request) -> Path:
+    """Leave a request for the driver; gives its file, which is gone once it is answered.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{time.time_ns():020d}-{request.id}.json"
+    write_whole(path, json.dumps(asdict(request)), 0o600)
+    return path
+
+
+def waiting(folder: Path) -> list[tuple[Path, Request | None]]:
+    """The requests of a folder that were not answered, the oldest first; None for what is no request.
+
+    What has no request's name is left out.
+    """
+    try:
+        names = sorted(name for name in os.listdir(folder) if _FILE.fullmatch(name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [(folder / name, _read(folder / name)) for name in names[:MOST_AT_ONCE]]
+
+
+def removed(path: Path) -> None:
+    """Take an answered request away, if it is still there."""
+    with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+        path.unlink()
+
+
+def _read(path: Path) -> Request | None:
+    named = _FILE.fullmatch(path.name)
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            values = json.loads(file.read(LONGEST))
+        request = Request(**values)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    return request if named and named[1] == request.id and _is_sound(request) else None
+
+
+def _is_sound(request: Request) -> bool:
+    """Whether every field holds what it is for; what a file says need not."""
+    kinds = get_args(RequestKind)
+    plain = isinstance(request.params, dict) and all(
+        value is None or type(value) in (bool, int, float, str) for value in request.params.values()
+    )
+    whole = type(request.trial) is int and 0 <= request.trial < MOST
+    return isinstance(request.kind, str) and request.kind in kinds and plain and whole

@@ -1,0 +1,73 @@
+"""A configuration that a user types for a search that runs: read, and checked against the search's space."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from study.errors import nearest
+from study.spec.checks import Problems, params_text, shown
+from study.spec.document import Document, assigned
+from study.spec.schema import Domain
+from study.spec.space import Space
+
+OPTION = "enqueue"
+"""What messages call it."""
+
+
+def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The parameters of a trial.
+
+    Args:
+        assignments: `KEY=VALUE`, each value read as YAML.
+        start: what keys have that are not assigned, where a trial with the assigned ones has them and may have that.
+
+    Returns:
+        Every key that a trial with these values has, in the order of the space.
+
+    Raises:
+        UserError: says everything that is wrong, as that of `--set` does.
+    """
+    document, given = Document(OPTION, {}), dict[str, Any]()
+    for assignment in assignments:
+        key, given[key], document.places[key,] = assigned(assignment, OPTION)
+    problems = Problems(document)
+    values = {**(start or {}), **given}
+    params = space.walk(lambda key, domain: values.get(key))
+    for key in given:
+        if key not in space.domains:
+            message = f"is not searched. {nearest(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
+            problems.add((key,), message)
+        elif key not in params:
+            deciding = {other: value for other, value in params.items() if other in space.structure}
+            problems.add((key,), f"a trial with {params_text(deciding)} does not have it")
+    for key, why in faults(space, params).items():
+        problems.add((key,), why if key in values else f"is missing: {_allowed(space, key)}")
+    problems.raise_any()
+    return params
+
+
+def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with each value that a trial has; nothing else of the trial is looked at."""
+    wrong = {}
+    for key, value in params.items():
+        domain = space.domains.get(key)
+        if domain is None:
+            wrong[key] = "is not searched"
+        elif not domain.contains(value) or not _is_plain(space, key, domain, value):
+            wrong[key] = f"{shown(value)} given, {_allowed(space, key)}"
+    return wrong
+
+
+def _is_plain(space: Space, key: str, domain: Domain, value: Any) -> bool:
+    """Whether a number of a range is one, and whole where all of them are."""
+    if domain.choices is not None:
+        return True
+    return not isinstance(value, bool) and (key not in space.integers or value == int(value))
+
+
+def _allowed(space: Space, key: str) -> str:
+    domain = space.domains[key]
+    if domain.choices is not None:
+        return f"allowed: {', '.join(map(str, domain.choices))}"
+    whole = "a whole number " if key in space.integers else ""
+    step = f" in steps of {domain.step}" if domain.step is not None else ""
+    return f"allowed is {whole}from {domain.low} to {domain.high}{step}"

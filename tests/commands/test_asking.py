@@ -1,0 +1,185 @@
+"""What a user asks of a study that runs: checked before it is asked, answered by the driver."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers import Told, quickstart, write_ledger
+
+from study import cli
+from study.commands import asking
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord
+from study.home.requests import waiting
+from study.sweep.agenda import Agenda
+from study.sweep.early_stopping import early_stopping
+from study.sweep.requests import Ear
+
+PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
+TYPED = ["method.alpha=0.25", "method.lambda=1.5", "method.epsilon=0.1"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    """A study with a baseline, a trial that is complete and one that runs."""
+    folder = Home(tmp_path / "home").create(quickstart("name=mine", "train.epochs=2", "search.early_stopping={}"))
+    write_ledger(
+        folder.ledger_file,
+        Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}),
+        Told("search", [0.4, 0.5], params=PARAMS),
+        Told("search", [0.1], "running", params={**PARAMS, "method.alpha": 0.1}),
+    )
+    return folder
+
+
+@contextmanager
+def driven(folder: StudyFolder) -> Iterator[None]:
+    """A driver that does nothing but listen."""
+    ledger, over = Ledger(folder.ledger_file), threading.Event()
+    spec, record = folder.spec(), StudyRecord.told(folder.ledger_file)
+    ear = Ear(Agenda(spec, ledger, record, early_stopping(spec)), folder.requests)
+
+    def listen() -> None:
+        while not over.wait(0.02):
+            ear.obey()
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        ledger.close()
+
+
+def told(folder: StudyFolder) -> list[str]:
+    return [event["event"] for event in read(folder.ledger_file) if "request" in event]
+
+
+def test_a_running_study_answers(folder: StudyFolder) -> None:
+    with driven(folder):
+        done = asking.enqueued(folder, TYPED)
+        assert done.done
+        assert done.words == "mine: the search tries this configuration next"
+        assert [one.words for one in asking.stopped_trials(folder, [2, 2])] == ["mine: trial 2 ends at its next report"]
+        assert asking.ended_search(folder).done
+    assert told(folder) == ["enqueued", "stopping", "ending"]
+    assert not waiting(folder.requests)
+
+
+def test_what_the_driver_refuses_is_an_error(folder: StudyFolder) -> None:
+    with driven(folder):
+        asking.enqueued(folder, TYPED)
+        with pytest.raises(UserError, match="mine: it is enqueued already"):
+            asking.enqueued(folder, TYPED)
+
+
+def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> None:
+    done = asking.enqueued(folder, ["method.alpha=0.25"], like=1)
+    assert not done.done
+    assert done.words == (
+        "mine: is not running. Once it is resumed, the search tries this configuration next: study resume mine"
+    )
+    assert [request.params for _, request in waiting(folder.requests) if request] == [{**PARAMS, "method.alpha": 0.25}]
+    with driven(folder):
+        while waiting(folder.requests):
+            pass
+    assert told(folder) == ["enqueued"]
+
+
+def test_a_driver_that_is_busy_is_not_waited_for_for_ever(folder: StudyFolder) -> None:
+    held = Ledger(folder.ledger_file)
+    done = asking.enqueued(folder, TYPED, patience=0.01)
+    assert done.words.startswith("mine: asked for, its driver has not answered yet. Then the search tries")
+    held.close()
+
+
+@pytest.mark.parametrize(
+    ("assignments", "why"),
+    [
+        (
+            ["method.alhpa=1", "method.alpha=7", "method.lambda=x", "method.epsilon=0.3"],
+            "enqueue method.alhpa=1: method.alhpa: is not searched. Did you mean 'method.alpha'? "
+            "Allowed: method.alpha, method.lambda, method.epsilon\n"
+            "enqueue method.alpha=7: method.alpha: 7 given, allowed is from 0.001 to 1.0\n"
+            "enqueue method.lambda=x: method.lambda: 'x' given, allowed is from 0.0 to 2.0\n"
+            "enqueue method.epsilon=0.3: method.epsilon: 0.3 given, allowed: 0.0, 0.1, 0.25, 0.5",
+        ),
+        (["method.alpha=true", *TYPED[1:]], "enqueue method.alpha=true: method.alpha: True given, allowed is from"),
+        (TYPED[:2], "enqueue: method.epsilon: is missing: allowed: 0.0, 0.1, 0.25, 0.5"),
+        (["method.alpha"], "enqueue method.alpha: not of the form key=value, as in enqueue train.epochs=10"),
+        (["method.alpha=[1"], "enqueue method.alpha=[1: the value is not valid YAML"),
+        (["method.alpha=0.5", "method.lambda=1.0", "method.epsilon=0.25"], "mine: trial 1 has this configuration"),
+    ],
+)
+def test_a_configuration_is_checked_before_it_is_asked_for(
+    folder: StudyFolder, assignments: list[str], why: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        asking.enqueued(folder, assignments)
+    assert why in str(error.value)
+    assert not waiting(folder.requests)
+
+
+def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
+    when = "search.space.method.lambda={low: 0.0, high: 2.0, when: {method.epsilon: [0.25]}}"
+    spec = quickstart("name=two", "search.baseline=null", "search.confirm={top: 0}", when)
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file)
+    given = ["method.lambda=0.1", "method.alpha=0.5"]
+    with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
+        asking.enqueued(folder, [*given, "method.epsilon=0.1"])
+    done = asking.enqueued(folder, [*given, "method.epsilon=0.25"])
+    assert done.request.params == {"method.alpha": 0.5, "method.epsilon": 0.25, "method.lambda": 0.1}
+
+
+def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
+    for ask in (lambda: asking.stopped_trials(folder, [2]), lambda: asking.ended_search(folder)):
+        with pytest.raises(UserError, match=r"mine: is not running\. Its state: study status mine"):
+            ask()
+    with driven(folder):
+        for number, why in ((0, "has ended, it is complete"), (7, "mine has 3 trials")):
+            with pytest.raises(UserError, match=f"--trial {number}: {why}"):
+                asking.stopped_trials(folder, [2, number])
+        with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
+            asking.enqueued(folder, TYPED, like=9)
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state="complete", enough="trials")
+    ledger.close()
+    with pytest.raises(UserError, match=r"its search is over. To search on, once .*: study resume mine --trials \+10"):
+        asking.enqueued(folder, TYPED)
+    assert told(folder) == []
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    monkeypatch.setattr("sys.argv", ["study", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    shown = capsys.readouterr()
+    return int(ended.value.code or 0), shown.out, shown.err
+
+
+def test_the_commands(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(folder.path.parent))
+    with driven(folder):
+        code, out, _ = run(monkeypatch, capsys, "enqueue", "mine", *TYPED, "--json")
+        assert (code, json.loads(out)["asked"][0]["params"]["method.alpha"]) == (0, 0.25)
+        assert run(monkeypatch, capsys, "stop", "mine", "--trial", "2")[1] == "mine: trial 2 ends at its next report\n"
+        code, out, _ = run(monkeypatch, capsys, "stop", "mine", "--search", "--json")
+        assert (code, json.loads(out)["asked"][0]["done"]) == (0, True)
+    assert run(monkeypatch, capsys, "stop", "mine", "--search", "--trial", "2")[2].startswith("error: --trial stops")
+    assert "KEY=VALUE: is missing" in run(monkeypatch, capsys, "enqueue", "mine")[2]
+    assert "error: -o FILE: is missing" in run(monkeypatch, capsys, "export", "mine")[2]
+    journal = str(tmp_path / "journal.log")
+    assert "Give it alone" in run(monkeypatch, capsys, "export", "mine", "--optuna", journal, "--top", "2")[2]
+    assert run(monkeypatch, capsys, "export", "mine", "--optuna", journal)[:2] == (0, f"{journal}\n")
+    assert "without -o" in run(monkeypatch, capsys, "report", "mine", "--live", "-o", "there")[2]
+    assert "--port: is that of --live" in run(monkeypatch, capsys, "report", "mine", "--port", "8420")[2]

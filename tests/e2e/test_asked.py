@@ -1,0 +1,51 @@
+"""A study that runs for real, and is asked things meanwhile: by commands, and by its live page."""
+
+import json
+import re
+import signal
+from collections.abc import Callable
+from http.client import HTTPConnection
+
+import pytest
+from command import Command
+
+from study.home.record import StudyRecord
+
+PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
+
+
+@pytest.mark.slow
+def test_a_study_does_what_it_is_asked_while_it_runs(make_command: Callable[[], Command]) -> None:
+    study = make_command()
+    settings = ("train.epochs=60", "train.keep_epochs=[]", "search.trials=20", "search.early_stopping={}")
+    driver = study.start("run", "tiny.yaml", *(word for one in settings for word in ("--set", one)))
+    study.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].epochs > 0)
+    assert (
+        "tries this configuration next"
+        in study("enqueue", "tiny", *(f"{key}={value}" for key, value in PARAMS.items())).stdout
+    )
+    assert study("stop", "tiny", "--trial", "1").stdout == "tiny: trial 1 ends at its next report\n"
+    study.wait_for("tiny", lambda record: len(record.trials) > 2 and record.trials[2].epochs > 0)
+    page = study.start("report", "tiny", "--live", "--port", "8439")
+    assert page.stdout is not None
+    told = re.search(r"http://(127\.0\.0\.1:\d+)(/[\w-]+/)", page.stdout.readline())
+    assert told
+    connection = HTTPConnection(told[1], timeout=30)
+    headers = {"Origin": f"http://{told[1]}", "Content-Type": "application/json"}
+    for path in ("stop", "end"):
+        connection.request("POST", told[2] + path, json.dumps({"trial": 2}), headers)
+        answer = connection.getresponse()
+        assert (answer.status, list(json.loads(answer.read()))) == (200, ["request"])
+    out, err = driver.communicate(timeout=240)
+    assert (driver.returncode, err) == (0, ""), out
+    page.send_signal(signal.SIGINT)
+    page.communicate(timeout=60)
+    assert page.returncode == 130
+    record = StudyRecord.load(study.folder("tiny").ledger_file)
+    assert record.trials[2].params == PARAMS
+    for number in (1, 2):
+        assert (record.trials[number].state, record.trials[number].reason) == ("pruned", "a user")
+    assert (record.state, record.enough) == ("complete", "a user")
+    assert len(list(record.by_stage("search"))) <= 4
+    assert (study.folder("tiny").report / "report.html").is_file()
+    assert "a user ended it" in (study.folder("tiny").report / "report.md").read_text()

@@ -1,0 +1,187 @@
+"""What users ask while a study runs: obeyed once, told in the ledger, and the same after any cut."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from course import Course, outcome, spec_of
+
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord
+from study.home.requests import LONGEST, Request, ask, waiting
+from study.ranking.remaining_gain import drawn
+from study.spec import StudySpec
+from study.sweep.agenda import Job
+from study.sweep.requests import Ear
+
+PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
+ASKED = [Request("enqueue", PARAMS, id="a" * 32), Request("stop", trial=6, id="b" * 32)]
+END = Request("end", id="e" * 32)
+
+
+class Asking(Course):
+    """A course whose users ask the same at the same places, whoever drives it."""
+
+    def __init__(self, path: Path, spec: StudySpec, end: bool = False) -> None:
+        self._end = end
+        super().__init__(path, spec)
+
+    def _step(self, work: list[Any]) -> bool:
+        trials = self.record.trials
+        if len(trials) > 3:
+            self.agenda.obey(ASKED[0])
+        if len(trials) > 6 and (trials[6].epochs or trials[6].state == "pruned"):
+            self.agenda.obey(ASKED[1])
+        if self._end and len(trials) > 8:
+            self.agenda.obey(END)
+        return super()._step(work)
+
+
+@pytest.fixture
+def spec() -> StudySpec:
+    return spec_of("search.early_stopping={}", "search.trials=10", "search.sampler=random")
+
+
+def prefixes(path: Path) -> list[bytes]:
+    lines = path.read_bytes().splitlines(keepends=True)
+    return [b"".join(lines[:count]) for count in range(1, len(lines))]
+
+
+@pytest.mark.parametrize("end", [False, True], ids=["to its end", "ended"])
+def test_resumed_at_any_line_a_study_that_was_asked_things_ends_as_if_never_cut(tmp_path: Path, end: bool) -> None:
+    spec = spec_of("search.early_stopping={}", "search.trials=10", "search.sampler=random", "search.confirm={top: 0}")
+    whole = Asking(tmp_path / "whole.jsonl", spec, end).play()
+    asked = {event["event"]: event for event in read(whole.ledger.path) if "request" in event}
+    assert set(asked) == {"enqueued", "stopping", *(["ending"] if end else [])}
+    for count, kept in enumerate(prefixes(whole.ledger.path)):
+        (tmp_path / f"{count}.jsonl").write_bytes(kept)
+        resumed = Asking(tmp_path / f"{count}.jsonl", spec, end).play()
+        assert outcome(resumed.record) == outcome(whole.record), f"cut after line {count + 1}"
+        assert resumed.record.requests == whole.record.requests
+        assert resumed.record.enough == whole.record.enough
+
+
+def test_what_is_enqueued_is_tried_next_and_is_no_draw(tmp_path: Path, spec: StudySpec) -> None:
+    record = Asking(tmp_path / "ledger.jsonl", spec).play().record
+    assert record.trials[4].params == PARAMS
+    assert record.trials[4].enqueued
+    assert len(list(record.by_stage("baseline", "search"))) == 10  # it counts as one of them
+    assert [trial.number for trial in drawn(spec, record)] == [1, 2, 3, 5, 6, 7, 8, 9]
+
+
+def test_a_trial_that_is_stopped_ends_at_its_next_report(tmp_path: Path, spec: StudySpec) -> None:
+    trial = Asking(tmp_path / "ledger.jsonl", spec).play().record.trials[6]
+    assert (trial.state, trial.reason, trial.epochs) == ("pruned", "a user", 2)
+
+
+def test_a_search_that_is_ended_finishes_what_runs_and_the_study_goes_on(tmp_path: Path, spec: StudySpec) -> None:
+    course = Asking(tmp_path / "ledger.jsonl", spec, end=True).play(slots=3)
+    searched = list(course.record.by_stage("search"))
+    assert len(searched) == 8
+    assert [trial.state for trial in searched].count("complete") == 7
+    assert course.record.enough == "a user"
+    assert len(list(course.record.by_stage("confirm"))) == 6
+    assert any(trial.tested for trial in course.record.trials.values())
+
+
+def test_a_search_that_was_ended_can_be_extended(tmp_path: Path, spec: StudySpec) -> None:
+    path = tmp_path / "ledger.jsonl"
+    Asking(path, spec, end=True).play()
+    ledger = Ledger(path)
+    ledger.append("extended", trials=12)
+    ledger.close()
+    record = Course(path, spec).play().record
+    assert len(list(record.by_stage("baseline", "search"))) == 12
+    assert record.enough == "trials"
+
+
+def begun(path: Path, spec: StudySpec, trials: int = 2) -> Course:
+    """A course whose first trials have begun."""
+    course = Course(path, spec)
+    for _ in range(trials):
+        job = course.agenda.next()
+        assert isinstance(job, Job)
+        course.agenda.started(job.trial.number, "here")
+    return course
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        (Request("stop", trial=0), "trial 0 is one of stage baseline; only trials of the search can be stopped"),
+        (Request("stop", trial=7), "there is no trial 7"),
+        (Request("enqueue", {**PARAMS, "method.alpha": 7.0}), "the search could not give this configuration"),
+        (Request("enqueue", {"method.alpha": 0.5}), "the search could not give this configuration"),
+        (Request("enqueue", {**PARAMS, "method.lambda": True}), "the search could not give this configuration"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
+    tmp_path: Path, spec: StudySpec, request_: Request, why: str
+) -> None:
+    course = begun(tmp_path / "ledger.jsonl", spec)
+    before = outcome(course.record)
+    course.agenda.obey(request_)
+    assert read(course.ledger.path)[-1]["event"] == "refused"
+    assert course.record.requests == {request_.id: why}
+    assert outcome(course.record) == before
+    course.ledger.close()
+
+
+def test_the_same_wish_twice_is_refused_once(tmp_path: Path, spec: StudySpec) -> None:
+    course = begun(tmp_path / "ledger.jsonl", spec)
+    for request in (Request("enqueue", PARAMS), Request("stop", trial=1), Request("end")):
+        course.agenda.obey(request)
+        course.agenda.obey(request)  # the file of a driver that died before it removed it
+        course.agenda.obey(Request(request.kind, request.params, request.trial))
+    refused = [event["reason"] for event in read(course.ledger.path) if event["event"] == "refused"]
+    assert refused == ["it is enqueued already", "trial 1 ends at its next report already", "the search is over"]
+    course.ledger.close()
+
+
+def test_the_driver_meets_requests_in_their_order_and_removes_them(tmp_path: Path, spec: StudySpec) -> None:
+    course, folder = begun(tmp_path / "ledger.jsonl", spec), tmp_path / "requests"
+    requests = [Request("stop", trial=1), Request("enqueue", PARAMS), Request("end")]
+    for request in requests:
+        ask(folder, request)
+    (folder / ".part").write_text("half")
+    (folder / f"{'0' * 20}-{'a' * 32}.json").write_text('{"kind": "end"')
+    (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (LONGEST + 1))
+    (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(tmp_path / "ledger.jsonl")
+    ear = Ear(course.agenda, folder)
+    ear.listen()
+    assert list(course.record.requests) == [request.id for request in requests]
+    assert [path.name for path in folder.iterdir()] == [".part"]
+    ask(folder, Request("stop", trial=1))
+    ear.listen()  # not within a second
+    assert len(waiting(folder)) == 1
+    course.ledger.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"kind": "delete"},
+        {"kind": ["end"]},
+        {"params": [1]},
+        {"params": {"a": {"b": 1}}},
+        {"trial": -1},
+        {"trial": True},
+        {"id": "d" * 32},
+        {"further": 1},
+    ],
+    ids=str,
+)
+def test_what_is_no_request_is_none(tmp_path: Path, damage: dict[str, Any]) -> None:
+    path = ask(tmp_path / "requests", Request("end"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    assert waiting(tmp_path / "requests") == [(path, None)]
+
+
+def test_a_record_tells_what_was_asked(tmp_path: Path, spec: StudySpec) -> None:
+    course = Asking(tmp_path / "ledger.jsonl", spec, end=True).play()
+    record = StudyRecord.load(course.ledger.path)
+    assert record.enqueued == [PARAMS]
+    assert record.ending
+    assert list(record.requests.values()) == [None, None, None]
