@@ -9,6 +9,7 @@ from typing import Any
 
 from study import data
 from study.data import Facts
+from study.methods import OWN
 from study.metrics import Direction, available, lower_is_better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
@@ -89,8 +90,17 @@ class StudySpec:
         return {}
 
     @property
+    def function(self) -> str | None:
+        """The training function of the user's own that its trials run, None where they train a method."""
+        method = self.base["method"]
+        return str(method["function"]) if method["name"] == OWN else None
+
+    @property
     def available(self) -> list[list[str]]:
-        """The metrics that its trials report on the validation split, as `NAME`, by data set."""
+        """The metrics that its trials report on the validation split, as `NAME`, by data set; of a function those that
+        it must yield."""
+        if self.function:
+            return [[name.removeprefix("val/") for name in self.objective.needed]]
         inferred = self.base["train"]["inferred_groups"] != "none"
         return [available(self.describe(section).on("val"), inferred) for section in self.data_sections]
 
