@@ -87,7 +87,7 @@ def _ends(given: Any) -> list[Any] | None:
         ends = Domain.model_validate(given).ends()
     except ValidationError:
         return None
-    return ends if None not in ends or isinstance(given, dict) and given.get("choices") else None
+    return ends if None not in ends or (isinstance(given, dict) and given.get("choices")) else None
 
 
 def _as_in(ends: list[Any], value: Any) -> Any:
