@@ -35,6 +35,7 @@ def function_study(
     named, content = reference(train)
     check(train, getattr(train, "__qualname__", named))
     _check_direction(metric, maximize)
+    _check_keys(space=space, fixed=fixed, baseline=baseline or {})
     search: dict[str, Any] = {"metric": metric, "space": {f"method.{key}": domain(key, space[key]) for key in space}}
     if baseline is not None:
         search["baseline"] = {f"method.{key}": value for key, value in baseline.items()}
@@ -81,6 +82,14 @@ def _find(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _check_keys(**given: Mapping[str, Any]) -> None:
+    for argument, values in given.items():
+        if taken := [key for key in ("name", "function") if key in values]:
+            raise UserError(f"{argument}: {taken[0]}: is taken, the study file has the function there. Another key")
+    if both := sorted(given["space"].keys() & given["fixed"].keys()):
+        raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
 
 
 def _check_direction(metric: str, maximize: bool | None) -> None:

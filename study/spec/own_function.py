@@ -41,8 +41,7 @@ def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
         if section != "method" or name in ("name", "function"):
             problems.add(("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's")
         elif (ends := _ends(given)) is not None:
-            first = baseline.get(key, next((end for end in ends if type(end) is not int), ends[0]))
-            method[name] = _as_in(ends, method.get(name, first))
+            method[name] = _as_in(ends, method.get(name, baseline.get(key)), name in method)
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
             problems.add(("method", str(name)), "allowed is a name of letters, digits and '_'")
@@ -90,7 +89,11 @@ def _ends(given: Any) -> list[Any] | None:
     return ends if None not in ends or (isinstance(given, dict) and given.get("choices")) else None
 
 
-def _as_in(ends: list[Any], value: Any) -> Any:
-    """A whole number as a float where the domain has floats."""
-    is_number = type(value) is int and any(type(end) is float for end in ends)
-    return float(value) if is_number else value
+def _as_in(ends: list[Any], value: Any, is_given: bool) -> Any:
+    """A value of the kind that a domain has: a whole number as a float where there are floats. One that is not given by
+    the section itself, and is missing or of another kind, is an end."""
+    others = [end for end in ends if type(end) is not int]
+    if type(value) is int and any(type(end) is float for end in others):
+        return float(value)
+    fits = value is not None and (others or type(value) is int)
+    return value if is_given or fits else next(iter(others), ends[0])

@@ -45,7 +45,9 @@ def test_what_is_no_training_function_is_told(function: str, message: str) -> No
 
 
 def test_a_module_that_is_nowhere_is_told_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"there is no module 'no_such_module_of_mine'. It must be installed, or a file"):
+    with pytest.raises(
+        UserError, match=r"there is no module 'no_such_module_of_mine'. It must be installed, or a file"
+    ):
         place("no_such_module_of_mine:train", tmp_path)
 
 
