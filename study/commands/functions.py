@@ -24,7 +24,7 @@ def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | 
         return given
     folder = _folder(home, spec.function)
     load(spec.function, place(spec.function, folder))
-    return (folder / FILE).read_bytes() if spec.function.startswith(PICKLE) else None
+    return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 
 def function_trial(home: Home, spec: StudySpec) -> FunctionTrial:

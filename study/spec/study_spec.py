@@ -17,6 +17,7 @@ from study.spec.schema import Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig
+from study.training.own_function import PICKLE
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class StudySpec:
         """The training function of the user's own that its trials run, None where they train a method."""
         method = self.base["method"]
         return str(method["function"]) if method["name"] == OWN else None
+
+    @property
+    def function_is_pickled(self) -> bool:
+        """Whether that function lies in the study's folder, and not in a module."""
+        return bool(self.function and self.function.startswith(PICKLE))
 
     @property
     def available(self) -> list[list[str]]:
