@@ -63,9 +63,13 @@ def run(
 
     Example:
         >>> import study
-        >>> mine = study.run("quickstart", set={"search.trials": 8}, name="mine")  # doctest: +SKIP
-        >>> mine.best.params  # doctest: +SKIP
-        {'method.alpha': 0.03, 'method.lambda': 1.7, 'method.epsilon': 0.25}
+        >>> def train(config, epochs):
+        ...     for epoch in range(1, epochs + 1):
+        ...         yield {"val/accuracy": 1 - config["rate"] ** epoch}
+        >>> mine = study.run(train=train, name="mine", space={"rate": [0.1, 0.5]}, epochs=2, quiet=True)
+        >>> mine.best.params
+        {'method.rate': 0.1}
+        >>> quickstart = study.run("quickstart", set={"search.trials": 8}, name="eight")  # doctest: +SKIP
     """
     content = None
     if (spec is None) == (train is None):

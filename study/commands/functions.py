@@ -1,12 +1,15 @@
 """Training functions of the user's own: found, checked and brought along, before anything starts."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from study.errors import UserError
 from study.home.folder import Home
 from study.spec import StudySpec
-from study.training import FunctionTrial
 from study.training.own_function import FILE, PICKLE, digest, load, place
+
+if TYPE_CHECKING:
+    from study.training import FunctionTrial
 
 
 def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
@@ -27,12 +30,14 @@ def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | 
     return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 
-def function_trial(home: Home, spec: StudySpec) -> FunctionTrial:
+def function_trial(home: Home, spec: StudySpec) -> "FunctionTrial":
     """One trial of the file's own configuration, in this process.
 
     Raises:
         UserError: as `brought`.
     """
+    from study.training import FunctionTrial
+
     assert spec.function is not None
     where = place(spec.function, _folder(home, spec.function))
     return FunctionTrial(spec.trial_config({}), where, spec.objective.needed)
