@@ -124,7 +124,13 @@ class FunctionTrial:
             raise Unusable(f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})") from None
 
     def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
-        """What the function yielded of a split in the epoch that the trial is taken at, `SPLIT/NAME`."""
+        """What the function yielded of the test split in the epoch that the trial is taken at, `test/NAME`.
+
+        Raises:
+            Wrong: nothing.
+        """
+        if not self._test:
+            raise Wrong(f"{self._name}: yielded no test/NAME in the epoch that the trial is taken at")
         return {name: value for name, value in self._test.items() if name.startswith(f"{split}/")}
 
     @property

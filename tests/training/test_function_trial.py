@@ -57,6 +57,14 @@ def test_test_values_are_kept_with_the_trial_those_of_the_last_epoch(tmp_path: P
         later.load(tmp_path / "cut")
 
 
+def test_a_trial_without_test_values_says_so_where_they_would_be_read(tmp_path: Path) -> None:
+    list(trial("random").run())
+    (ran := trial("random")).save(tmp_path / "trial.safetensors")
+    ran.load(tmp_path / "trial.safetensors")
+    with pytest.raises(Wrong, match="random: yielded no test/NAME in the epoch"):
+        ran.evaluate("test", final=True)
+
+
 def test_test_values_are_those_of_the_epoch_that_is_chosen() -> None:
     ran = trial("peaks")
     list(ran.run(choice=EpochChoice(Objective(("val/accuracy",), ("max",), window=1))))
