@@ -31,7 +31,7 @@ search:
   space:
     method.rate: {low: 0.01, high: 1.0, log: true}
     method.depth: {low: 1, high: 4}
-  baseline: {method.rate: 0.1, method.depth: 1}
+  baseline: {method.rate: 0.01, method.depth: 4}
   trials: 5
   sampler: qmc
   early_stopping: {name: asha, reduction: 2}
@@ -52,7 +52,7 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert done.returncode == 0, done.stderr
     folder, record = command.folder("mine"), assert_nothing_was_lost(command.folder("mine"))
     assert record.state == "complete"
-    alone = [0.001 * 0 + 1 - (1 - 0.1) ** epoch for epoch in range(1, 7)]
+    alone = [1 - (1 - 0.01 / 4) ** epoch for epoch in range(1, 7)]
     assert [report["val/accuracy"] for report in record.trials[0].reports] == pytest.approx(alone)
     assert all("test/accuracy" not in report for trial in record.trials.values() for report in trial.reports)
     tested = {trial.number for trial in record.trials.values() if trial.tested}
