@@ -2,7 +2,7 @@
 
 A distribution declares its own as entry points: the group is the package that they belong to (`study.data`,
 `study.models`, `study.methods`), the entry's name what a study file calls it, its value a module of the form that the
-package asks for. Code is never named in a study file.
+package asks for. A study file names no code, but for `method.function` of a training function of the user's own.
 """
 
 import importlib
@@ -17,6 +17,10 @@ from typing import Any
 from study.errors import UserError
 
 GROUPS = ("study.data", "study.models", "study.methods")
+
+APART = {"study.data": "none", "study.models": "none", "study.methods": "own_function"}
+"""By group, what a training function of the user's own has in the place of a data set, a network and a method. They are
+found by their names, and are not among the names that there are."""
 
 
 @cache
@@ -60,7 +64,12 @@ class Catalogue:
 
     def names(self) -> list[str]:
         """All names; no entry is loaded for them."""
-        return sorted({*self.own(), *_entries(self.group)})
+        return sorted({*self.own(), *_entries(self.group)} - {APART.get(self.group)})
+
+    @property
+    def apart(self) -> str | None:
+        """The name that is not among them, see `APART`."""
+        return APART.get(self.group)
 
     def origin(self, name: str) -> str | None:
         """The distributions that declare it, with versions; None: this package alone."""

@@ -11,7 +11,14 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 class UserError(Exception):
     """Something given by the user cannot be used. The message says what was given, where and what is allowed. Exit
-    status 2."""
+    status 2.
+
+    Example:
+        >>> import study
+        >>> study.loss("fairkl")
+        Traceback (most recent call last):
+        study.errors.UserError: 'fairkl': no such loss. Did you mean 'fair_kl'? There are: ...
+    """
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows of it: the message alone."""

@@ -31,7 +31,7 @@ ALLOWED = {
     "metrics": {"data"},
     "training": {"answer_cache", "data", "methods", "metrics", "models"},
     "spec": {"data", "methods", "metrics", "models", "training"},
-    "home": {"spec"},
+    "home": {"spec", "training"},
     "ranking": {"home", "metrics", "spec"},
     "published": set(),
     "sweep": {"address", "data", "home", "logging", "models", "ranking", "spec", "training", "upstream"},

@@ -46,6 +46,17 @@ class Study:
     Args:
         home: that the study is in.
         folder: of the study.
+
+    Example:
+        >>> mine = load("mine")
+        >>> mine.best.params["method.alpha"]
+        0.05
+        >>> mine.trials.loc[4, ["stage", "state"]].tolist()
+        ['search', 'pruned']
+        >>> mine.curves()[3].tolist()  # of trial 3, by epoch
+        [0.4, 0.65]
+        >>> mine.baseline.params["method.lambda"]
+        0.0
     """
 
     def __init__(self, home: Home, folder: StudyFolder) -> None:
@@ -283,12 +294,24 @@ def load(name: str) -> Study:
 
     Raises:
         UserError: there is no such study; says which there are.
+
+    Example:
+        >>> load("mine").state
+        'interrupted'
+        >>> load("meine")
+        Traceback (most recent call last):
+        study.errors.UserError: meine: no such study in ... Did you mean 'mine'? Studies there: mine
     """
     home = Home.locate()
     return Study(home, home.find(name))
 
 
 def studies() -> list[Study]:
-    """All studies of this home, the newest last."""
+    """All studies of this home, the newest last.
+
+    Example:
+        >>> {one.name: one.state for one in studies()}
+        {'mine': 'interrupted'}
+    """
     home = Home.locate()
     return [Study(home, folder) for folder in home.studies()]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import study
+from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.find import shipped_folder
 
@@ -17,7 +18,16 @@ CODE = (".py", ".yaml", ".j2")
 
 @contextmanager
 def upload(spec: StudySpec | None) -> Iterator[Path]:
-    """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 1."""
+    """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 1.
+
+    Raises:
+        UserError: its training function lies in another study's folder, here.
+    """
+    if spec is not None and spec.function_is_pickled:
+        raise UserError(
+            f"{spec.name}: its function was defined in a notebook or a script, and cannot be submitted. Put it into a "
+            "module that the cluster's Python can import, and name it in method.function"
+        )
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
         _copy(Path(study.__file__).parent, folder / "study")

@@ -50,15 +50,18 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin)
 
 
-def extend(home: Home, spec: StudySpec) -> StudyFolder:
+def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
     """The folder of a final training: a new one, or this configuration's existing one with these seeds added.
+
+    Args:
+        function: the pickled training function that a new one's folder gets.
 
     Raises:
         UserError: the name is taken by another configuration.
     """
     folder = next((candidate for candidate in home.studies() if candidate.name == spec.name), None)
     if folder is None:
-        return home.create(spec)
+        return home.create(spec, function)
     existing = folder.checked_spec()
     if existing.final_seeds is None or replace(existing, final_seeds=spec.final_seeds).hash != spec.hash:
         raise UserError(f"{spec.name}: exists already in {home.path} with another configuration. Give a --name")

@@ -47,6 +47,8 @@ def _find(home: Home, model: str, seed: int | None) -> Path:
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if spec.final_seeds is None:
         raise UserError(f"{model}: is a search, models come from final trainings: {typed('train', folder.best_file)}")
+    if spec.function:
+        raise UserError(f"{model}: trains a function of one's own, whose models are where the function left them")
     if seed is None:
         if (best := best_model(folder, spec, record)) is None:
             raise UserError(f"{model}: has no complete model yet: study resume {model}")

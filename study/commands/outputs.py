@@ -31,14 +31,14 @@ def outputs(
     """
     if spec.final_seeds is None and ranking.best(record, spec):
         export(folder, spec, record, folder.best_file)
-    if spec.final_seeds is not None and datasets is not None:
+    if spec.final_seeds is not None and datasets is not None and not spec.function:
         write_models(folder, spec, record, datasets)
     if report:
         from study.analysis.report.report import write_report
 
         write_report(spec, record, folder.report)
     files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
-    for trial in record.by_stage("final"):
+    for trial in record.by_stage("final") if not spec.function else ():
         files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
     return {**{file: place for file, place in files.items() if file.exists()}, **report_files(folder)}
 

@@ -25,7 +25,8 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
-    samples = [_samples(spec, section) for section in spec.data_sections]
+    data_sections = [] if spec.function else spec.data_sections
+    samples = [_samples(spec, section) for section in data_sections]
     reported = [f"val/{name}" for name in spec.available[0]]
     complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
     rule = {
@@ -36,9 +37,10 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     return {
         "name": spec.name,
         "hash": spec.hash,
-        "data": spec.data_sections,
+        "function": spec.function,
+        "data": data_sections,
         "titles": spec.data_titles,
-        "classes": facts.classes,
+        "classes": None if spec.function else facts.classes,
         "bias_classes": facts.bias_classes,
         "cells": [counts for counts, _, _ in samples],
         "standard_error": [errors for _, errors, _ in samples],
@@ -97,7 +99,9 @@ def text(document: dict[str, Any]) -> str:
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
-        f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
+        f"function: {document['function']}"
+        if document["function"]
+        else f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
         *_cells(document),
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from study import data
 from study.address import check_cluster
-from study.commands import ablation, extension, final_training, warm_start
+from study.commands import ablation, extension, final_training, functions, warm_start
 from study.commands.ablation import Request
 from study.commands.notify import notify
 from study.commands.outputs import lead_parts, outputs, registered
@@ -36,11 +36,17 @@ class View(Protocol):
 
 
 def start(
-    home: Home, spec: StudySpec, view: View, address: str | None = None, shared: SharedRay | None = None
+    home: Home,
+    spec: StudySpec,
+    view: View,
+    address: str | None = None,
+    shared: SharedRay | None = None,
+    function: bytes | None = None,
 ) -> RunEnd:
     """Run a new study.
 
     Args:
+        function: the pickled training function of the user's own that the study names, where this process made it.
         address: of the Ray cluster that its trials run on, see `study.address`; None: this machine.
         shared: the Ray of several studies, of which this is one; its report is left to `study report` then. None: it
             has a Ray of its own, and its report is written.
@@ -57,23 +63,29 @@ def start(
         if spec.search.from_ is not None:
             warm_start.lessons(home, spec)
         datasets = _loaded(spec)
-    return _run(home, home.create(spec), datasets, view, address, shared)
+        function = functions.brought(home, spec, function)
+    return _run(home, home.create(spec, function), datasets, view, address, shared)
 
 
 def start_or_resume(
-    home: Home, spec: StudySpec, view: View, address: str | None = None, shared: SharedRay | None = None
+    home: Home,
+    spec: StudySpec,
+    view: View,
+    address: str | None = None,
+    shared: SharedRay | None = None,
+    function: bytes | None = None,
 ) -> RunEnd:
     """Run a new study, or continue an existing one unless it is complete: for a job that its queue may start again.
 
     Args:
-        address, shared: see `start`.
+        address, shared, function: see `start`.
 
     Raises:
         UserError: see `start`; or another study has its name.
     """
     existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
     if existing is None:
-        return start(home, spec, view, address, shared)
+        return start(home, spec, view, address, shared, function)
     if existing.checked_spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
@@ -202,7 +214,7 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     """
     _check_place(home, spec, address)
     datasets = _loaded(spec)
-    return _run(home, final_training.extend(home, spec), datasets, view, address)
+    return _run(home, final_training.extend(home, spec, functions.brought(home, spec)), datasets, view, address)
 
 
 def _loaded(spec: StudySpec) -> dict[str, Dataset]:

@@ -47,7 +47,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     lines += ["", *lead.lines(told, but=("Next",))]
     if record.state == "complete":
         lines += ["", f"report     {folder.report / 'report.html'}"]
-        if spec.final_seeds is not None:
+        if spec.final_seeds is not None and not spec.function:
             lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
         if folder.best_file.exists():
             lines.append(f"best       {folder.best_file}")
@@ -85,6 +85,8 @@ def _first_failure(end: RunEnd) -> list[str]:
 def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the numbers ask for, where they do, and the final training."""
     folder, spec = end.folder, end.spec
+    if spec.final_seeds is not None and spec.function:
+        return [f"next: study report {spec.name}"]
     if spec.final_seeds is not None:
         return [f"next: study predict {spec.name} IMAGES", f"      study evaluate {spec.name} --split test"]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice

@@ -68,5 +68,6 @@ def _params(spec: StudySpec, other: StudySpec, trial: TrialRecord) -> Mapping[st
             if key not in values:
                 return None
             params[key] = values[key]
-    same = spec.space.contains(params) and spec.trial_document(params)["method"]["name"] == document["method"]["name"]
-    return params if same else None
+    own, theirs = spec.trial_document(params)["method"], document["method"]
+    same = all(own.get(key) == theirs.get(key) for key in ("name", "function"))
+    return params if same and spec.space.contains(params) else None

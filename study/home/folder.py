@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.errors import UserError, nearest
-from study.files.whole import write_whole
+from study.files.whole import PRIVATE, write_whole
 from study.home import format as home_format
 from study.home.ledger import Ledger
 from study.home.sqlite_address import address_of
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
+from study.training import own_function
 
 
 @dataclass(frozen=True)
@@ -201,8 +202,11 @@ class Home:
                 f"Run it anew under another name: --name {self._free_name(name)}"
             )
 
-    def create(self, spec: StudySpec) -> StudyFolder:
+    def create(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
         """Make the folder of a new study, whole or not at all.
+
+        Args:
+            function: the pickled training function of the user's own that its trials run, if they run one.
 
         Raises:
             UserError: a study of that name exists, or the home cannot be written.
@@ -215,6 +219,8 @@ class Home:
             draft = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=self.path))
             try:
                 StudyFolder(draft).write_spec(spec)
+                if function is not None:
+                    write_whole(draft / own_function.FILE, function, PRIVATE)
                 Ledger.create(draft / folder.ledger_file.name)
                 draft.chmod(0o755)
                 draft.rename(folder.path)

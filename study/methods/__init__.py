@@ -13,7 +13,9 @@ from study.answer_cache import KEPT, KeptCatalogue, kept
 from study.catalogue import later, modules
 from study.data.dataset import Facts
 from study.knobs import Knob
+from study.methods import own_function
 from study.methods.needs import Needs
+from study.methods.own_function import OWN
 
 if TYPE_CHECKING:
     from study.methods.batch import UNKNOWN, Batch, Labels
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOGUE",
+    "OWN",
     "UNKNOWN",
     "Batch",
     "Labels",
@@ -56,9 +59,15 @@ def names() -> list[str]:
     return CATALOGUE.names()
 
 
-@kept
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
+    if method["name"] == OWN:  # whatever the section has: no answer to keep
+        return {knob.key: knob for knob in own_function.keys(method)}
+    return _method_knobs(method)
+
+
+@kept
+def _method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
 
 

@@ -37,9 +37,15 @@ def find(reported: str) -> Metric | None:
     return next((METRICS[end] for end in ends if end in METRICS), None)
 
 
+OF_ERRORS = ("error", "mse", "rmse", "mae")
+"""Last words of metrics that are better when lower, of training functions of the user's own, besides `loss`."""
+
+
 def better(reported: str) -> Direction | None:
     """Which direction of a reported metric is better; None: neither, or it is not known."""
     metric = find(reported)
+    if metric is None and reported.split("/")[-1].rsplit("_", 1)[-1] in OF_ERRORS:
+        return "min"
     return metric.better if metric else None
 
 

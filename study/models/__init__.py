@@ -35,9 +35,13 @@ def names() -> list[str]:
     return CATALOGUE.names()
 
 
-@kept
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
+    return {} if model["name"] == CATALOGUE.apart else _model_knobs(model)
+
+
+@kept
+def _model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     from study.models.head import HeadOptions
 
     head = model.get("head", "none")

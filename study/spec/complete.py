@@ -18,7 +18,10 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
         everyone: dict[Key, Section] = {(section,): sections.own[section]}
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
         for at, values in everyone.items():
-            model = section_model(section, (), name=(one_of(catalogue.names()), ...))
+            allowed = catalogue.names()
+            if at == (section,) and catalogue.apart is not None and values.get("name") == catalogue.apart:
+                allowed = [catalogue.apart]
+            model = section_model(section, (), name=(one_of(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}
             if check(model, name, at, problems) and (why := catalogue.problem(name["name"])):
                 problems.add((*at, "name"), why)

@@ -9,7 +9,7 @@ from typing import Any
 from study import metrics
 from study.errors import UserError, nearest
 from study.knobs import knobs
-from study.spec import sampler_limits
+from study.spec import own_function, sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, Key, apply_profile, override, read
@@ -115,6 +115,7 @@ def check_name(name: str) -> None:
 def resolve(document: Document, one_trial: bool = False) -> StudySpec:
     """Check a whole document and fill in every default; `one_trial`: see `load_study`."""
     problems = Problems(document)
+    document.values = own_function.completed(document.values, problems)
     values, wants_papers = _without_papers(document.values)
     layout = _layout(values, problems)
     file_sections = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
@@ -261,7 +262,7 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
 def _check_metrics(spec: StudySpec, problems: Problems) -> None:
     """Check that every metric that is searched for or limited exists on the validation split of all data sets."""
     search = spec.search
-    by_data = spec.available
+    by_data = [[]] if spec.function else spec.available
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
     named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
@@ -273,6 +274,9 @@ def _check_metrics(spec: StudySpec, problems: Problems) -> None:
             named.append((place, Constraint.parse(text).metric))
         except ValueError as error:
             problems.add(place, str(error))
+    if spec.function:
+        own_function.check_metrics(dict(named), problems)
+        return
     for at, name in named:
         if name not in valid:
             problems.add(at, f"{name!r} given. {_hint(name, valid)}Allowed: {', '.join(valid)}")

@@ -21,6 +21,8 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     Which keys there are may depend on the values of others, and these on yet others: a value counts only once its key
     is known to be there.
     """
+    if section == "method" and values["name"] == methods.OWN:
+        return methods.method_knobs(values)
     declared, counted = _knobs(section, _start(values)), None
     while declared.keys() != counted:
         counted = declared.keys()

@@ -10,6 +10,7 @@ from typing import Any
 
 from study import data, models
 from study.data import Facts
+from study.methods import OWN
 from study.metrics import Direction, available, lower_is_better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
@@ -17,6 +18,7 @@ from study.spec.schema import Notify, Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig
+from study.training.own_function import PICKLE
 
 BEGINNINGS = ("model.architecture", "model.weights")
 """Keys that decide which weights a trial begins from, besides `model.name`."""
@@ -95,8 +97,22 @@ class StudySpec:
         return {}
 
     @property
+    def function(self) -> str | None:
+        """The training function of the user's own that its trials run, None where they train a method."""
+        method = self.base["method"]
+        return str(method["function"]) if method["name"] == OWN else None
+
+    @property
+    def function_is_pickled(self) -> bool:
+        """Whether that function lies in the study's folder, and not in a module."""
+        return bool(self.function and self.function.startswith(PICKLE))
+
+    @property
     def available(self) -> list[list[str]]:
-        """The metrics that its trials report on the validation split, as `NAME`, by data set."""
+        """The metrics that its trials report on the validation split, as `NAME`, by data set; of a function those that
+        it must yield."""
+        if self.function:
+            return [[name.removeprefix("val/") for name in self.objective.needed]]
         inferred = self.base["train"]["inferred_groups"] != "none"
         return [available(self.describe(section).on("val"), inferred) for section in self.data_sections]
 

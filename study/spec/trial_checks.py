@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from study.data import Facts
+from study.methods import OWN
+from study.spec import own_function
 from study.spec.checks import params_text
 from study.spec.document import Key
 from study.spec.schema import Domain
@@ -17,6 +19,11 @@ Describe = Callable[[Mapping[str, Any]], Facts]
 def faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """What is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
     method = trial["method"]
+    if apart := list(own_function.faults(trial)):
+        yield from apart
+        return
+    if method["name"] == OWN:
+        return
     if "epsilon" in method and method["epsilon"] > 2.0 / method["temperature"]:
         limit = 2.0 / method["temperature"]
         why = f"{method['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"

@@ -21,6 +21,7 @@ from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch
 from study.sweep.requests import Ear
+from study.training import own_function
 from study.upstream.ray_internals import (
     actor,
     actor_id,
@@ -46,6 +47,8 @@ class JobSearcher(Searcher):
         super().__init__()
         self._agenda, self._folder, self._slots = agenda, folder, slots
         self._under_way: set[str] = set()
+        function = agenda.spec.function
+        self._function = own_function.place(function, folder.path) if function else None
 
     def suggest(self, trial_id: str) -> Any:
         if len(self._under_way) >= self._slots():
@@ -69,6 +72,8 @@ class JobSearcher(Searcher):
             "checkpoint": str(folder.checkpoint_file(trial.number)),
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
             "goal": json.dumps(asdict(goal)) if job.needs_chosen_weights(self._agenda.spec) else None,
+            "function": self._function,
+            "needed": goal.needed,
             "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
         }
         self._under_way.add(trial_id)

@@ -12,7 +12,7 @@ from ray import tune
 
 from study import data, models
 from study.data import Dataset
-from study.training import PAUSE, Diverged, Trial, TrialConfig, Unusable
+from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
 
 if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice
@@ -26,7 +26,8 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
             complete sections as JSON), `model` (path of the weights to write or read, None for neither), `kept` (paths
             of those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep),
             `heard` (epochs that the study knows of) and `goal` (the study's objective as JSON, where it chooses the
-            epoch whose weights are taken; None: the last).
+            epoch whose weights are taken; None: the last), `function` (where the user's training function is found,
+            None without one) and `needed` (metrics that it must yield).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
         weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
@@ -34,8 +35,12 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
     models.take_weights_places(weights)
     job = config["job"]
     trial_config = TrialConfig.from_document(json.loads(job["document"]))
-    dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
-    trial = Trial(trial_config, dataset, begins=job["kind"] != "test")
+    trial: Trial | FunctionTrial
+    if job["function"] is not None:
+        trial = FunctionTrial(trial_config, job["function"], job["needed"])
+    else:
+        dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
+        trial = Trial(trial_config, dataset, begins=job["kind"] != "test")
     try:
         if job["kind"] == "test":
             trial.load(Path(job["model"]))
@@ -46,7 +51,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         tune.report({"diverged": str(diverged)})
 
 
-def _train(trial: Trial, job: Mapping[str, Any]) -> None:
+def _train(trial: Trial | FunctionTrial, job: Mapping[str, Any]) -> None:
     checkpoint = Path(job["checkpoint"])
     behind, note = _goes_on_behind(trial, checkpoint, job["heard"])
     tell_start(job["heard"], behind, note)
@@ -84,7 +89,7 @@ _known = False
 """Whether the driver knows of this process."""
 
 
-def _goes_on_behind(trial: Trial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
+def _goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
     """The epoch behind which the trial goes on; where the file is of no use it is removed, and why is said."""
     try:
         epoch, note = trial.epochs_in(checkpoint), None

@@ -94,7 +94,7 @@ class Events:
         self._tag(STUDY, {"study.learned_from": lessons})
 
     def _enqueued(self, event: Event) -> None:
-        self._tag(STUDY, {"study.enqueued": len(self._record.enqueued)})
+        self._tag(STUDY, {"study.enqueued": len(self.record.enqueued)})
 
     def _stopping(self, event: Event) -> None:
         """Nothing: its end says that a user stopped it."""

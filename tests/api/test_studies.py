@@ -1,5 +1,6 @@
 """A study as a Python object: its tables, figures and files are those of the commands."""
 
+import doctest
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -8,7 +9,9 @@ from helpers import Told, quickstart, write_ledger
 from matplotlib.figure import Figure
 
 import study
+from study import errors
 from study.analysis import ablation, sensitivity, trials_frame
+from study.api import running, studies
 from study.home.folder import Home
 from study.spec import load_study
 
@@ -37,6 +40,23 @@ def test_a_study_is_found_by_its_name_and_among_all(mine: study.Study) -> None:
     assert [one.name for one in study.studies()] == ["mine"]
     with pytest.raises(study.UserError, match=r"meine: no such study .* Did you mean 'mine'"):
         study.load("meine")
+
+
+def test_the_documented_examples_are_right(mine: study.Study) -> None:
+    tried = [doctest.testmod(module, optionflags=doctest.ELLIPSIS) for module in (studies, errors)]
+    assert [(one.failed, one.attempted) for one in tried] == [(0, 8), (0, 2)]
+
+
+@pytest.mark.slow
+def test_the_documented_example_of_run_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    assert doctest.testmod(running).failed == 0
+    assert study.load("mine").state == "complete"
+
+
+def test_every_public_name_has_an_example() -> None:
+    lacking = [name for name in study.__all__ if "Example:" not in (getattr(study, name).__doc__ or "")]
+    assert lacking == []
 
 
 def test_tables_are_those_of_the_analysis(mine: study.Study) -> None:

@@ -63,7 +63,13 @@ def test_a_fragment_goes_with_the_study_file_that_it_names(block: Block, tmp_pat
 
 def test_every_yaml_block_is_a_study_file_or_says_what_it_is_part_of() -> None:
     kinds = [block.kind for block in YAML if block not in FRAGMENTS]
-    assert sorted(kinds) == ["", "suite", "with the modules of this page"]
+    assert sorted(kinds) == ["", "own function", "suite", "with the modules of this page"]
+
+
+def test_the_study_file_of_a_function_of_ones_own_loads(tmp_path: Path) -> None:
+    (block,) = (block for block in YAML if block.kind == "own function")
+    (tmp_path / "own.yaml").write_text(block.text)
+    assert load_study(str(tmp_path / "own.yaml")).function == "my_module:train"
 
 
 def test_the_suite_is_the_shipped_one() -> None:
@@ -130,6 +136,8 @@ def test_the_page_on_python_runs_from_top_to_bottom(
     assert "study mine" in capsys.readouterr().out
     assert (tmp_path / "curves.png").is_file()
     assert names["views"].grad is not None
+    assert names["own"].state == "complete"
+    assert names["own"].best.metrics["test/accuracy"].count == 3
 
 
 def test_every_python_block_is_run_by_a_test() -> None:
@@ -155,7 +163,7 @@ def keys() -> set[str]:
         known |= {f"model.{key}" for key in models.model_knobs({"name": name})}
     for name in data.names():
         known |= {f"data.{knob.key}" for knob in data.data_knobs(name)}
-    return known | {"data.name", "model.name", "method.name"}
+    return known | {"data.name", "model.name", "method.name", "method.function", "method.rate"}
 
 
 MENTIONED = sorted(

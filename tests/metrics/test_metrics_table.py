@@ -26,11 +26,19 @@ def test_a_prefix_changes_nothing(name: str, prefix: str) -> None:
     assert metrics.find(f"val/{prefix}{name}") is METRICS[name]
 
 
-@pytest.mark.parametrize("name", ["time/epoch", "train/floored_share", "val/", "accuracy_of", "val/inaccuracy", "mse"])
+@pytest.mark.parametrize(
+    "name", ["time/epoch", "train/floored_share", "val/", "accuracy_of", "val/inaccuracy", "rmses"]
+)
 def test_of_any_other_name_nothing_is_known(name: str) -> None:
     assert metrics.find(name) is None
     assert metrics.better(name) is None
     assert not metrics.is_share(name)
+
+
+@pytest.mark.parametrize("name", ["mse", "val/my_error", "val/log_loss", "val/rmse"])
+def test_of_errors_and_losses_lower_is_better_whatever_they_are_of(name: str) -> None:
+    assert metrics.lower_is_better(name)
+    assert not metrics.lower_is_better("val/my_errors")
 
 
 def test_shares_are_between_0_and_1() -> None:

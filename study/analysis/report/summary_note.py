@@ -10,7 +10,7 @@ from study.spec import StudySpec
 def summary_note(spec: StudySpec, record: StudyRecord) -> str:
     """One sentence each on the spread, the seeds, and the interval where there is one."""
     note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
-    same = " All seeds use the same data and splits."
+    same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         return note + same
     reference, best = sides(spec, record)

@@ -60,6 +60,8 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
     """
     from study.training import Trial
 
+    if spec.function:
+        raise UserError(f"{spec.name}: its trials run a function of one's own, whose features only it knows")
     kept_models = list(_kept(spec, record, model_file))
     if not kept_models:
         raise UserError(

@@ -1,0 +1,98 @@
+"""A study of a training function of one's own, from Python."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from study.errors import UserError
+from study.methods import OWN
+from study.metrics import lower_is_better
+from study.spec import StudySpec
+from study.spec.document import Document, override
+from study.spec.load import resolve
+from study.training.own_function import PICKLE, check, digest
+
+Function = Callable[..., Iterator[Mapping[str, Any]]]
+
+
+def function_study(
+    train: Function,
+    *,
+    space: Mapping[str, Any],
+    name: str,
+    metric: str,
+    maximize: bool | None,
+    epochs: int,
+    fixed: Mapping[str, Any],
+    baseline: Mapping[str, Any] | None,
+    assignments: list[str],
+) -> tuple[StudySpec, bytes | None]:
+    """The study of a function, checked, and the function pickled where no other process could import it.
+
+    Raises:
+        UserError: something given cannot be used.
+    """
+    named, content = reference(train)
+    check(train, getattr(train, "__qualname__", named))
+    _check_direction(metric, maximize)
+    _check_keys(space=space, fixed=fixed, baseline=baseline or {})
+    search: dict[str, Any] = {"metric": metric, "space": {f"method.{key}": domain(key, space[key]) for key in space}}
+    if baseline is not None:
+        search["baseline"] = {f"method.{key}": value for key, value in baseline.items()}
+    method = {"name": OWN, "function": named, **fixed}
+    document = Document("study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search})
+    override(document, assignments)
+    return resolve(document), content
+
+
+def domain(key: str, given: Any) -> Any:
+    """What is searched of a key, as a study file has it: a list is choices, a pair (low, high) a range."""
+    if isinstance(given, list):
+        return {"choices": given}
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise UserError(f"space: {key}: {given} given; a tuple is (low, high), choices are a list")
+        return {"low": given[0], "high": given[1]}
+    return dict(given) if isinstance(given, Mapping) else given
+
+
+def reference(train: Function) -> tuple[str, bytes | None]:
+    """How a study file names a function, and its pickle where that is the only way.
+
+    Raises:
+        UserError: it can neither be imported by others nor pickled.
+    """
+    module, name = getattr(train, "__module__", "__main__"), getattr(train, "__qualname__", "<lambda>")
+    if module != "__main__" and _find(module, name) is train:
+        return f"{module}:{name}", None
+    import cloudpickle
+
+    try:
+        content: bytes = cloudpickle.dumps(train)
+    except Exception as error:  # whatever an object that it refers to does
+        raise UserError(
+            f"train: {name} cannot be pickled ({type(error).__name__}: {error}): it refers to something that cannot be "
+            "sent to another process. Make that within the function, or put the function into a module"
+        ) from None
+    return f"{PICKLE}{digest(content)}", content
+
+
+def _find(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _check_keys(**given: Mapping[str, Any]) -> None:
+    for argument, values in given.items():
+        if taken := [key for key in ("name", "function") if key in values]:
+            raise UserError(f"{argument}: {taken[0]}: is taken, the study file has the function there. Another key")
+    if both := sorted(given["space"].keys() & given["fixed"].keys()):
+        raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
+
+
+def _check_direction(metric: str, maximize: bool | None) -> None:
+    if maximize is not None and maximize == lower_is_better(metric):
+        names = "a name that ends in _loss, _error, _mse, _rmse or _mae is better when lower, any other when higher"
+        raise UserError(f"maximize: {maximize} given for {metric!r}, whose name says otherwise: {names}")

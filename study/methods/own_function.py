@@ -1,0 +1,38 @@
+"""own_function: a training function of the user's own, with a data set and a network that only it knows.
+
+`study.training.own_function` calls it. The section's keys are the function's: whichever the file gives or searches.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from study.catalogue import APART
+from study.data.dataset import Facts
+from study.errors import UserError
+from study.knobs import Knob
+from study.methods.needs import Needs
+
+OWN = APART["study.methods"]
+NAMES = [OWN]
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """`function`, and every other key that the section has: a whole number stays one, any other may be anything."""
+    yield Knob("function", str, None, True, "the training function, MODULE:NAME")
+    for key, value in method.items():
+        if key not in ("name", "function"):
+            yield Knob(key, int if type(value) is int else Any, None, True, "the function's own")
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """Nothing of the data."""
+    return Needs()
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: Any) -> Any:
+    """No module: there is only the function.
+
+    Raises:
+        UserError: always.
+    """
+    raise UserError(f"{OWN}: a function has no networks of this package")

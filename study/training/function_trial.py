@@ -1,0 +1,189 @@
+"""One trial that runs a training function of the user's own, in the place of `study.training.trial.Trial`."""
+
+import inspect
+import json
+import random
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from study.errors import UserError
+from study.files.whole import write_whole
+from study.training.checkpoint import Unusable
+from study.training.chosen_weights import Choice
+from study.training.clock import Clock
+from study.training.config import TrialConfig
+from study.training.diverged import Diverged
+from study.training.kept_folder import KeptFolder
+from study.training.own_function import TAKEN, load
+
+METRIC = re.compile(r"(train|val|test)/\w+")
+
+
+class Wrong(UserError):
+    """What a function yields, or that it stops to, cannot be used; what it is, is in the message."""
+
+
+class FunctionTrial:
+    """What `TrainingLoop` is to a method, for a function.
+
+    Python's, NumPy's and PyTorch's random numbers are seeded with the trial's seed before the function is called.
+    Values that the function yields as `test/NAME` are not reported: they are kept with the trial, and read where the
+    test split would be.
+
+    Args:
+        config: what to train: `method`'s keys are the function's configuration.
+        where: see `place`.
+        needed: names of metrics that each epoch must have.
+    """
+
+    def __init__(self, config: TrialConfig, where: str, needed: Sequence[str] = ()) -> None:
+        self.config, self._needed = config, needed
+        self._name = str(config.method["function"])
+        self._function = load(self._name, where)
+        self._takes = [name for name in TAKEN if name in inspect.signature(self._function).parameters]
+        self._test: dict[str, float] = {}
+
+    def run(
+        self, resume: Path | None = None, pause: float = 0.0, choice: Choice | None = None
+    ) -> Iterator[dict[str, float]]:
+        """Call the function, and give the metrics of each epoch; see `TrainingLoop.run`.
+
+        The function is asked for `train.epochs` epochs; what it would yield after them is not asked for. Where it takes
+        `checkpoint`, it is given a folder, which holds what it held behind the epoch that the trial goes on from, and
+        is empty at the start.
+
+        Args:
+            resume: a file that keeps that folder between two epochs.
+
+        Raises:
+            Diverged: a metric that is needed, or the loss, is not finite.
+            Wrong: the function yields too few epochs, or something else than metrics.
+        """
+        epochs, seed = self.config.train.epochs, self.config.train.seed
+        torch.set_num_threads(self.config.train.threads)
+        _seed_all(seed)
+        with tempfile.TemporaryDirectory(prefix="study-") as scratch:
+            kept = KeptFolder(resume, Path(scratch), self._identity(), pause) if self._resumes and resume else None
+            done, before = kept.restore() if kept else (0, None)
+            if before:
+                self._test = before["test"]
+                if choice:
+                    choice.load_state_dict(before["choice"])
+            given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": Path(scratch)}
+            clock = Clock(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+            running = self._function(**{name: given[name] for name in self._takes})
+            for epoch in range(done + 1, epochs + 1):
+                try:
+                    yielded = next(running)
+                except StopIteration:
+                    raise Wrong(
+                        f"{self._name}: ended after {epoch - 1} of {epochs} epochs (train.epochs): it yields once for "
+                        "each"
+                    ) from None
+                metrics = self._checked(yielded, epoch)
+                self._keep_test(metrics, choice, last=epoch == epochs)
+                cost = clock.epoch(images=0)
+                yield _shown(metrics) | {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
+                if kept and epoch < epochs:
+                    kept.keep(epoch, {"test": self._test, "choice": choice.state_dict() if choice else None})
+            running.close()  # type: ignore[attr-defined]
+
+    def epochs_in(self, path: Path) -> int:
+        """The epoch that a checkpoint was written after, 0 where there is none.
+
+        Raises:
+            Unusable: it is damaged, or another trial's.
+        """
+        return KeptFolder(path, Path(), self._identity()).epoch() if self._resumes else 0
+
+    def save(self, path: Path) -> None:
+        """Write the values of the test split, as safetensors of one number each, in one step."""
+        from safetensors.numpy import save
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, save({name: np.array(value) for name, value in self._test.items()}))
+
+    def load(self, path: Path) -> None:
+        """Take the values that `save` wrote.
+
+        Raises:
+            Unusable: the file is missing or damaged.
+        """
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        try:
+            self._test = {name: float(value) for name, value in load_file(path).items()}
+        except (SafetensorError, OSError) as error:
+            raise Unusable(f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})") from None
+
+    def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
+        """What the function yielded of the test split in the epoch that the trial is taken at, `test/NAME`.
+
+        Raises:
+            Wrong: nothing.
+        """
+        if not self._test:
+            raise Wrong(f"{self._name}: yielded no test/NAME in the epoch that the trial is taken at")
+        return {name: value for name, value in self._test.items() if name.startswith(f"{split}/")}
+
+    @property
+    def _resumes(self) -> bool:
+        return "checkpoint" in self._takes
+
+    def _own_config(self) -> dict[str, Any]:
+        return {key: value for key, value in self.config.method.items() if key not in ("name", "function")}
+
+    def _identity(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(json.dumps(self.config.to_document()))
+        return document
+
+    def _checked(self, yielded: Any, epoch: int) -> dict[str, float]:
+        """What was yielded for an epoch as numbers; see `run`."""
+        if not isinstance(yielded, Mapping):
+            raise Wrong(
+                f"{self._name}: yielded {type(yielded).__name__} in epoch {epoch}, allowed is a mapping of metrics"
+            )
+        metrics = {}
+        for name, value in yielded.items():
+            if not METRIC.fullmatch(str(name)):
+                raise Wrong(f"{self._name}: yielded {name!r}, allowed are train/NAME, val/NAME and test/NAME")
+            try:
+                metrics[str(name)] = float(value)
+            except (TypeError, ValueError):
+                kind = type(value).__name__
+                raise Wrong(
+                    f"{self._name}: yielded {kind} for {name!r} in epoch {epoch}, allowed is a number"
+                ) from None
+        if missing := [name for name in self._needed if name not in metrics]:
+            there = ", ".join(metrics) or "nothing"
+            raise Wrong(f"{self._name}: did not yield {', '.join(missing)} in epoch {epoch}. It yielded: {there}")
+        for name in (*self._needed, "train/loss"):
+            if name in metrics and not -_INFINITE < metrics[name] < _INFINITE:
+                raise Diverged(f"{name} is {metrics[name]} in epoch {epoch}")
+        return metrics
+
+    def _keep_test(self, metrics: Mapping[str, float], choice: Choice | None, last: bool) -> None:
+        """Keep an epoch's values of the test split where it is the one that the trial is taken at so far."""
+        if choice.hear(metrics) if choice else last:
+            self._test = {name: value for name, value in metrics.items() if name.startswith("test/")}
+
+
+_INFINITE = float("inf")
+
+
+def _shown(metrics: Mapping[str, float]) -> dict[str, float]:
+    """What is reported of an epoch: all but the test split."""
+    return {name: value for name, value in metrics.items() if not name.startswith("test/")}
+
+
+def _seed_all(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)

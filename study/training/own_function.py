@@ -1,0 +1,131 @@
+"""A training function of the user's own: how it is named, found and checked.
+
+A function is named as MODULE:NAME, or as `pickle:DIGEST`, which lies in the study's folder: one that was defined in a
+notebook or a script. A pickle runs code when it is read, so one is read from nowhere else, and only where its digest is
+the one that the study was made with.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from study.errors import UserError
+
+PICKLE = "pickle:"
+FILE = "function.pkl"
+"""A pickled function's file in its study's folder."""
+
+TAKEN = ("config", "seed", "epochs", "checkpoint")
+"""What a function may take, each by its name; `config` it must."""
+
+Function = Callable[..., Iterator[Mapping[str, Any]]]
+
+
+def digest(content: bytes) -> str:
+    """Of a pickled function, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()[:24]
+
+
+def place(function: str, folder: Path) -> str:
+    """Where other processes find a function: the folder of its module's top, or the study's folder for a pickle.
+
+    Raises:
+        UserError: there is no such module here.
+    """
+    if function.startswith(PICKLE):
+        return str(folder)
+    top = function.partition(":")[0].partition(".")[0]
+    _search_in(os.getcwd())
+    try:
+        found = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        raise UserError(
+            f"method.function: {function!r}: there is no module {top!r}. It must be installed, or a file of the folder "
+            f"from which the study is started, {os.getcwd()}"
+        )
+    file = next(iter(found.submodule_search_locations or ()), None) or found.origin
+    return str(Path(file).parent) if file else os.getcwd()
+
+
+def load(function: str, where: str) -> Function:
+    """A function, checked.
+
+    Args:
+        where: as `place` gives it.
+
+    Raises:
+        UserError: it cannot be had, or is no generator function that takes a configuration.
+    """
+    loaded = _unpickled(function, Path(where)) if function.startswith(PICKLE) else _imported(function, where)
+    check(loaded, function)
+    return loaded
+
+
+def check(function: Any, name: str) -> None:
+    """Refuse what is no training function.
+
+    Raises:
+        UserError: says what it has to be.
+    """
+    how = "def train(config, seed): ...; yield {'val/accuracy': 0.7} after each epoch"
+    if not inspect.isgeneratorfunction(function):
+        raise UserError(f"method.function: {name!r}: is no generator function, as in {how}")
+    parameters = inspect.signature(function).parameters
+    needed = [key for key, given in parameters.items() if given.default is given.empty and given.kind not in _REST]
+    if unknown := [key for key in needed if key not in TAKEN or parameters[key].kind is _POSITIONAL]:
+        raise UserError(f"method.function: {name!r}: takes {', '.join(unknown)}; it may take {', '.join(TAKEN)}")
+    if "config" not in parameters:
+        raise UserError(f"method.function: {name!r}: does not take config, as in {how}")
+
+
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
+
+
+def _imported(function: str, where: str) -> Any:
+    module, _, name = function.partition(":")
+    if not module or not name:
+        raise UserError(f"method.function: {function!r} given, allowed is MODULE:NAME")
+    _search_in(where)
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:  # whatever the user's code does when it is imported
+        why = f"{type(error).__name__}: {error}"
+        raise UserError(f"method.function: {module}: cannot be imported ({why}); looked for in {where}, too") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise UserError(f"method.function: {function!r}: {module} has no {name}")
+        found = getattr(found, part)
+    return found
+
+
+def _unpickled(function: str, folder: Path) -> Any:
+    """A function of a notebook or a script, from its study's folder."""
+    file = folder / FILE
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}): the function of this study lies there") from None
+    if f"{PICKLE}{digest(content)}" != function:
+        raise UserError(f"{file}: is not the function that this study was made with")
+    try:
+        return pickle.loads(content)
+    except Exception as error:  # whatever is not installed, or not as it was
+        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {error})") from error
+
+
+def _search_in(folder: str) -> None:
+    """Have modules looked for in a folder as well, behind all others."""
+    if folder not in sys.path:
+        sys.path.append(folder)

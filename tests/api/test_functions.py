@@ -1,0 +1,174 @@
+"""Studies of a training function of one's own, from Python."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import own_functions
+import pytest
+from pages import GUIDE, blocks
+
+import study
+from study.api import running
+from study.api.functions import domain, function_study, reference
+from study.commands import functions
+from study.home.folder import Home
+from study.spec import StudySpec
+from study.training import FunctionTrial
+from study.training.own_function import PICKLE, load
+
+SPACE = {"rate": (0.1, 0.9)}
+
+
+def made(train: Any, **changes: Any) -> tuple[StudySpec, bytes | None]:
+    given: dict[str, Any] = {
+        "space": SPACE,
+        "name": "mine",
+        "metric": "val/accuracy",
+        "maximize": None,
+        "epochs": 3,
+        "fixed": {},
+        "baseline": None,
+        "assignments": [],
+    }
+    return function_study(train, **{**given, **changes})
+
+
+def local(offset: float) -> Any:
+    """A function that no other process could import."""
+
+    def train(config: dict[str, Any]) -> Iterator[dict[str, float]]:
+        while True:
+            yield {"val/accuracy": config["rate"] + offset}
+
+    return train
+
+
+def test_a_function_of_a_module_is_named_and_another_is_pickled_with_what_it_refers_to(tmp_path: Path) -> None:
+    assert reference(own_functions.train) == ("own_functions:train", None)
+    assert reference(own_functions.Holder.inner) == ("own_functions:Holder.inner", None)
+    name, content = reference(local(0.25))
+    assert content is not None
+    (tmp_path / "function.pkl").write_bytes(content)
+    assert next(iter(load(name, str(tmp_path))(config={"rate": 0.5}))) == {"val/accuracy": 0.75}
+    assert reference(local(0.5))[0] != name
+
+
+def test_what_cannot_be_pickled_is_told() -> None:
+    import threading
+
+    lock: Any = threading.Lock()
+    with pytest.raises(study.UserError, match=r"train: .*train cannot be pickled \(TypeError: .*lock.* refers to"):
+        reference(local(lock))
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ((1, 4), {"low": 1, "high": 4}),
+        (["a", 1], {"choices": ["a", 1]}),
+        ({"low": 1, "high": 2, "log": True}, {"low": 1, "high": 2, "log": True}),
+        (3, 3),
+    ],
+)
+def test_what_is_searched_in_short(given: Any, written: Any) -> None:
+    assert domain("key", given) == written
+
+
+def test_the_study_has_all_that_was_given() -> None:
+    spec, content = made(
+        own_functions.train, fixed={"batch": 32}, baseline={"rate": 0.5}, assignments=["search.trials=7"]
+    )
+    assert content is None
+    assert (spec.name, spec.epochs, spec.trials, spec.metric) == ("mine", 3, 7, "val/accuracy")
+    assert spec.search.baseline == {"method.rate": 0.5}
+    assert spec.base["method"]["batch"] == 32
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"space": {"rate": (1, 2, 3)}}, r"space: rate: \(1, 2, 3\) given; a tuple is \(low, high\)"),
+        ({"maximize": False}, r"maximize: False given for 'val/accuracy', whose name says otherwise"),
+        ({"metric": "val/my_error", "maximize": True}, r"maximize: True given for 'val/my_error'"),
+        ({"metric": "accuracy"}, r"study.run: search.metric: 'accuracy' given"),
+        ({"fixed": {"a-b": 1}}, r"method.a-b: allowed is a name of letters"),
+        ({"fixed": {"name": "x"}}, r"fixed: name: is taken"),
+        ({"fixed": {"rate": 0.5}}, r"fixed: rate: in space, too"),
+        ({"epochs": 0}, r"train.epochs: 0 given"),
+    ],
+)
+def test_what_cannot_be_used_is_told(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(study.UserError, match=message):
+        made(own_functions.train, **changes)
+
+
+def test_an_error_is_better_when_lower() -> None:
+    spec, _ = made(own_functions.train, metric="val/my_rmse", maximize=False)
+    assert spec.mode == "min"
+
+
+@pytest.mark.parametrize("function", [own_functions.returns, own_functions.wants_more, print, 3])
+def test_what_is_no_training_function_is_told(function: Any) -> None:
+    with pytest.raises(study.UserError, match=r"train|method\.function"):
+        made(function)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "give either a study file or train"),
+        ({"spec": "quickstart", "train": own_functions.train}, "give either a study file or train"),
+        ({"train": own_functions.train}, "a name and a space are needed"),
+        ({"train": own_functions.train, "name": "a", "space": SPACE, "profile": "p"}, "profile: goes with a study"),
+        ({"spec": "quickstart", "space": SPACE}, "space: goes with train"),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_told(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(study.UserError, match=message):
+        running.run(**given)
+
+
+def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_from_it(tmp_path: Path) -> None:
+    home, (spec, content) = Home(tmp_path), made(local(0.25))
+    folder = home.create(spec, functions.brought(home, spec, content))
+    assert (folder.path / "function.pkl").stat().st_mode & 0o777 == 0o600
+    assert functions.brought(home, spec) == content
+    assert spec.function is not None
+    assert spec.function.startswith(PICKLE)
+    first = next(functions.function_trial(home, spec).run())
+    assert first["val/accuracy"] == 0.35
+    with pytest.raises(study.UserError, match=r"no study in .* has this function, which was defined in a notebook"):
+        functions.brought(Home(tmp_path / "other"), spec)
+
+
+def test_the_pages_functions_run_as_trials(tmp_path: Path) -> None:
+    """Without Ray: its first function with its baseline's values, its second cut off and gone on with."""
+    names: dict[str, Any] = {}
+    first, second = (
+        block.text
+        for block in blocks("python", GUIDE / "python.md")
+        if "def train(" in block.text or "def resumable(" in block.text
+    )
+    exec(first.partition("\n\n\nown = ")[0], names)
+    shared = {name: names[name] for name in ("load_digits", "SGDClassifier")}
+    spec, content = made(
+        names["train"],
+        space={"rate": (0.001, 1.0), "penalty": (0.0, 0.01), "loss": ["log_loss", "hinge"]},
+        baseline={"rate": 0.01, "penalty": 0.0001, "loss": "hinge"},
+    )
+    home = Home(tmp_path)
+    home.create(spec, functions.brought(home, spec, content))
+    epochs = list(functions.function_trial(home, spec).run())
+    assert epochs[-1]["val/accuracy"] > 0.85
+    assert all("test/accuracy" not in epoch for epoch in epochs)
+    exec(second, shared)
+    spec, content = made(shared["resumable"], name="resumable", space={"rate": (0.001, 1.0)})
+    home.create(spec, functions.brought(home, spec, content))
+    whole = [epoch["val/accuracy"] for epoch in functions.function_trial(home, spec).run()]
+    running_trial: FunctionTrial = functions.function_trial(home, spec)
+    cut = running_trial.run(tmp_path / "state.pt")
+    next(cut), next(cut)
+    cut.close()  # type: ignore[attr-defined]
+    rest = functions.function_trial(home, spec).run(tmp_path / "state.pt")
+    assert [epoch["val/accuracy"] for epoch in rest] == whole[1:]

@@ -1,0 +1,66 @@
+"""A training function of the user's own, from a file: killed and taken up again, tested, in MLflow, trained."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from command import Command
+from ended import assert_nothing_was_lost
+from runs import Runs
+
+from study.home.folder import Home
+
+MODULE = """\
+import json
+
+
+def train(config, seed, epochs, checkpoint):
+    file = checkpoint / "state.json"
+    done, value = json.loads(file.read_text()) if file.exists() else (0, 0.0)
+    for epoch in range(done + 1, epochs + 1):
+        value += (1 - value) * config["rate"] / config["depth"]
+        file.write_text(json.dumps((epoch, value)))
+        yield {"val/accuracy": value + 0.001 * seed, "test/accuracy": value / 2}
+"""
+
+STUDY = """\
+name: mine
+method: {name: own_function, function: my_module_of_this_test:train}
+train: {epochs: 6}
+search:
+  space:
+    method.rate: {low: 0.01, high: 1.0, log: true}
+    method.depth: {low: 1, high: 4}
+  baseline: {method.rate: 0.01, method.depth: 4}
+  trials: 5
+  sampler: qmc
+  early_stopping: {name: asha, reduction: 2}
+  confirm: {top: 1, seeds: 2}
+  concurrency: 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callable[[], Command]) -> None:
+    command = make_command()
+    (command.work / "my_module_of_this_test.py").write_text(MODULE)
+    (command.work / "mine.yaml").write_text(STUDY)
+    killed = ["study.home.ledger.Ledger", "append", 12, "after"]
+    assert command("run", "mine.yaml", SABOTAGE=json.dumps({"driver": killed, "slow": 0})).returncode == -9
+    done = command("resume", "mine")
+    assert done.returncode == 0, done.stderr
+    folder, record = command.folder("mine"), assert_nothing_was_lost(command.folder("mine"))
+    assert record.state == "complete"
+    alone = [1 - (1 - 0.01 / 4) ** epoch for epoch in range(1, 7)]
+    assert [report["val/accuracy"] for report in record.trials[0].reports] == pytest.approx(alone)
+    assert all("test/accuracy" not in report for trial in record.trials.values() for report in trial.reports)
+    tested = {trial.number for trial in record.trials.values() if trial.tested}
+    assert tested == {trial.number for trial in record.by_stage("confirm")}
+    assert len(tested) == 4
+    Runs(Home(command.home).tracking_uri, "mine").agree_with(record)
+    assert (folder.report / "report.html").is_file()
+    done = command("train", str(folder.best_file), "--seeds", "7", "--name", "mine-final")
+    assert done.returncode == 0, done.stderr
+    _, final = command.load("mine-final")
+    assert [trial.seed for trial in final.trials.values() if trial.tested] == [7]

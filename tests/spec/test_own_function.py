@@ -1,0 +1,119 @@
+"""Study files of a training function of the user's own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from study.errors import UserError
+from study.home.folder import Home
+from study.spec import StudySpec, load_checked, load_resolved, load_study
+
+SPACE = {"method.rate": {"low": 0.001, "high": 1, "log": True}, "method.depth": {"low": 1, "high": 4}}
+
+
+def own(
+    tmp_path: Path, method: dict[str, Any] | None = None, search: dict[str, Any] | None = None, **other: Any
+) -> Path:
+    document = {
+        "name": "own",
+        "method": {"name": "own_function", "function": "own_functions:train", **(method or {})},
+        "train": {"epochs": 6},
+        "search": {"space": SPACE, "trials": 9, "metric": "val/auc_of_mine", **(search or {})},
+        **other,
+    }
+    path = tmp_path / "own.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def read(path: Path, *assignments: str) -> StudySpec:
+    return load_study(str(path), assignments)
+
+
+def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_path: Path) -> None:
+    spec = read(own(tmp_path, {"batch": 32, "name": "own_function", "layers": [1, 2]}))
+    assert spec.function == "own_functions:train"
+    assert (spec.base["data"], spec.base["model"]) == ({"name": "none"}, {"name": "none"})
+    assert spec.available == [["auc_of_mine"]]
+    assert spec.trial_document({"method.rate": 0.5})["method"] == {
+        "name": "own_function",
+        "function": "own_functions:train",
+        "batch": 32,
+        "layers": [1, 2],
+        "rate": 0.5,
+        "depth": 1,
+    }
+    folder = Home(tmp_path / "home").create(spec)
+    assert load_resolved(folder.spec_file).hash == spec.hash == load_checked(folder.spec_file).hash
+
+
+def test_what_is_only_searched_begins_at_the_baseline_or_the_low_end(tmp_path: Path) -> None:
+    spec = read(own(tmp_path, search={"baseline": {"method.depth": 3}}))
+    assert spec.base["method"] | {"function": ""} == {"name": "own_function", "function": "", "rate": 0.001, "depth": 3}
+
+
+def test_ranges_of_whole_numbers_are_such_and_others_are_not(tmp_path: Path) -> None:
+    spec = read(own(tmp_path, {"rate": 1, "depth": 2}))
+    assert spec.space.integers == {"method.depth"}
+    assert type(spec.base["method"]["rate"]) is float
+
+
+@pytest.mark.parametrize("choices", [[1, 0.5], [1, "auto"], [True, 2], ["a", None]])
+def test_choices_may_be_of_different_kinds(choices: list[Any], tmp_path: Path) -> None:
+    spec = read(own(tmp_path, search={"space": {"method.kind": {"choices": choices}}, "trials": 2}))
+    assert spec.search.space["method.kind"].choices == choices
+    assert spec.base["method"]["kind"] in choices
+
+
+def test_an_exported_configuration_has_no_search_left(tmp_path: Path) -> None:
+    spec = read(own(tmp_path, {"rate": 0.5, "depth": 2}, {"space": {}, "trials": 1}))
+    assert spec.trial_config({}).method["depth"] == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"search": {"metric": "accuracy"}}, r"search.metric: 'accuracy' given. Allowed: val/NAME, as the function"),
+        ({"search": {"metric": "test/a"}}, r"'test/a' given. test metrics cannot be used to choose"),
+        ({"search": {"constraints": ["gap <= 0.1"]}}, r"search.constraints.0: 'gap' given"),
+        ({"search": {"space": {"train.learning_rate": {"low": 0.1, "high": 1.0}}}}, r"allowed are method.NAME"),
+        ({"search": {"space": {"method.function": {"choices": ["a:b"]}}}}, r"cannot be searched"),
+        ({"search": {"space": {"method.a.b": 1}}}, r"method.a.b: allowed is a name of letters"),
+        ({"search": {"space": {"method.a": {"low": 2}}}}, r"search.space.method.a: give low and high"),
+        ({"search": {"space": {"method.a": "paper"}}}, r"search.space.method.a"),
+        ({"search": {"baseline": {"method.dept": 2}}}, r"method.dept: unknown key. Did you mean 'method.depth'"),
+        ({"search": {"baseline": {"method.depth": 2.5}}}, r"search.baseline.method.depth: 2.5 given"),
+        ({"train": {"batch_size": 32}}, r"train.batch_size: means nothing to a function of one's own. Allowed: epochs"),
+        ({"train": {"report_test": True}}, r"train.report_test: means nothing"),
+        ({"data": {"name": "biased_digits"}}, r"data.name: 'biased_digits' given, allowed is none"),
+        ({"model": {"name": "mlp"}}, r"model.name: 'mlp' given, allowed is none"),
+        ({"method": {"function": 3}}, r"method.function: 3 given"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        read(own(tmp_path, **changes))
+
+
+def test_a_function_is_missing(tmp_path: Path) -> None:
+    path = own(tmp_path)
+    document = yaml.safe_load(path.read_text())
+    del document["method"]["function"]
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(UserError, match=r"method.function: is missing"):
+        read(path)
+
+
+@pytest.mark.parametrize("key", ["data", "model"])
+def test_a_method_of_this_package_needs_data_and_a_network(key: str) -> None:
+    with pytest.raises(UserError, match=rf"{key}.name: 'none' given"):
+        load_study("quickstart", [f"{key}={{name: none}}"])
+
+
+def test_neither_is_a_choice_of_a_search_or_an_alternative() -> None:
+    with pytest.raises(UserError, match=r"method.name.*'own_function' given"):
+        load_study("quickstart", ["search.space.method.name={choices: [own_function]}"])
+    with pytest.raises(UserError, match=r"search.alternatives.method.mine.name: 'own_function' given"):
+        load_study("quickstart", ["search.alternatives.method.mine={name: own_function, function: a:b}"])

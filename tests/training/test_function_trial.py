@@ -1,0 +1,148 @@
+"""A trial that runs a training function of the user's own."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import own_functions
+import pytest
+
+from study.ranking.epochs import EpochChoice
+from study.spec.objective import Objective
+from study.training import Diverged, FunctionTrial, TrainOptions, TrialConfig, Unusable
+from study.training.function_trial import Wrong
+
+WHERE = str(Path(own_functions.__file__).parent)
+NEEDED = ["val/accuracy"]
+
+
+def trial(name: str, epochs: int = 4, seed: int = 0, **config: Any) -> FunctionTrial:
+    method = {"name": "own_function", "function": f"own_functions:{name}", **config}
+    options = TrainOptions(epochs=epochs, seed=seed)
+    return FunctionTrial(TrialConfig({"name": "none"}, {"name": "none"}, method, options), WHERE, NEEDED)
+
+
+def values(metrics: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in metrics.items() if not name.startswith(("time/", "memory/"))}
+
+
+def test_it_gives_what_the_function_yields_but_the_test_split_and_what_it_cost() -> None:
+    first, second = trial("train", epochs=2, seed=3, rate=0.5).run()
+    assert values(first) == {"train/loss": 0.5, "val/accuracy": 0.503}
+    assert values(second) == {"train/loss": 0.25, "val/accuracy": 0.753}
+    assert first.keys() - values(first).keys() == {"time/epoch", "memory/peak_mib"}
+
+
+def test_the_function_is_asked_for_so_many_epochs_and_no_more() -> None:
+    assert len(list(trial("random", epochs=7).run())) == 7
+    with pytest.raises(Wrong, match=r"peaks: ended after 4 of 5 epochs \(train.epochs\)"):
+        list(trial("peaks", epochs=5).run())
+
+
+def test_the_seed_decides_on_all_random_numbers() -> None:
+    one, again, other = ([values(epoch) for epoch in trial("random", seed=seed).run()] for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+def test_test_values_are_kept_with_the_trial_those_of_the_last_epoch(tmp_path: Path) -> None:
+    ran, later = trial("train", rate=0.5), trial("train", rate=0.5)
+    list(ran.run())
+    ran.save(tmp_path / "models" / "trial.safetensors")
+    later.load(tmp_path / "models" / "trial.safetensors")
+    assert later.evaluate("test", final=True) == {"test/accuracy": 0.46875}
+    (tmp_path / "cut").write_bytes(b"{")
+    with pytest.raises(Unusable, match="cut: is damaged"):
+        later.load(tmp_path / "cut")
+
+
+def test_a_trial_without_test_values_says_so_where_they_would_be_read(tmp_path: Path) -> None:
+    list(trial("random").run())
+    (ran := trial("random")).save(tmp_path / "trial.safetensors")
+    ran.load(tmp_path / "trial.safetensors")
+    with pytest.raises(Wrong, match="random: yielded no test/NAME in the epoch"):
+        ran.evaluate("test", final=True)
+
+
+def test_test_values_are_those_of_the_epoch_that_is_chosen() -> None:
+    ran = trial("peaks")
+    list(ran.run(choice=EpochChoice(Objective(("val/accuracy",), ("max",), window=1))))
+    assert ran.evaluate("test") == {"test/accuracy": 1.9}
+
+
+@pytest.mark.parametrize("behind", [1, 2, 3])
+def test_a_function_with_a_checkpoint_goes_on_behind_the_epoch_that_was_reported(behind: int, tmp_path: Path) -> None:
+    whole, file = list(trial("goes_on", rate=0.1).run()), tmp_path / "kept" / "trial.pt"
+    cut, rest = trial("goes_on", rate=0.1), trial("goes_on", rate=0.1)
+    running = cut.run(file)
+    before = [next(running) for _ in range(behind + 1)]  # the last is reported, and not kept yet
+    running.close()
+    assert rest.epochs_in(file) == behind
+    after = list(rest.run(file))
+    joined = [*before[:behind], *after]
+    assert [epoch["val/accuracy"] for epoch in joined] == [epoch["val/accuracy"] for epoch in whole]
+    assert {epoch["train/begun"] for epoch in after} == {2}
+    assert rest.evaluate("test") == {"test/accuracy": -whole[-1]["val/accuracy"]}
+
+
+def test_the_chosen_epoch_goes_on_too(tmp_path: Path) -> None:
+    file, goal = tmp_path / "trial.pt", Objective(("val/accuracy",), ("min",), window=1)
+    running = trial("goes_on", rate=0.1).run(file, choice=EpochChoice(goal))
+    list(itertools.islice(running, 3))
+    running.close()
+    rest = trial("goes_on", rate=0.1)
+    list(rest.run(file, choice=EpochChoice(goal)))
+    assert rest.evaluate("test") == {"test/accuracy": -0.1}
+
+
+def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Path) -> None:
+    file = tmp_path / "trial.pt"
+    running = trial("goes_on", rate=0.1).run(file)
+    list(itertools.islice(running, 2))
+    running.close()
+    with pytest.raises(Unusable, match="another configuration or function"):
+        trial("goes_on", rate=0.2).epochs_in(file)
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(Unusable, match="is damaged"):
+        trial("goes_on", rate=0.1).epochs_in(file)
+    assert trial("train", rate=0.1).epochs_in(file) == 0  # it takes none
+
+
+@pytest.mark.parametrize(
+    ("yielded", "message"),
+    [
+        (0.7, r"yielded float in epoch 1, allowed is a mapping of metrics"),
+        ({"accuracy": 0.7}, r"yielded 'accuracy', allowed are train/NAME, val/NAME and test/NAME"),
+        ({"val/accuracy": "high"}, r"yielded str for 'val/accuracy' in epoch 1, allowed is a number"),
+        ({"val/acc": 1, "train/loss": 2}, r"did not yield val/accuracy in epoch 1. It yielded: val/acc, train/loss"),
+        ({}, r"did not yield val/accuracy in epoch 1. It yielded: nothing"),
+    ],
+)
+def test_what_is_no_metric_is_told(yielded: Any, message: str) -> None:
+    with pytest.raises(Wrong, match=message):
+        list(trial("yields", epochs=1, values=[yielded]).run())
+
+
+@pytest.mark.parametrize("name", ["val/accuracy", "train/loss"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_metric_that_is_needed_and_no_number_is_divergence(name: str, value: float) -> None:
+    running = trial("yields", epochs=2, values=[{"val/accuracy": 1}, {"val/accuracy": 1, name: value}]).run()
+    next(running)
+    with pytest.raises(Diverged, match=f"{name} is {value} in epoch 2"):
+        next(running)
+
+
+def test_another_metric_may_be_no_number() -> None:
+    (epoch,) = trial("yields", epochs=1, values=[{"val/accuracy": 1, "val/auc": float("nan")}]).run()
+    assert epoch["val/auc"] != epoch["val/auc"]
+
+
+def test_checkpoints_are_plain_files_of_the_function(tmp_path: Path) -> None:
+    import zipfile
+
+    running = trial("goes_on", rate=0.1).run(tmp_path / "trial.pt")
+    list(itertools.islice(running, 2))
+    running.close()
+    with zipfile.ZipFile(tmp_path / "trial.pt") as archive:
+        assert json.loads(archive.read("deep/state.json")) == [1, 0.1, 1]
