@@ -25,9 +25,14 @@ def packed(text: str) -> Packed:
     return Packed(digits.replace("<", ","), len(content))
 
 
-@cache
-def library() -> Packed:
+def plotting_library() -> str:
     """Plotly's script, as its Python package brings it."""
     from plotly.offline import get_plotlyjs
 
-    return packed(get_plotlyjs())
+    return str(get_plotlyjs())
+
+
+@cache
+def library() -> Packed:
+    """The same, packed."""
+    return packed(plotting_library())

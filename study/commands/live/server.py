@@ -251,6 +251,6 @@ def page_file(name: str) -> bytes:
 @cache
 def plotly() -> bytes:
     """The plotting library, the copy that reports hold."""
-    from plotly.offline import get_plotlyjs
+    from study.analysis.report.packed import plotting_library
 
-    return str(get_plotlyjs()).encode()
+    return plotting_library().encode()
