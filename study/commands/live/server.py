@@ -54,11 +54,8 @@ FILES = {
 """The page's own files, by their addresses."""
 
 
-def serve(home: Home, name: str, port: int, tell: Callable[[str], None] = print) -> None:
-    """Serve until interrupted.
-
-    Args:
-        tell: is told the address.
+def serve(home: Home, name: str, port: int) -> None:
+    """Print the address, and serve until interrupted.
 
     Raises:
         UserError: there is no such study, or the port is taken.
@@ -66,7 +63,7 @@ def serve(home: Home, name: str, port: int, tell: Callable[[str], None] = print)
     """
     server = live_server(home.find(name), port)
     threading.Thread(target=_read_ahead, args=(server.state,), name="ledger", daemon=True).start()
-    tell(f"{name}: {server.address} (Ctrl-C ends it; whoever has this address can stop trials)")
+    print(f"{name}: {server.address} (Ctrl-C ends it; whoever has this address can stop trials)", flush=True)
     try:
         server.serve_forever()
     finally:
