@@ -3,6 +3,7 @@
 `names()` lists the tables, `load(name)` gives one. `study/published/table.py` says what a file holds.
 """
 
+from functools import cache
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -20,6 +21,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
+@cache
 def load(name: str) -> PublishedTable:
     """The table of this name.
 

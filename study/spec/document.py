@@ -1,9 +1,11 @@
 """A YAML document that remembers where each key stands, with overrides applied."""
 
+import copy
 import io
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +94,13 @@ def parse(text: str, source: str) -> Document:
         UserError: not YAML, or not a mapping.
     """
     try:
-        tree, values = _parse(text)
+        values, lines = _parse(text)
     except _NotYaml as error:
         place = source if error.line is None else f"{source}:{error.line}"
         raise UserError(f"{place}: not valid YAML: {error}") from None
-    if not isinstance(tree, CommentedMap):
-        raise UserError(f"{source}: a study file is a mapping of sections, this is {type(tree).__name__}")
-    return Document(source, values, {key: f"{source}:{line}" for key, line in _lines(tree, ())})
+    if lines is None:
+        raise UserError(f"{source}: a study file is a mapping of sections, this is {type(values).__name__}")
+    return Document(source, copy.deepcopy(values), {key: f"{source}:{line}" for key, line in lines.items()})
 
 
 def override(document: Document, assignments: Iterable[str]) -> None:
@@ -113,7 +115,7 @@ def override(document: Document, assignments: Iterable[str]) -> None:
         if not equals or not key or not all(key.split(".")):
             raise UserError(f"{place}: not of the form key=value, as in --set train.epochs=10")
         try:
-            _, value = _parse(text)
+            value = copy.deepcopy(_parse(text)[0])
         except _NotYaml as error:
             raise UserError(f"{place}: the value is not valid YAML: {error}") from None
         document.set(key, value, place)
@@ -170,8 +172,11 @@ class _Constructor(RoundTripConstructor):
             raise _NotYaml(f"a value that cannot be read: {error}", node.start_mark.line + 1) from None
 
 
-def _parse(text: str) -> tuple[Any, Any]:
-    """The tree of a YAML text, with lines and comments, and its plain values."""
+@lru_cache(maxsize=64)
+def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
+    """The plain values of a YAML text, not to be changed, and the line of each key; None for lines if it is no mapping.
+
+    A study reads its file several times, and each costs some 16 ms."""
     try:
         yaml = YAML(typ="rt", pure=True)
         yaml.Constructor = _Constructor
@@ -188,7 +193,8 @@ def _parse(text: str) -> tuple[Any, Any]:
         raise error if isinstance(error, _NotYaml) else _NotYaml(str(error)) from None
     except Exception as error:  # of the parser itself, as for a key that is a list of lists
         raise _NotYaml(f"a key or value that cannot be read: {error}") from None
-    return tree, _plain(tree, itertools.count(1))
+    values = _plain(tree, itertools.count(1))
+    return values, dict(_lines(tree, ())) if isinstance(tree, CommentedMap) else None
 
 
 def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:

@@ -67,12 +67,18 @@ def test_what_is_told_of_a_study_needs_no_kept_answers(here: Here, command: str)
     assert not here(*command.split()) & HEAVY
 
 
-@pytest.mark.parametrize("command", ["plan quickstart", "spaces", "schema"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "command", ["plan quickstart", *(pytest.param(name, marks=SLOW) for name in ("spaces", "schema"))]
+)
 def test_what_is_told_of_study_files_needs_them(here: Here, command: str) -> None:
     assert "torch" in here(*command.split(), STUDY_DATA=str(here.folder / f"data of {command}"))
     assert not here(*command.split(), STUDY_DATA=str(here.folder / f"data of {command}")) & HEAVY
 
 
+@pytest.mark.slow
 def test_an_export_needs_them(here: Here) -> None:
     here("export", "quickstart", "-o", "best.yaml")
     assert not here("export", "quickstart", "-o", "best.yaml") & HEAVY

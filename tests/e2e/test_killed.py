@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from command import Command
-from ended import assert_as_alone, assert_nothing_was_lost
+from ended import assert_nothing_was_lost
 from helpers import computed
 from runs import Runs
 
@@ -53,25 +54,6 @@ def kill(command: Command, moment: list[Any], *arguments: str, slow: float = 0) 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_killed_at_three_moments_a_study_ends_as_the_undisturbed_one(make_command: Callable[[], Command]) -> None:
-    """In mid-trial, behind the note that it was taken up again, and between MLflow and the note of what that has."""
-    command = make_command()
-    (command.work / "small.yaml").write_text(SMALL)
-    assert kill(command, [LEDGER, "append", 12, "after"], "run", "small.yaml")
-    _, cut = command.load("small")
-    assert (cut.state, cut.trials[1].state, cut.trials[1].epochs) == ("interrupted", "interrupted", 2)
-    for moment in ([LEDGER, "append", 2, "after"], [PROGRESS, "save", 1, "before"]):
-        assert kill(command, moment, "resume", "small")
-    done = command("resume", "small")
-    assert done.returncode == 0, done.stderr
-    record = assert_nothing_was_lost(command.folder("small"))
-    assert_as_alone(command.folder("small"))
-    assert [trial.state for trial in record.trials.values()] == ["complete"] * 3
-    Runs(Home(command.home).tracking_uri, "small").agree_with(record)
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, 20, 5))
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
@@ -90,14 +72,21 @@ def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     assert computed(record) == computed(finished.load("tiny")[1])
 
 
+def ended_twice(make_command: Callable[[], Command], *given: str) -> tuple[Command, Command]:
+    """A home with the small study, run to its end, and a copy of it."""
+    command, copy = make_command(), make_command()
+    (command.work / "small.yaml").write_text(SMALL)
+    done = command("run", "small.yaml", *(part for one in given for part in ("--set", one)))
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(command.home, copy.home)
+    return command, copy
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_command: Callable[[], Command]) -> None:
     """Asked for after the search, killed in mid-trial and near its end; the study's best stays."""
-    command, undisturbed = make_command(), make_command()
-    for each in (command, undisturbed):
-        (each.work / "small.yaml").write_text(SMALL)
-        assert each("run", "small.yaml", "--set", "search.confirm={top: 0, seeds: 2}").returncode == 0
+    command, undisturbed = ended_twice(make_command, "search.confirm={top: 0, seeds: 2}")
     spec, before = command.load("small")
     assert kill(command, [LEDGER, "append", 6, "after"], "confirm", "small", "--rules")
     _, cut = command.load("small")
@@ -130,14 +119,11 @@ def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_
 @pytest.mark.timeout(600)
 def test_killed_while_the_steps_of_an_ablation_run_they_end_as_undisturbed(make_command: Callable[[], Command]) -> None:
     """Asked for after the search, killed in mid-trial and while test is read."""
-    command, undisturbed = make_command(), make_command()
     space = "{train.learning_rate: {low: 0.008, high: 0.02}, method.epsilon: {low: 0.1, high: 0.5}}"
     baseline = "{train.learning_rate: 1.0e-6, method.epsilon: 0.0}"  # the search finds something better
-    given = (f"search.space={space}", f"search.baseline={baseline}", "search.confirm={top: 1, seeds: 2}")
-    for each in (command, undisturbed):
-        (each.work / "small.yaml").write_text(SMALL)
-        done = each("run", "small.yaml", *(part for one in given for part in ("--set", one)))
-        assert done.returncode == 0, done.stderr
+    command, undisturbed = ended_twice(
+        make_command, f"search.space={space}", f"search.baseline={baseline}", "search.confirm={top: 1, seeds: 2}"
+    )
     spec, before = command.load("small")
     assert kill(command, [LEDGER, "append", 12, "after"], "ablate", "small")
     _, cut = command.load("small")

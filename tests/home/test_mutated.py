@@ -177,19 +177,19 @@ def answer_to_a_lease(folder: StudyFolder, answers: Answers, driver: Holder, see
     assert os.path.exists(folder.ledger_file)
 
 
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=20, **SETTINGS)
 @given(SEEDS)
 def test_a_mutated_ledger_is_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
     answer_to_a_ledger(folder, answers, seed)
 
 
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=20, **SETTINGS)
 @given(SEEDS)
 def test_mutated_events_are_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
     answer_to_events(folder, answers, seed)
 
 
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=20, **SETTINGS)
 @given(SEEDS)
 def test_a_mutated_lease_is_answered(folder: StudyFolder, answers: Answers, driver: Holder, seed: int) -> None:
     answer_to_a_lease(folder, answers, driver, seed)

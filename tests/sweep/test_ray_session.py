@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from study.upstream.environment import Part, variables
 
 LITTERS = """
@@ -79,6 +81,7 @@ def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
     assert set(found) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
+@pytest.mark.slow
 def test_no_other_thread_frees_objects_of_ray_while_it_is_left() -> None:
     done = run(LITTERS)
     assert (done.returncode, done.stderr) == (0, "")

@@ -55,6 +55,7 @@ def test_there_are_other_ways_to_show_who_one_is(monkeypatch: pytest.MonkeyPatch
     check_server("https://mlflow.example.org")
 
 
+@pytest.mark.slow
 def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> None:
     """MLflow would say of it that its tables exist already, each time."""
     database = tmp_path / "mlflow.db"

@@ -57,6 +57,7 @@ def moved(first: Any, second: Any, name: str, options: dict[str, Any]) -> Tensor
     return weights.detach()
 
 
+@pytest.mark.slow
 def test_a_trial_loads_no_compiler() -> None:
     """It would be seconds of the first epoch of each process."""
     done = subprocess.run([sys.executable, "-c", TRAINS], capture_output=True, text=True, cwd=ROOT, timeout=120)

@@ -84,6 +84,7 @@ def test_the_same_configuration_gives_the_same_bits_whatever_ran_before(dataset:
     assert metrics(Trial(config(), dataset, "cpu")) == first
 
 
+@pytest.mark.slow
 def test_a_fresh_process_with_other_threads_gives_the_same_bits_without_any_other_library(dataset: Dataset) -> None:
     here = metrics(Trial(config(), dataset, "cpu"))
     told = in_a_fresh_process(config(), OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", PYTHONHASHSEED="3")

@@ -17,7 +17,7 @@ TITLE = "Ablation"
 def ablation_section(spec: StudySpec, record: StudyRecord) -> Section | None:
     """The table with what it means; None where nobody asked for it, or nothing of it has run."""
     ablation, by_metric = asked(record), ablation_effects(spec, record)
-    if ablation is None or not by_metric:
+    if ablation is None or spec.metric not in by_metric:
         return None
     frame = frame_of(by_metric)
     blocks: list[Block] = [Text(" ".join(result(spec, record, ablation, by_metric[spec.metric])))]

@@ -133,7 +133,8 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
             yield (
                 f"It went on from epoch {place.epoch} because it came early: it was {_place(place.place, place.of)} "
                 f"there, but {_place(place.final_place, place.final_of)} in the end, below the cut-off of the whole "
-                f"search. Of the {place.final_place - 1} ahead of it there {place.pruned} were pruned."
+                f"search. Of the {place.final_place - 1} ahead of it there "
+                f"{place.pruned or 'none'} {'were' if place.pruned > 1 else 'was'} pruned."
             )
 
 
