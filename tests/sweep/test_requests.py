@@ -115,7 +115,7 @@ def begun(path: Path, spec: StudySpec, trials: int = 2) -> Course:
         (Request("enqueue", {"method.alpha": 0.5}), "the search could not give this configuration"),
         (Request("enqueue", {**PARAMS, "method.lambda": True}), "the search could not give this configuration"),
     ],
-    ids=str,
+    ids=["the baseline", "no such trial", "out of range", "keys are missing", "no number"],
 )
 def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
     tmp_path: Path, spec: StudySpec, request_: Request, why: str
