@@ -9,8 +9,6 @@ from io import BytesIO
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
@@ -18,10 +16,7 @@ from study.analysis import trials_frame, write_report
 from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
 from study.analysis.figures.style import STYLE
-from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.report import png
-from study.analysis.report.sections import report_page
-from study.analysis.tables import report_tables
 from study.errors import UserError
 from study.spec import load_study
 from study.text.spreadsheet import plain
@@ -262,44 +257,6 @@ def test_choices_and_values_off_the_axis_are_drawn(writer):
     figure = FIGURES["parameters"](spec, study.record())
     assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["0.1", "0.25", "0"]
     assert png(figure)
-
-
-VALUES = st.none() | st.floats(0.0, 1.0)
-TRIALS = st.tuples(
-    st.sampled_from(["baseline", "search", "confirm", "final"]),
-    st.lists(VALUES, max_size=3),
-    st.sampled_from(["complete", "pruned", "failed", None]),
-    VALUES,
-    st.integers(0, 2),
-    st.fixed_dictionaries({}, optional={"method.alpha": st.sampled_from([0.01, 1.0]), "method.epsilon": st.just(0.1)}),
-)
-
-
-@settings(max_examples=25, deadline=None)
-@given(trials=st.lists(TRIALS, max_size=8), closed=st.booleans(), final=st.booleans(), draw=st.integers(0, 5))
-def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, closed, final, draw):
-    spec = final_spec if final else spec
-    study = writer()
-    for number, (stage, values, state, test, seed, params) in enumerate(trials):
-        stage = stage if number or stage != "confirm" else "search"
-        repeats = min(seed, number - 1) if stage == "confirm" else None
-        study.trial(stage, values, state, test, params=params, seed=seed, repeats=repeats)
-    record = study.record("complete" if closed else None)
-    figures = {name: function(spec, record) for name, function in FIGURES.items()} if draw == 3 else {}
-    drawn = {name: figure for name, figure in figures.items() if figure}
-    for name, figure in drawn.items():
-        figure.draw_without_rendering()
-        assert name not in INTERACTIVE or INTERACTIVE[name](spec, record).data
-    page = report_page(spec, record, dict.fromkeys(drawn, "title"))
-    markdown, html = to_markdown(page), to_html(page, dict.fromkeys(drawn, b""))
-    assert not re.search(r"\| (nan|None|<NA>) \|", markdown)
-    assert html.endswith("</html>")
-    summary = report_tables.summary(spec, record)
-    for name in ("baseline", "best", "final"):
-        if f"{name} n" in summary:
-            assert list(summary[f"{name} n"]) == [len(seeds) for seeds in summary[f"{name} seeds"]]
-            assert list(summary[f"{name} mean"].isna()) == [n == 0 for n in summary[f"{name} n"]]
-            assert list(summary[f"{name} sd"].isna()) == [n < 2 for n in summary[f"{name} n"]]
 
 
 def test_pictures_are_png():

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 from study.analysis.figures.best_over_time import TIMES, unit_of
 from study.analysis.figures.hypervolume import steps
-from study.analysis.figures.interactive.style import metric_axis, new
+from study.analysis.figures.interactive.style import MOST_MARKS, metric_axis, new
 from study.analysis.figures.style import BLACK, BLUE
 from study.analysis.statistics import formatting
 from study.analysis.statistics.search_efficiency import best_so_far, search_time
@@ -16,6 +16,8 @@ from study.spec import StudySpec
 def best_over_time(spec: StudySpec, record: StudyRecord) -> go.Figure:
     """The best value of the complete trials so far, over wall-clock time and over the trials' summed time."""
     frame = best_so_far(spec, record).dropna(subset=["best"])
+    if len(frame) > MOST_MARKS:
+        frame = frame[frame["best"].ne(frame["best"].shift())]  # the line is the same without the others
     total, best = search_time(record), frame["best"].tolist()
     figure = new(columns=2, showlegend=False)
     for column, (name, description) in enumerate(TIMES.items(), 1):
