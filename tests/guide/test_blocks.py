@@ -124,6 +124,7 @@ def test_the_tables_of_the_pages_are_made(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_page_on_python_runs_from_top_to_bottom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
