@@ -246,6 +246,17 @@ def test_the_page_asks(ask: Callable[..., Answer], folder: StudyFolder) -> None:
     held.close()
 
 
+def test_a_connection_is_kept_after_a_post_and_closed_after_a_refused_one(server: LiveServer) -> None:
+    host = f"127.0.0.1:{server.server_address[1]}"
+    connection, headers = HTTPConnection(host, timeout=10), {"Origin": f"http://{host}"}
+    for kind, told in (("application/json", None), ("application/json", None), ("text/plain", "close")):
+        connection.request("POST", f"/{server.secret}/end", "{}", headers | {"Content-Type": kind})
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.getheader("Connection") == told
+    connection.close()
+
+
 def test_a_study_that_does_not_run_says_so(ask: Callable[..., Answer]) -> None:
     status, _, content = ask("POST", "stop", {"trial": 4})
     assert (status, json.loads(content)["error"]) == (409, "mine: is not running. Its state: study status mine")

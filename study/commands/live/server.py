@@ -200,8 +200,9 @@ class Handler(BaseHTTPRequestHandler):
         if int(length) > MOST_BYTES:
             self._send_json(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"at most {MOST_BYTES} bytes"})
             return None
+        content, self.close_connection = self.rfile.read(int(length)), False
         try:
-            body = json.loads(self.rfile.read(int(length)))
+            body = json.loads(content)
         except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
@@ -225,6 +226,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "private, max-age=86400, immutable" if cached else "no-store")
