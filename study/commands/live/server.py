@@ -189,7 +189,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> Mapping[str, Any] | None:
         """The JSON object of a post from the page itself; None: it was refused."""
-        self.close_connection = True  # what was refused is not read
+        closes, self.close_connection = self.close_connection, True  # what was refused is not read
         if self.headers.get_all("Origin", []) != [f"http://{self.headers['Host']}"]:
             self._send_json(HTTPStatus.FORBIDDEN, {"error": "only the page itself may ask"})
             return None
@@ -200,7 +200,7 @@ class Handler(BaseHTTPRequestHandler):
         if int(length) > MOST_BYTES:
             self._send_json(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"at most {MOST_BYTES} bytes"})
             return None
-        content, self.close_connection = self.rfile.read(int(length)), False
+        content, self.close_connection = self.rfile.read(int(length)), closes
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
