@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from study.commands.progress import ProgressView, StudyProgress
-from study.commands.run import View
+from study.commands.sitting import View
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 

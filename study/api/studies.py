@@ -1,17 +1,17 @@
 """A study of this home as a Python object: its trials as tables, its figures, and what can be done with it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study import ranking
+from study.api.configuration import Configuration, configuration
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate, Spread, summary
-from study.ranking.selection import Choice, trials_of
+from study.ranking import summary
+from study.ranking.selection import Choice
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
@@ -20,24 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from study.api.model import Model
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """A configuration of a study.
-
-    Attributes:
-        trial: the number of the trial that tried it in the search.
-        params: what was searched, by dotted key.
-        metrics: mean, sample standard deviation and count of every validation metric, and of every test metric that was
-            read, over `seeds`: those that it was confirmed on, else those of the search.
-        seeds: of training.
-    """
-
-    trial: int
-    params: dict[str, Any]
-    metrics: dict[str, Spread]
-    seeds: tuple[int, ...]
 
 
 class Study:
@@ -113,12 +95,12 @@ class Study:
     @property
     def best(self) -> Configuration | None:
         """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead."""
-        return self._configuration(ranking.best(self.record, self.spec))
+        return configuration(self.spec, ranking.best(self.record, self.spec))
 
     @property
     def baseline(self) -> Configuration | None:
         """None without a complete one."""
-        return self._configuration(ranking.baseline(self.record, self.spec))
+        return configuration(self.spec, ranking.baseline(self.record, self.spec))
 
     @property
     def picks(self) -> "pd.DataFrame":
@@ -278,15 +260,6 @@ class Study:
 
         with find_model(self._home, self.name, seed) as description:
             return Model(Classifier.load(description, device))
-
-    def _configuration(self, candidate: Candidate | None) -> Configuration | None:
-        if candidate is None:
-            return None
-        trials = trials_of(candidate)
-        metrics = ranking.spreads(self.spec.objective, trials)
-        return Configuration(
-            candidate.trial.number, dict(candidate.trial.params), metrics, tuple(trial.seed for trial in trials)
-        )
 
 
 def load(name: str) -> Study:

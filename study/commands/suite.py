@@ -10,7 +10,7 @@ from study import data
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
 from study.commands import run as running
-from study.commands.run import View
+from study.commands.sitting import View
 from study.errors import Interrupted, Stopped, UserError
 from study.files.output import check_output, write_output
 from study.files.whole import write_whole

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from study import published
 from study.commands import run as running
 from study.commands.final_training import parse_seeds
-from study.commands.run import View
 from study.commands.run_end import RunEnd
+from study.commands.sitting import View
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord

@@ -14,7 +14,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.commands import notify as telling
-from study.commands import run
+from study.commands import sitting
 from study.commands.notify import message, notify
 from study.commands.run_end import RunEnd, closing_lines
 from study.errors import Stopped, UserError
@@ -187,8 +187,8 @@ def test_every_end_is_told_but_ones_own_ctrl_c(
     told = tmp_path / "told"
     home, folder, spec, record = study(tmp_path / "home", f"notify.command={keeper(told)}")
     record.state = state
-    monkeypatch.setattr(run, "_drive", lambda *_: (RunEnd(folder, spec, record, None), by_hand))
-    end = run._run(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+    monkeypatch.setattr(sitting, "_drive", lambda *_: (RunEnd(folder, spec, record, None), by_hand))
+    end = sitting.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
     assert end.unnotified is None
     assert told.exists() == is_told
     assert not is_told or json.loads(told.read_text())["state"] == state
@@ -202,9 +202,9 @@ def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
     def drive(*_: Any) -> Any:
         raise Stopped("Ray has ended")
 
-    monkeypatch.setattr(run, "_drive", drive)
+    monkeypatch.setattr(sitting, "_drive", drive)
     with pytest.raises(Stopped, match="Ray has ended"):
-        run._run(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+        sitting.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
     assert "notify.command: false ended with status 1" in capsys.readouterr().err
 
 

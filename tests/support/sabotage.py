@@ -95,8 +95,8 @@ if __name__ == "__main__":
 
     worker.run_job = sabotaged
     if "driver" in SABOTAGE:
-        from study.commands import run
+        from study.commands import sitting
 
-        run.HEAD_START = 0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
+        sitting.HEAD_START = 0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
         dies_at(*SABOTAGE["driver"])
     cli.main()
