@@ -30,17 +30,20 @@ def test_a_study_does_what_it_is_asked_while_it_runs(make_command: Callable[[], 
     assert page.stdout is not None
     told = re.search(r"http://(127\.0\.0\.1:\d+)(/[\w-]+/)", page.stdout.readline())
     assert told
-    connection = HTTPConnection(told[1], timeout=30)
-    headers = {"Origin": f"http://{told[1]}", "Content-Type": "application/json"}
-    for path in ("stop", "end"):
-        connection.request("POST", told[2] + path, json.dumps({"trial": 2}), headers)
-        answer = connection.getresponse()
-        assert (answer.status, list(json.loads(answer.read()))) == (200, ["request"])
-    out, err = driver.communicate(timeout=240)
-    assert (driver.returncode, err) == (0, ""), out
-    page.send_signal(signal.SIGINT)
-    page.communicate(timeout=60)
-    assert page.returncode == 130
+    try:
+        connection = HTTPConnection(told[1], timeout=30)
+        headers = {"Origin": f"http://{told[1]}", "Content-Type": "application/json"}
+        for path in ("stop", "end"):
+            connection.request("POST", told[2] + path, json.dumps({"trial": 2}), headers)
+            answer = connection.getresponse()
+            assert (answer.status, list(json.loads(answer.read()))) == (200, ["request"])
+        out, err = driver.communicate(timeout=240)
+        assert (driver.returncode, err) == (0, ""), out
+        page.send_signal(signal.SIGINT)
+        page.communicate(timeout=60)
+        assert page.returncode == 130
+    finally:
+        page.kill()  # a page that the test leaves behind would keep its port
     record = StudyRecord.load(study.folder("tiny").ledger_file)
     assert record.trials[2].params == PARAMS
     for number in (1, 2):
