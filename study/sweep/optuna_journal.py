@@ -6,6 +6,7 @@ trial ended and its mean on fresh seeds are user attributes.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -118,12 +119,17 @@ def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
-        if domain._contains(float(value)):
-            return domain
         if isinstance(domain, FloatDistribution):
-            return FloatDistribution(min(domain.low, value), max(domain.high, value), log=domain.log)
+            off_grid = domain.step is not None and not math.isclose(
+                (value - domain.low) / domain.step, round((value - domain.low) / domain.step), abs_tol=1e-8
+            )
+            step = None if off_grid else domain.step
+            return FloatDistribution(min(domain.low, value), max(domain.high, value), log=domain.log, step=step)
+        if value != int(value):
+            return None
         low, high = min(domain.low, int(value)), max(domain.high, int(value))
-        return IntDistribution(low, high, log=domain.log) if value == int(value) else None
+        step = 1 if (int(value) - domain.low) % domain.step else domain.step
+        return IntDistribution(low, high, log=domain.log, step=step)
     try:
         domain.to_internal_repr(value)
     except ValueError:

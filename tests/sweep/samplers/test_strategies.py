@@ -96,10 +96,8 @@ def test_sixteen_points_of_sobols_sequence_are_one_in_each_sixteenth_of_every_ra
 
 class TestCMA:
     def test_a_generation_hears_nothing_of_what_was_given(self) -> None:
-        given = f"search.enqueue=[{{method.alpha: {WORST['method.alpha']}, method.lambda: {WORST['method.lambda']}}}]"
-        plain = Sampler(spec_of("cmaes"))
-        other = Sampler(spec_of("cmaes", f"search.space={SPACE}", given))
-        other.adopt(1000, WORST)
+        plain, other = Sampler(spec_of("cmaes")), Sampler(spec_of("cmaes"))
+        other.adopt(1000, WORST, given=True)
         other.tell(complete(1000, 1.0))
         assert searched(other, 20) == searched(plain, 20)
 
