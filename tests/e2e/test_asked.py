@@ -4,6 +4,7 @@ import json
 import re
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from http.client import HTTPConnection
 
 import pytest
@@ -31,12 +32,12 @@ def test_a_study_does_what_it_is_asked_while_it_runs(make_command: Callable[[], 
     told = re.search(r"http://(127\.0\.0\.1:\d+)(/[\w-]+/)", page.stdout.readline())
     assert told
     try:
-        connection = HTTPConnection(told[1], timeout=30)
         headers = {"Origin": f"http://{told[1]}", "Content-Type": "application/json"}
-        for path in ("stop", "end"):
-            connection.request("POST", told[2] + path, json.dumps({"trial": 2}), headers)
-            answer = connection.getresponse()
-            assert (answer.status, list(json.loads(answer.read()))) == (200, ["request"])
+        with closing(HTTPConnection(told[1], timeout=30)) as connection:
+            for path in ("stop", "end"):
+                connection.request("POST", told[2] + path, json.dumps({"trial": 2}), headers)
+                answer = connection.getresponse()
+                assert (answer.status, list(json.loads(answer.read()))) == (200, ["request"])
         out, err = driver.communicate(timeout=240)
         assert (driver.returncode, err) == (0, ""), out
         page.send_signal(signal.SIGINT)
