@@ -108,12 +108,12 @@ def _weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:
     """
     now = spec.weights
     earlier = record.sessions[-1] if record.sessions else (spec.origin or {}).get("code") or {}
-    before = {entry["file"]: entry["sha256"] for entry in earlier.get("weights", ())}
+    before = {entry["name"]: entry["sha256"] for entry in earlier.get("weights", ())}
     for entry in now:
-        if before.get(entry["file"], entry["sha256"]) != entry["sha256"]:
+        if before.get(entry["name"], entry["sha256"]) != entry["sha256"]:
             raise UserError(
                 f"{spec.name}: {entry['file']}, from which its trials begin, has changed: sha256 is {entry['sha256']}, "
-                f"was {before[entry['file']]}. Put the earlier file back, or give the new one another name"
+                f"was {before[entry['name']]}. Put the earlier file back, or give the new one another name"
             )
     return now
 

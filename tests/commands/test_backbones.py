@@ -141,3 +141,11 @@ def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyP
                 UserError, match=r"mine\.pth, from which its trials begin, has changed: sha256 is b+, was a"
             ):
                 driver._weights(spec, found)
+
+
+def test_weights_of_one_file_name_in_two_folders_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = [{"name": f"{folder}/w.pth", "file": "w.pth", "sha256": folder * 64} for folder in "ab"]
+    found = record()
+    found.sessions[:] = [{"weights": two}]
+    monkeypatch.setattr(StudySpec, "weights", two)
+    assert driver._weights(quickstart(), found) == two
