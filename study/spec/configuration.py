@@ -6,7 +6,7 @@ from typing import Any
 from study.errors import nearest
 from study.spec.checks import Problems, params_text, shown
 from study.spec.document import Document, assigned
-from study.spec.schema import Domain
+from study.spec.schema import Domain, among
 from study.spec.space import Space
 
 OPTION = "enqueue"
@@ -28,7 +28,8 @@ def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, 
     """
     document, given = Document(OPTION, {}), dict[str, Any]()
     for assignment in assignments:
-        key, given[key], document.places[key,] = assigned(assignment, OPTION)
+        key, value, document.places[key,] = assigned(assignment, OPTION)
+        given[key] = _of_its_kind(space, key, value)
     problems = Problems(document)
     values = {**(start or {}), **given}
     params = space.walk(lambda key, domain: values.get(key))
@@ -58,10 +59,22 @@ def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_plain(space: Space, key: str, domain: Domain, value: Any) -> bool:
-    """Whether a number of a range is one, and whole where all of them are."""
+    """Whether a number of a range is one, and an int where all of them are."""
     if domain.choices is not None:
         return True
-    return not isinstance(value, bool) and (key not in space.integers or value == int(value))
+    return not isinstance(value, bool) and (key not in space.integers or isinstance(value, int))
+
+
+def _of_its_kind(space: Space, key: str, value: Any) -> Any:
+    """A value as the search would give it, where it could: 64.0 as 64, or 1 as 1.0."""
+    domain = space.domains.get(key)
+    if domain is None or isinstance(value, bool) or not domain.contains(value):
+        return value
+    if domain.choices is not None:
+        return next(choice for choice in domain.choices if among(value, [choice]))
+    if key not in space.integers:
+        return float(value)
+    return int(value) if value == int(value) else value
 
 
 def _allowed(space: Space, key: str) -> str:

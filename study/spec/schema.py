@@ -100,8 +100,9 @@ class Domain(BaseModel):
             return among(value, self.choices)
         if self.low is None or self.high is None or not isinstance(value, int | float):
             return False
-        on_step = self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8
-        return self.low <= value <= self.high and on_step
+        if not self.low <= value <= self.high:
+            return False
+        return self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8
 
 
 class EarlyStopping(BaseModel):
