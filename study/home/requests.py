@@ -60,18 +60,24 @@ def ask(folder: Path, request: Request) -> Path:
 def waiting(folder: Path) -> list[tuple[Path, Request | None]]:
     """The requests of a folder that were not answered, the oldest first; None for what is no request.
 
-    What has no request's name is left out.
+    What has no request's name is left out, and so are folders. A folder that cannot be read holds none: whoever made it
+    may keep it from the driver, and a file system may be away for a while.
     """
     try:
-        names = sorted(name for name in os.listdir(folder) if _FILE.fullmatch(name))
-    except (FileNotFoundError, NotADirectoryError):
+        with os.scandir(folder) as entries:
+            names = sorted(
+                entry.name
+                for entry in entries
+                if _FILE.fullmatch(entry.name) and not entry.is_dir(follow_symlinks=False)
+            )
+    except OSError:
         return []
     return [(folder / name, _read(folder / name)) for name in names[:MOST_AT_ONCE]]
 
 
 def removed(path: Path) -> None:
-    """Take an answered request away, if it is still there."""
-    with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+    """Take an answered request away, if it is still there and can be."""
+    with suppress(OSError):
         path.unlink()
 
 

@@ -1,6 +1,8 @@
 """What users ask while a study runs: obeyed once, told in the ledger, and the same after any cut."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from course import Course, outcome, spec_of
 
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
-from study.home.requests import LONGEST, Request, ask, waiting
+from study.home.requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec
 from study.sweep.agenda import Job
@@ -156,6 +158,36 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(tmp_path: Pat
     ask(folder, Request("stop", trial=1))
     ear.listen()  # not within a second
     assert len(waiting(folder)) == 1
+    course.ledger.close()
+
+
+def test_a_folder_that_cannot_be_read_holds_nothing_and_ends_no_study(
+    tmp_path: Path, spec: StudySpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course, folder = begun(tmp_path / "ledger.jsonl", spec), tmp_path / "requests"
+    ask(folder, Request("end"))
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    for name in ("scandir", "unlink"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, name, refuse)
+            Ear(course.agenda, folder).obey()
+    assert course.record.ending
+    assert len(waiting(folder)) == 1
+    Ear(course.agenda, folder).obey()
+    assert not waiting(folder)
+    course.ledger.close()
+
+
+def test_what_cannot_be_removed_keeps_no_request_from_being_read(tmp_path: Path, spec: StudySpec) -> None:
+    course, folder = begun(tmp_path / "ledger.jsonl", spec), tmp_path / "requests"
+    for number in range(MOST_AT_ONCE):
+        (folder / f"{number:020}-{'a' * 32}.json").mkdir(parents=True)
+    ask(folder, Request("end"))
+    Ear(course.agenda, folder).obey()
+    assert course.record.ending
     course.ledger.close()
 
 
