@@ -92,7 +92,7 @@ HEADER = """\
 def exported(
     folder: StudyFolder, spec: StudySpec, record: StudyRecord, candidate: Candidate, choice: Choice
 ) -> StudySpec:
-    """A configuration as a study file of one trial."""
+    """A configuration as a study file of one trial, without whom its study tells of its end: others may get it."""
     began = candidate.trial.started or 0.0
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
     seeds, values = len(trials_of(candidate)), epochs.values(spec.objective, candidate.trial)
@@ -118,7 +118,7 @@ def exported(
     base = spec.trial_document({**candidate.trial.params, "train.seed": candidate.trial.seed})
     origin["digest"] = configuration_digest(base)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
-    return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
+    return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin, notify=None)
 
 
 def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:

@@ -28,6 +28,8 @@ def parse_seeds(text: str) -> list[int]:
 def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False) -> StudySpec:
     """The final training of a file's configuration: one trial per seed at full budget, the test split read for each.
 
+    Nobody is told of its end.
+
     Args:
         with_val: train on the validation split as well. No epoch can be chosen by it then: the last one is taken.
 
@@ -47,7 +49,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     if with_val and origin is not None:  # the configuration is no longer the exported one
         undigested = {key: value for key, value in origin.items() if key != "digest"}
         origin = {**undigested, "changed": [*origin.get("changed", []), "--data train+val"]}
-    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin)
+    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin, notify=None)
 
 
 def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:

@@ -31,7 +31,10 @@ def notify(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord
     """
     if spec.notify is None:
         return None
-    document = json.dumps(message(home, folder, spec, record)).encode()
+    try:
+        document = json.dumps(message(home, folder, spec, record)).encode()
+    except Exception as error:  # whatever a file of the study, or one beside it, can be
+        return f"notify: {type(error).__name__}"
     problems = []
     if spec.notify.command and (why := _run(spec.notify.command, document)):
         problems.append(f"notify.command: {why}")

@@ -15,6 +15,8 @@ from helpers import Told, quickstart, write_ledger
 
 from study.commands import notify as telling
 from study.commands import sitting
+from study.commands.export import export
+from study.commands.final_training import final_study
 from study.commands.notify import message, notify
 from study.commands.run_end import RunEnd, closing_lines
 from study.errors import Stopped, UserError
@@ -230,3 +232,20 @@ def test_what_nobody_could_be_told_by_is_refused_before_anything_starts(setting:
 def test_who_is_told_changes_no_result(tmp_path: Path) -> None:
     assert quickstart("notify.url=env:HOOK").hash == quickstart().hash
     assert os.environ.get("HOOK") is None
+
+
+def test_neither_a_final_training_nor_an_exported_file_tells_anybody(tmp_path: Path) -> None:
+    _, folder, spec, record = study(tmp_path / "home", "notify.url=env:HOOK")
+    assert final_study(spec, [1]).notify is None
+    export(folder, spec, record, tmp_path / "best.yaml")
+    assert "notify" not in (tmp_path / "best.yaml").read_text()
+
+
+def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(13, "Permission denied", "tracking.json")
+
+    monkeypatch.setattr(telling, "study_page", refuse)
+    assert notify(*study(tmp_path / "home", "notify.url=env:HOOK")) == "notify: PermissionError"
