@@ -12,7 +12,7 @@ from study.spec import StudySpec
 from study.spec.find import shipped_folder
 
 STUDY_FILE = "job-study.yaml"
-CODE = (".py", ".yaml", ".j2")
+CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 """What the package is made of; caches, notes and anything that lies about is not uploaded."""
 
 
