@@ -10,6 +10,9 @@ from typing import Any
 from study.files.whole import whole
 from study.training.checkpoint import FIRST, Unusable
 
+HEAD = ".study-head.json"
+"""The file in the archive that tells of the folder; a function's own of this name is not kept."""
+
 
 class KeptFolder:
     """The folder of a function that goes on after a stop, as it was behind an epoch that was reported.
@@ -36,7 +39,7 @@ class KeptFolder:
             with zipfile.ZipFile(self._path) as archive:
                 if damaged := archive.testzip():
                     raise ValueError(f"checksum of {damaged}")
-                head = dict(json.loads(archive.comment))
+                head = dict(json.loads(archive.read(HEAD)))
             made_from, _ = head["made_from"], int(head["epoch"])
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
             raise Unusable(f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
@@ -49,7 +52,7 @@ class KeptFolder:
         head = self._head()
         if head["epoch"]:
             with zipfile.ZipFile(self._path) as archive:
-                archive.extractall(self._scratch)
+                archive.extractall(self._scratch, [name for name in archive.namelist() if name != HEAD])
         return int(head["epoch"]), head.get("beside")
 
     def keep(self, epoch: int, beside: Any) -> None:
@@ -58,10 +61,11 @@ class KeptFolder:
         if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(self._path) as part, zipfile.ZipFile(part, "w") as archive:
+        with whole(self._path) as part, zipfile.ZipFile(part, "w", strict_timestamps=False) as archive:
+            archive.writestr(HEAD, json.dumps({"epoch": epoch, "made_from": self._digest, "beside": beside}))
             for file in sorted(self._scratch.rglob("*")):
-                archive.write(file, file.relative_to(self._scratch))
-            archive.comment = json.dumps({"epoch": epoch, "made_from": self._digest, "beside": beside}).encode()
+                if file.exists() and (name := file.relative_to(self._scratch)) != Path(HEAD):  # a link may lead nowhere
+                    archive.write(file, name)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 

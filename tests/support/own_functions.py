@@ -1,6 +1,7 @@
 """Training functions such as users write: right ones and wrong ones."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,17 @@ def goes_on(config: dict[str, Any], epochs: int, checkpoint: Path) -> Iterator[d
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps((epoch, total, begun + 1)))
         yield {"val/accuracy": total, "train/begun": begun + 1, "test/accuracy": -total}
+
+
+def clutters(config: dict[str, Any], epochs: int, checkpoint: Path) -> Iterator[dict[str, float]]:
+    """Many test values, a file of 1970 and a link that leads nowhere."""
+    file, link = checkpoint / "state", checkpoint / "latest"
+    for epoch in range(int(file.read_text()) + 1 if file.exists() else 1, epochs + 1):
+        file.write_text(str(epoch))
+        os.utime(file, (0, 0))
+        link.unlink(missing_ok=True)
+        link.symlink_to("gone")
+        yield {"val/accuracy": epoch, **{f"test/{'m' * 60}{number}": 0.1 for number in range(1000)}}
 
 
 def peaks(config: dict[str, Any]) -> Iterator[dict[str, float]]:

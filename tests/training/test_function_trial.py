@@ -146,3 +146,12 @@ def test_checkpoints_are_plain_files_of_the_function(tmp_path: Path) -> None:
     running.close()
     with zipfile.ZipFile(tmp_path / "trial.pt") as archive:
         assert json.loads(archive.read("deep/state.json")) == [1, 0.1, 1]
+
+
+def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_path: Path) -> None:
+    file, goal = tmp_path / "state", Objective(("val/accuracy",), ("max",), (), 1)
+    assert len(list(itertools.islice(trial("clutters").run(file, choice=EpochChoice(goal)), 3))) == 3
+    again = trial("clutters")
+    assert again.epochs_in(file) == 2
+    assert [epoch["val/accuracy"] for epoch in again.run(file, choice=EpochChoice(goal))] == [3, 4]
+    assert len(again.evaluate("test")) == 1000
