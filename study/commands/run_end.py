@@ -88,7 +88,7 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]
     if spec.final_seeds is not None and spec.function:
         return [f"next: study report {spec.name}"]
     if spec.final_seeds is not None:
-        return [f"next: study predict {spec.name} IMAGES", f"      study evaluate {spec.name} --split test"]
+        return [f"next: study predict {spec.name} INPUTS", f"      study evaluate {spec.name} --split test"]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
     train = typed("train", _relative(folder.best_file), "--seeds", seeds)

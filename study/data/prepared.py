@@ -10,8 +10,8 @@ from study.data.dataset import Dataset, Facts, Split
 from study.data.source import stamp_of_files, stamp_of_folder
 from study.files import digest
 
-VERSION = 2
-"""Of the code that reads and resizes images."""
+VERSION = 3
+"""Of the code that reads and resizes images, and numbers a user's labels."""
 
 
 def prepared(

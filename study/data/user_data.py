@@ -31,6 +31,9 @@ ALIASES = {"training": "train", "valid": "val", "validation": "val", "testing": 
 }
 """Names that a split may have in the user's files."""
 
+CLEARLY = 0.1
+"""Share of the training rows that a match of bias classes to classes must align more than their order does."""
+
 
 BiasGaps = Annotated[
     Literal["error", "unknown"],
@@ -128,6 +131,34 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
     bias = _coded(table, columns_of(options.bias, table.columns, path), path, options.bias_gaps == "unknown")
     bias.check_strays(path)
     return replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)
+
+
+def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
+    """The labels with each bias class numbered as the class that it goes with, where names do not say which one does.
+
+    Metrics, shrunk cells and counts take bias class k for that of class k. Names in their order ("eight", "five" beside
+    "c0", "c1") say nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
+    possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
+    where their numbers differ, and where a match aligns less than `CLEARLY` of the rows more than the order does.
+
+    Args:
+        train: indices of the training rows.
+    """
+    ours, theirs = labels.class_names, labels.bias_names
+    if labels.bias is None or not ours or not theirs or len(ours) != len(theirs):
+        return labels
+    if set(ours) == set(theirs) or all(name.lstrip("-").isdecimal() for name in (*ours, *theirs)):
+        return labels
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
+    known = train[labels.bias[train] >= 0]
+    pairs = np.zeros((len(ours), len(ours)), np.int64)
+    np.add.at(pairs, (labels.target[known], labels.bias[known]), 1)
+    order = linear_sum_assignment(pairs, maximize=True)[1]
+    if pairs[np.arange(len(ours)), order].sum() - np.trace(pairs) < CLEARLY * len(known):
+        return labels
+    number = np.append(np.argsort(order), -1)  # that of each bias class; -1, not known, stays
+    return replace(labels, bias=number[labels.bias], bias_names=tuple(theirs[place] for place in order))
 
 
 def divide(

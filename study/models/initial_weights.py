@@ -195,9 +195,10 @@ def _content(file: Path) -> Any:
     except OSError as error:
         raise UserError(f"model.weights: {file}: cannot be read: {error.strerror or error}") from None
     except Exception as error:  # whatever PyTorch makes of a damaged file, or of one with more than weights
-        reason = " ".join(str(error).split())[:100]
+        said = str(error).rpartition("WeightsUnpickler error:")[2]  # before it PyTorch's advice, which leads past this
+        reason = " ".join(said.partition("Check the documentation")[0].split())[:100]
         raise UserError(
-            f"model.weights: {file}: cannot be read as weights alone ({reason}). Save a state_dict, or make it a "
+            f"model.weights: {file}: cannot be read as weights alone ({reason}). Save its state_dict, or make it a "
             ".safetensors file"
         ) from None
 

@@ -102,8 +102,10 @@ def test_a_file_that_is_not_weights_is_refused_and_no_code_of_it_runs(
     (tmp_path / "code.pth").write_bytes(pickle.dumps(Code()))
     (tmp_path / "cut.safetensors").write_bytes(b"\x08\0\0\0")
     torch.save([1, 2], tmp_path / "list.pth")
+    torch.save(nn.Sigmoid(), tmp_path / "network.pth")
     for file, message in (
         ("code.pth", "cannot be read as weights alone"),
+        ("network.pth", r"\(Unsupported global: GLOBAL torch\.nn\.modules\.activation\.Sigmoid .*Save its state_dict"),
         ("cut.safetensors", "not a safetensors file"),
         ("list.pth", "does not hold a network's weights"),
         ("none.pth", "not found"),

@@ -126,8 +126,9 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     files, by_folder = _places(folder, names)
     split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    everything = Listing(files, labels.target, labels.bias, labels.condition)
     splits = user_data.divide(labels.cells, split_names, options, place)
+    labels = user_data.numbered_by_class(labels, splits["train"])
+    everything = Listing(files, labels.target, labels.bias, labels.condition)
     width = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
     facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)

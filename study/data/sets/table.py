@@ -156,6 +156,7 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     splits = user_data.divide(labels.cells, split_names, options, place)
+    labels = user_data.numbered_by_class(labels, splits["train"])
     return _Read(path, rows, labels, features, splits, options.missing == "fill")
 
 
