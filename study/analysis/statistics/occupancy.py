@@ -21,6 +21,11 @@ def occupancy(record: StudyRecord) -> pd.DataFrame:
     latest = max((trial.ended or trial.started or 0.0 for trial in record.trials.values()), default=0.0)
     ends = {number: record.trials[number].ended or latest for _, number in runs}
     openings, cuts = _pauses(record, sorted(ends.values()))
+
+    def running(time: float) -> float:
+        """Seconds of sessions up to a moment."""
+        return time - cuts[bisect_right(openings, time)]
+
     free: dict[tuple[str, int], float] = {}
     rows = []
     for start, number in runs:
@@ -29,7 +34,7 @@ def occupancy(record: StudyRecord) -> pd.DataFrame:
         lanes = [lane for lane in free if lane[0] == node]
         lane = next((lane for lane in lanes if free[lane] <= start + 0.001), (node, len(lanes)))
         free[lane] = ends[number]
-        times = [time - cuts[bisect_right(openings, time)] - runs[0][0] for time in (start, ends[number])]
+        times = [running(time) - running(runs[0][0]) for time in (start, ends[number])]
         rows.append((number, node, lane[1], trial.state, *times))
     columns = ["trial", "node", "lane", "state", "start", "end"]
     return pd.DataFrame(rows, columns=columns).set_index("trial")

@@ -62,3 +62,20 @@ def test_what_runs_ends_with_the_last_event():
 def test_nothing_has_run():
     assert occupancy(StudyRecord()).empty
     assert busy(occupancy(StudyRecord())) == 1.0
+
+
+def test_trials_that_began_again_after_a_kill_have_their_last_run_from_zero():
+    record = StudyRecord()
+    told = [
+        {"event": "created", "id": "x", "time": 0.0},
+        {"event": "opened", "owner": "ada", "time": 0.0},
+        {"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0, "time": 1.0},
+        {"event": "started", "trial": 0, "node": "a:1", "time": 1.0},
+        {"event": "opened", "owner": "ada", "time": 100.0},
+        {"event": "started", "trial": 0, "node": "a:7", "time": 103.0},
+        {"event": "ended", "trial": 0, "time": 105.0, "state": "complete"},
+    ]
+    for event in told:
+        record.apply(event)
+    found = occupancy(record)
+    assert (found["start"].tolist(), found["end"].tolist()) == ([0.0], [2.0])
