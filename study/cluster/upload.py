@@ -18,7 +18,7 @@ CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 
 @contextmanager
 def upload(spec: StudySpec | None) -> Iterator[Path]:
-    """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 1.
+    """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 2.5.
 
     Raises:
         UserError: its training function lies in another study's folder, here.
