@@ -124,7 +124,9 @@ def lines(document: dict[str, Any]) -> list[str]:
         texts.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
     params = ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items())
     texts.append(f"best: trial {best['trial']}{f', {params}' if params else ''}")
-    texts += [f"test split not read for trial {number}: {why}" for number, why in document["untested"].items()]
+    for why in dict.fromkeys(document["untested"].values()):
+        numbers = [str(number) for number, other in document["untested"].items() if other == why]
+        texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
     if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
         texts.append("The search gained nothing over the baseline.")
     return texts

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,10 @@ Kind = Literal["file", "row"]
 """What a sample is: an image's file, or a row of a table, counted from 1 without the header."""
 
 Sample = Path | int
+
+
+SHOWN = 10
+"""Samples that are named of those that could not be read for one reason."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +104,23 @@ def table(predictions: Predictions) -> str:
 
 
 def unreadable_lines(predictions: Predictions) -> list[str]:
-    """A line for each sample that could not be read, then how many; none where all could be read."""
+    """A line for each sample that could not be read, of one reason the first `SHOWN`, then how many; none where all
+    could be read."""
     of_files = predictions.kind == "file"
     place = "" if of_files else "row "
-    bad = [f"not readable: {place}{sample} ({reason})" for sample, reason in predictions.unreadable.items()]
-    samples = len(predictions.rows) + len(bad)
-    what = f"{predictions.kind}{'s' * (samples > 1)} could not be read{' as images' if of_files else ''}"
-    return [*bad, f"error: {len(bad)} of {samples} {what}"] if bad else []
+    lines: list[str] = []
+    told: Counter[str] = Counter()
+    for sample, reason in predictions.unreadable.items():
+        told[reason] += 1
+        if told[reason] <= SHOWN:
+            lines.append(f"not readable: {place}{sample} ({reason})")
+    for reason, count in told.items():
+        if count > SHOWN:
+            more = f"{count - SHOWN} more {predictions.kind}{'s' * (count - SHOWN > 1)}"
+            lines.append(f"not readable: {more} ({reason})")
+    bad, samples_in_all = len(predictions.unreadable), len(predictions.samples)
+    what = f"{predictions.kind}{'s' * (samples_in_all > 1)} could not be read{' as images' if of_files else ''}"
+    return [*lines, f"error: {bad} of {samples_in_all} {what}"] if bad else []
 
 
 def of_probabilities(

@@ -129,6 +129,8 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     assert told.trials[1].untested == "weights are gone"
     assert "test split not read for trial 1: weights are gone" in lines(summary(quickstart(), told))
     assert "The test split could not be read for trial 1: weights are gone" in caveats(quickstart(), told)
+    told.apply({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
+    assert "test split not read for trials 0, 1: weights are gone" in lines(summary(quickstart(), told))
 
 
 BEFORE: list[Event] = [

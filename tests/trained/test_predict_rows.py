@@ -90,6 +90,15 @@ def test_rows_that_cannot_be_read_are_named_and_the_others_classified(loans: Stu
     ]
 
 
+def test_of_many_rows_with_one_fault_the_first_are_named(loans: StudyFolder, here: Path) -> None:
+    (here / "new.csv").write_text("job,income,owner\n" + "pilot,1200,true\n" * 13 + "nurse,much,true\n")
+    told = predict(loans, "new.csv").stderr.splitlines()[-13:]
+    assert [line.split(" (")[0] for line in told[:10]] == [f"not readable: row {row}" for row in range(1, 11)]
+    assert told[10].startswith("not readable: row 14 (column 'income': ")
+    assert told[11].startswith("not readable: 3 more rows (column 'job': 'pilot' was in no row ")
+    assert told[12] == "error: 14 of 14 rows could not be read"
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
