@@ -16,10 +16,12 @@ from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
 from study.commands import run as running
+from study.commands.outputs import lead_parts, outputs
 from study.commands.run_end import RunEnd, closing_lines
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.tracking import Tracker
 from study.tracking import tracker as following
 from study.tracking.database_file import damage, relocate, set_aside
@@ -141,6 +143,9 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     """With the ids that they had, so that what was exported still names them and their artifacts are theirs."""
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
+    record = StudyRecord.load(folder.ledger_file)
+    made = outputs(folder, SPEC, record), lead_parts(SPEC, record)
+    assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
     before, artifacts = runs_of(home), files(home.artifacts)
     halve(home.database)
     end = resumed(home, folder)
