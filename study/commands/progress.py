@@ -63,11 +63,16 @@ class ProgressView:
             with live:
                 yield progress.tell
             return
+
+        def tell(text: str) -> None:
+            progress.tell(text)
+            self._print(f"{clock(progress.elapsed())}  {text}")
+
         over = threading.Event()
         thread = threading.Thread(target=self._lines, args=(progress, over), name="progress", daemon=True)
         thread.start()
         try:
-            yield lambda text: self._print(f"{clock(progress.elapsed())}  {text}")
+            yield tell
         finally:
             over.set()
             thread.join()

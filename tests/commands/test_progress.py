@@ -198,3 +198,12 @@ def test_quiet_shows_nothing() -> None:
     with ProgressView(Console(file=out), quiet=True)(SPEC, StudyRecord()):
         pass
     assert out.getvalue() == ""
+
+
+def test_the_last_plain_line_is_of_the_step_that_was_told_last() -> None:
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=120))(SPEC, record(Told("baseline", [0.1] * 4))) as tell:
+        tell("writing the report")
+    first, last = out.getvalue().splitlines()
+    assert first == "0:00  writing the report"
+    assert last.startswith("0:00  writing the report: ")
