@@ -68,14 +68,14 @@ def check_token(host: str) -> None:
     give_token()
     if is_loopback(host):
         return
-    token = _token()
-    if token is None or os.environ.get("RAY_AUTH_MODE") != "token":
+    sent = token()
+    if sent is None or os.environ.get("RAY_AUTH_MODE") != "token":
         raise UserError(
             f"{host}: no token is given, and a cluster without one runs whatever anybody sends it. "
             "Put its token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
         )
-    if len(token) < LEAST:
-        raise UserError(f"{host}: its token has {len(token)} characters, allowed: {LEAST} or more")
+    if len(sent) < LEAST:
+        raise UserError(f"{host}: its token has {len(sent)} characters, allowed: {LEAST} or more")
 
 
 def give_token() -> None:
@@ -132,7 +132,7 @@ def _default_token_file() -> Path:
     return Path.home() / ".ray" / "auth_token"
 
 
-def _token() -> str | None:
+def token() -> str | None:
     """The token that Ray would send, wherever it finds it."""
     path = _token_file() or _default_token_file()
     if token := os.environ.get("RAY_AUTH_TOKEN"):

@@ -1,6 +1,7 @@
 """What holds for all tests: the same examples in every run, one thread each, and the longest first."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Set before torch is imported, and for the processes that tests start. On a busy machine threads wait for each other:
 with two a gradient check costs fifteen times the processor time."""
 
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+"""A folder in memory and the bytes that tests may need: there a ledger's syncs cost nothing, and thousands are made."""
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 settings.register_profile("study", derandomize=True, deadline=None, max_examples=50, database=None)
 settings.load_profile("study")
 
-LONGEST = ["e2e", "sweep/test_starting.py", "sweep/test_ray_session.py", "test_entry_points.py", "analysis/report"]
-"""Files and folders whose tests take seconds."""
+LONGEST = ["e2e/test_killed.py", "e2e", "cluster", "gpu", "guide", "home/test_mutated.py", "sweep/test_starting.py"]
+LONGEST += ["sweep/test_ray_session.py", "test_entry_points.py", "analysis/report"]
+"""Files and folders whose tests take seconds, or minutes."""
 
 
 @pytest.fixture(scope="session")

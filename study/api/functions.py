@@ -46,13 +46,19 @@ def function_study(
 
 
 def domain(key: str, given: Any) -> Any:
-    """What is searched of a key, as a study file has it: a list is choices, a pair (low, high) a range."""
+    """What is searched of a key, as a study file has it: a list is choices, a pair (low, high) a range, with a third
+    "log" one on a log scale."""
     if isinstance(given, list):
         return {"choices": given}
-    if isinstance(given, tuple):
-        if len(given) != 2:
-            raise UserError(f"space: {key}: {given} given; a tuple is (low, high), choices are a list")
+    if isinstance(given, tuple) and len(given) == 2:
         return {"low": given[0], "high": given[1]}
+    if isinstance(given, tuple) and given[2:] == ("log",):
+        return {"low": given[0], "high": given[1], "log": True}
+    if isinstance(given, tuple | str):
+        raise UserError(
+            f"space: {key}: {given!r} given; a range is (low, high), one on a log scale (low, high, 'log'), choices "
+            "are a list. A value that stays as it is goes into fixed"
+        )
     return dict(given) if isinstance(given, Mapping) else given
 
 

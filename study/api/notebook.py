@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from study.commands.progress import ProgressView, StudyProgress
+from study.commands.progress import StudyProgress
+from study.commands.progress_view import ProgressView
 from study.commands.sitting import View
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -43,6 +44,9 @@ def _shell() -> Any:
 class NotebookView:
     """Shows a study's progress in the output of the cell that runs."""
 
+    def __init__(self) -> None:
+        self._handle: Any = None
+
     @contextmanager
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
         """Gives what shows a line at once, from any thread."""
@@ -55,8 +59,8 @@ class NotebookView:
             warnings = [f"warning: {warning}" for warning in progress.warnings()]
             return _Plain("\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told]))
 
-        handle = display(text(), display_id=True)
         over = threading.Event()
+        handle = self._handle = self._handle or display(text(), display_id=True)
 
         def update() -> None:
             while not over.wait(EVERY):
@@ -64,8 +68,13 @@ class NotebookView:
 
         thread = threading.Thread(target=update, name="progress", daemon=True)
         thread.start()
+
+        def tell(line: str) -> None:
+            if not progress.tell(line):
+                told.append(line)
+
         try:
-            yield told.append
+            yield tell
         finally:
             over.set()
             thread.join()

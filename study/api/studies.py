@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from study import ranking
 from study.api.configuration import Configuration, configuration
 from study.errors import UserError, nearest
+from study.home.as_searched import as_searched
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
@@ -127,7 +128,7 @@ class Study:
         `study.analysis.statistics.importance.importances`."""
         from study.analysis.statistics.importance import importances
 
-        return importances(self.spec, self.record)
+        return importances(self.spec, as_searched(self.record))
 
     def table(
         self,
@@ -139,7 +140,7 @@ class Study:
         """Parameters against each other, or one alone, see `study.analysis.sensitivity` and `study.analysis.ablation`.
 
         Args:
-            rows, columns: dotted keys.
+            rows, columns: dotted keys, or the last part of one where no other ends so, as `lambda`.
             metric: the study's own if none is given.
             bins: for parameters that were drawn from a range.
 
@@ -170,17 +171,18 @@ class Study:
         Raises:
             UserError: there is no such figure, or there is nothing to draw yet.
         """
-        from study.analysis.figures import FIGURES
+        from study.analysis.figures import FIGURES, shown
         from study.analysis.figures.interactive import INTERACTIVE
         from study.api.notebook import show_figures
 
         show_figures()
         if name not in FIGURES:
             raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {', '.join(FIGURES)}")
-        drawn = FIGURES[name](self.spec, self.record)
+        record = shown(name, self.record)
+        drawn = FIGURES[name](self.spec, record)
         if drawn is None:
             raise UserError(f"{name!r}: there is nothing to draw yet in {self.name}, which is {self.state}")
-        return INTERACTIVE[name](self.spec, self.record) if interactive else drawn
+        return INTERACTIVE[name](self.spec, record) if interactive else drawn
 
     def report(self, out: str | Path | None = None, models: bool = False) -> Path:
         """Write the report and give its page, as `study report` does."""
@@ -210,6 +212,14 @@ class Study:
         from study.commands.run import confirm
 
         confirm(self._home, self.name, view(quiet), top, seeds, rules, address)
+        return self.refresh()
+
+    def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
+        """Let trials go on, as `study extend` does; `which`: `top`, `stopped`, `trials`. Gives the study itself."""
+        from study.api.notebook import view
+        from study.commands import longer, run
+
+        run.extend(self._home, self.name, view(quiet), longer.Request(epochs, **which), address)
         return self.refresh()
 
     def export(

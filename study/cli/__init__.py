@@ -5,7 +5,9 @@ Exit status: 0 done; 1 the study failed or had to stop, or there is a bug; 2 som
 by Ctrl-C or SIGTERM.
 """
 
+import atexit
 import errno
+import gc
 import os
 import signal
 import sys
@@ -15,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli import asking, cluster, data, help, models, running, studies, study_files, suites
+from study.cli import asking, cluster, data, help, models, running, simulating, studies, study_files, suites
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
 from study.upstream import interrupt
@@ -36,6 +38,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "run": running.run,
         "resume": running.resume,
         "confirm": running.confirm,
+        "extend": running.extend,
         "ablate": running.ablate,
         "stop": asking.stop,
         "enqueue": asking.enqueue,
@@ -44,6 +47,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "spaces": study_files.spaces,
         "schema": study_files.schema,
         "plan": studies.plan,
+        "simulate": simulating.simulate,
         "trial": running.trial,
         "list": studies.list_studies,
         "status": studies.show_status,
@@ -60,6 +64,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "ui": studies.ui,
         "submit": cluster.submit,
         "jobs": cluster.jobs,
+        "fetch": cluster.fetch,
         "doctor": help.doctor,
         "guide": help.guide,
     },
@@ -72,6 +77,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
 for group, commands in COMMANDS.items():
     for name, command in commands.items():
         group.command(name)(command)
+app.command("window", hidden=True)(cluster.window)
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(cluster_app, name="cluster")
@@ -88,6 +94,7 @@ def main() -> None:
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
     """
+    atexit.register(_end_soon)
     interrupt.listen()
     try:
         app(standalone_mode=True)
@@ -109,6 +116,13 @@ def main() -> None:
         message, status = expected or (f"{_name(error)}. {REPORT}", 1)
         print(f"error: {message}", file=sys.stderr)
         raise SystemExit(status) from None
+
+
+def _end_soon() -> None:
+    """Spare Python the search of all of Ray, MLflow and PyTorch for cycles before it ends, which takes seconds. Triton
+    would print a list of what was not collected."""
+    if "triton" not in sys.modules:
+        gc.freeze()
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

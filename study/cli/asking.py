@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from study.cli.cluster import Name, Where
-from study.cli.options import Json, print_json
+from study.cli.cluster import Name
+from study.cli.options import Json, Where, print_json
 from study.errors import UserError
 from study.text.shell import typed
 
@@ -40,8 +40,13 @@ def stop(
         documents = [one.to_document() for one in done]
         print_json({"name": name, "asked": documents}) if as_json else print(*(one.words for one in done), sep="\n")
         return
-    stopped = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
     how = typed("resume", name, *(("--address", address) if address else ()))
+    if address is None:
+        stopped = stopping.stop(Home.locate(), name)
+    else:
+        job = Jobs(address).stop(name)
+        stopped = f"job {job.id}" if job.place is None else f"job {job.id}, which waited for its turn"
+        how = how if job.place is None or job.number > 1 else "study submit of the same file"
     print_json({"name": name, "stopped": stopped}) if as_json else print(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )

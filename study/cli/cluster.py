@@ -1,28 +1,21 @@
 """The commands about clusters: studies as jobs of one elsewhere, and one on this machine for trying things out."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, Profile, Rename, Set, Spec, print_json
+from study.cli.elsewhere import Follow, check_follow, follow_driver, show_submitted
+from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
 from study.errors import UserError
-from study.text.shell import typed
 
-if TYPE_CHECKING:
-    from study.cluster.jobs import Jobs
-
-Head = Annotated[str, typer.Option("--address", metavar="URL", help="The head's dashboard, as http://head:8265.")]
-Where = Annotated[
-    str | None, typer.Option("--address", metavar="URL", help="The head's dashboard; default: this machine.")
-]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
 Env = Annotated[
     list[str] | None,
     typer.Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
 ]
-Follow = Annotated[bool, typer.Option("-f", "--follow", help="Show its log until it ends; Ctrl-C only detaches.")]
+Ray = Annotated[bool, typer.Option("--ray", help="Show Ray's own lines of the log as well.")]
 
 
 def submit(
@@ -35,37 +28,39 @@ def submit(
     profile: Profile = None,
     env: Env = None,
     python: Python = "python",
+    priority: Annotated[
+        int, typer.Option("--priority", min=-1000, max=1000, help="Of its turn to begin; higher ones first.")
+    ] = 0,
+    share: Annotated[
+        float, typer.Option("--share", min=0.01, max=100, help="Of the trials at once, beside other studies' 1.")
+    ] = 1.0,
+    slots: Annotated[int | None, typer.Option("--max-slots", min=1, help="Trials at once at most.")] = None,
+    ray: Ray = False,
     as_json: Json = False,
 ) -> None:
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.job_variables import from_this_shell
     from study.cluster.jobs import Jobs
     from study.home.provenance import owner
+    from study.home.standing import Standing
     from study.spec import load_study
 
-    _check(follow, as_json)
+    check_follow(follow, as_json)
+    if ray and not follow:
+        raise UserError("--ray: is about the log, which --follow shows")
     variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else it would be whoever runs the cluster
     study = load_study(spec, assignments or (), profile, name)
     remote = Jobs(address)
-    done = remote.submit(study, python, variables, join)
-    if as_json:
-        print_json({"name": study.name, "job": done.job, "files": done.files, "bytes": done.bytes})
-        return
-    taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "already submitted"
-    print(f"{study.name}: job {done.job} at {address}, {taken}")
-    if follow:
-        _follow(remote, study.name, done.job)
-    else:
-        print(f"its state: {typed('status', study.name, '--address', address)}")
-        print(f"its log:   {typed('logs', study.name, '-f', '--address', address)}")
+    done = remote.submit(study, python, variables, join, Standing(priority, share, slots))
+    show_submitted(remote, study.name, done, follow, as_json, ray)
 
 
 def jobs(address: Head, as_json: Json = False) -> None:
     """List the studies of a cluster. Example: study jobs --address http://head:8265"""
-    from study.cluster.jobs import Jobs
     from study.commands import cluster_status as remote_status
+    from study.commands.elsewhere import Elsewhere
 
-    listed = Jobs(address).all()
+    listed = Elsewhere(address).jobs()
     print_json(remote_status.jobs_document(listed)) if as_json else print(remote_status.jobs_table(address, listed))
 
 
@@ -76,46 +71,72 @@ def logs(
         int | None, typer.Option("--trial", metavar="T", help="Show one trial only, with its traceback.")
     ] = None,
     address: Where = None,
+    ray: Ray = False,
     as_json: Json = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
+    from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
+    from study.cluster.ray_lines import ours_alone
     from study.commands import logs as trial_log
+    from study.commands.elsewhere import Elsewhere
     from study.home.folder import Home
 
     if follow and (address is None or trial is not None):
         raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
-    _check(follow, as_json)
+    check_follow(follow, as_json)
+    if ray and (address is None or trial is not None):
+        raise UserError(f"--ray: is about the log of a driver on a cluster: study logs {name} --ray --address URL")
     if address is not None and trial is None:
-        remote = Jobs(address)
+        try:
+            remote = Jobs(address)
+        except HeadGone:
+            Elsewhere(address).check(name)
+            raise
         job = remote.last(name).id
         if follow:
-            _follow(remote, name, job)
+            follow_driver(remote, name, job, ray)
             return
-        log = remote.log(job)
+        log = remote.log(job) if ray else ours_alone(remote.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else print(log, end="")
         return
-    if address is None:
-        document = trial_log.document(Home.locate().find(name), trial)
-    else:
-        document = Jobs(address).ask(name, "logs", name, "--trial", str(trial))
+    home = Home.locate() if address is None else Elsewhere(address).home([name])
+    document = trial_log.document(home.find(name), trial)
     print_json(document) if as_json else print(trial_log.text(document))
 
 
-def resume(name: str, trials: str | None, address: str) -> None:
-    """`study resume` on a cluster elsewhere."""
-    from study.cluster.jobs import Jobs
+def fetch(
+    name: Name,
+    address: Head,
+    models: Annotated[bool, typer.Option("--models", help="Also the weights of its models.")] = False,
+    rename: Annotated[
+        str | None, typer.Option("--name", metavar="N", help="Its name here; default: as on the cluster.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring a cluster's study into this home, or what is new of it. Example: study fetch quickstart --models"""
+    from study.commands import fetch as fetching
+    from study.home.folder import Home
 
-    done = Jobs(address).resume(name, ("--trials", trials) if trials else ())
-    print(f"{name}: job {done.job} at {address}; its log: {typed('logs', name, '-f', '--address', address)}")
+    done = fetching.fetch(Home.locate(), name, address, models, rename)
+    print_json(fetching.to_document(done)) if as_json else print("\n".join(fetching.words(done)))
+
+
+def window(name: Name, as_json: Json = False) -> None:
+    """Show a study to who has the cluster's token; for the jobs of a cluster."""
+    from study.cluster import window as windows
+    from study.home.folder import Home
+
+    document = windows.make(Home.locate(), name)
+    print_json(document) if as_json else print(document["folder"])
 
 
 def status(name: str, address: str, as_json: bool) -> None:
     """`study status` of a study on a cluster elsewhere."""
-    from study.cluster.jobs import Jobs
     from study.commands import cluster_status as remote_status
+    from study.commands.elsewhere import Elsewhere
 
-    document = remote_status.document(Jobs(address), name)
+    document = Elsewhere(address).status(name)
     print_json(document) if as_json else print(remote_status.text(document))
 
 
@@ -125,6 +146,7 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
     Raises:
         Exit: 1 if it failed there.
     """
+    from study.cluster.following import followed, outcome
     from study.cluster.job_variables import from_this_shell
     from study.cluster.jobs import Jobs
 
@@ -134,12 +156,13 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
         print_json(remote.answer(job))
         return
     try:
-        for text in remote.follow(job):
+        for text in followed(remote, job):
             print(text, end="", flush=True)
+        ended = outcome(remote, job)
     except KeyboardInterrupt:
         print(f"\ndetached; {job} goes on at {address}")
         raise typer.Exit(130) from None
-    if remote.wait(job).state != "succeeded":
+    if ended.state != "succeeded":
         raise typer.Exit(1)
 
 
@@ -148,65 +171,34 @@ def up(
         int, typer.Option("--nodes", min=1, max=64, help="Nodes beside the head, which runs no trials.")
     ] = 2,
     cpus: Annotated[int, typer.Option("--cpus-per-node", min=1)] = 1,
-    gpus: Annotated[int, typer.Option("--gpus-per-node", min=0, help="Ray takes your word for it.")] = 0,
+    gpus: Annotated[
+        int, typer.Option("--gpus", metavar="N", min=0, help="Of this machine's GPUs, so many for all nodes together.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Start a cluster with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
-    from study.cluster.local import LocalCluster
-    from study.home.folder import Home
-    from study.tracking.opening import check_database
+    from rich.console import Console
 
-    home = Home.locate()
-    check_database(home)
-    cluster = LocalCluster.of(home)
-    cluster.start(home, nodes, cpus, gpus)
-    print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))
+    from study.commands import local_cluster
+    from study.home.folder import Home
+
+    cluster = local_cluster.up(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
+    print_json(local_cluster.document(cluster)) if as_json else print("\n".join(local_cluster.lines(cluster)))
 
 
 def down() -> None:
     """Stop what study cluster up started. Example: study cluster down"""
-    from study.cluster.local import LocalCluster
+    from study.commands import local_cluster
     from study.home.folder import Home
 
-    cluster = LocalCluster.of(Home.locate())
-    count = len(cluster.processes)
-    cluster.stop()
-    print(f"stopped {count} processes" if count else "nothing to stop")
+    print(local_cluster.down(Home.locate()))
 
 
 def cluster_status(as_json: Json = False) -> None:
     """Show what runs of the cluster. Example: study cluster status"""
     from study.cluster.local import LocalCluster
+    from study.commands import local_cluster
     from study.home.folder import Home
 
     cluster = LocalCluster.of(Home.locate())
-    print_json(cluster.document()) if as_json else print("\n".join(cluster.lines()))
-
-
-def _check(follow: bool, as_json: bool) -> None:
-    """Refuse --json with --follow: a log is not one JSON document.
-
-    Raises:
-        UserError: both are given.
-    """
-    if follow and as_json:
-        raise UserError("--json prints one document, --follow the log as it comes. Give only one of them")
-
-
-def _follow(remote: "Jobs", name: str, job: str) -> None:
-    """Show a driver's log until it ends.
-
-    Raises:
-        Exit: 1 if the job failed.
-    """
-    try:
-        for text in remote.follow(job):
-            print(text, end="", flush=True)
-    except KeyboardInterrupt:
-        print(f"\ndetached; {name} goes on. Again: {typed('logs', name, '-f', '--address', remote.address)}")
-        print(f"To stop it: {typed('stop', name, '--address', remote.address)}")
-        raise typer.Exit(130) from None
-    ended = remote.wait(job)
-    print(f"{name}: job {job} {ended.state}")
-    if ended.state == "failed":
-        raise typer.Exit(1)
+    print_json(local_cluster.document(cluster)) if as_json else print("\n".join(local_cluster.lines(cluster)))

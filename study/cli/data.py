@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.cluster import Env, Python, Where
-from study.cli.options import Json, Quiet, Set, print_json
+from study.cli.cluster import Env, Python
+from study.cli.options import Json, Quiet, Set, Where, print_json
 
 
 def list_data(as_json: Json = False) -> None:

@@ -7,11 +7,28 @@ from typing import Annotated, Literal
 import typer
 
 from study.cli import cluster
-from study.cli.cluster import Env, Python, Where
-from study.cli.options import Address, Json, Quiet, Rename, Set, Spec, print_json, printable, show, view
+from study.cli.cluster import Env, Python
+from study.cli.elsewhere import Follow, NotThere, check_here, is_elsewhere, options, show_submitted
+from study.cli.options import (
+    AnyAddress,
+    Json,
+    Quiet,
+    Rename,
+    Set,
+    Spec,
+    Where,
+    print_json,
+    printable,
+    show,
+    view,
+)
+from study.text.shell import typed
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
+]
+ComputeDevice = Annotated[
+    str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Of a final training, the model of this seed.")]
 
@@ -58,19 +75,39 @@ def train(
         Literal["train", "train+val"],
         typer.Option("--data", help="The splits to train on; with train+val nothing validates."),
     ] = "train",
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"] | None,
+        typer.Option("--device", help="Instead of resources.gpu; auto: a GPU if one works here."),
+    ] = None,
     name: Rename = None,
     assignments: Set = None,
-    address: Address = None,
+    address: AnyAddress = None,
+    follow: Follow = False,
     quiet: Quiet = False,
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
+    from study.commands.final_training import final_study, on_device, parse_seeds
+
+    changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
+    if is_elsewhere(address, follow):
+        from study.cluster.finals import train as train_there
+        from study.cluster.jobs import Jobs
+        from study.commands import cluster_checks
+        from study.home.provenance import owner
+        from study.spec.elsewhere import load_for_elsewhere
+
+        given = load_for_elsewhere(spec, changes)
+        final = final_study(given, parse_seeds(seeds), name, data == "train+val")
+        remote, words = Jobs(address), options(seeds=seeds, data=data, device=device, quiet=quiet)
+        cluster_checks.training(remote, final)
+        done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
+        show_submitted(remote, final.name, done, follow)
+        return
     from study.commands import run as running
-    from study.commands.final_training import final_study, parse_seeds
     from study.home.folder import Home
     from study.spec import load_study
 
-    changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    study = final_study(load_study(spec, changes), parse_seeds(seeds), name, data == "train+val")
+    study = final_study(on_device(load_study(spec, changes), device), parse_seeds(seeds), name, data == "train+val")
     show(running.train(Home.locate(), study, view(quiet), address))
 
 
@@ -87,15 +124,16 @@ def predict(
         str | None, typer.Option("--file", metavar="COLUMN", help="In a list of images, the column of their files.")
     ] = None,
     seed: Seed = None,
-    device: Annotated[
-        str | None, typer.Option("--device", help="cpu or cuda; default: the GPU if there is one.")
-    ] = None,
+    device: ComputeDevice = "auto",
+    address: NotThere = None,
     as_json: Json = False,
 ) -> None:
     """Classify images or rows with a trained model. Example: study predict mine-final photos/ -o classes.csv
 
     Files or rows that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
     """
+    fetch = typed("fetch", "NAME" if "/" in model else model, "--models", "--address", address)
+    check_here(address, f"Bring the model first: {fetch}; then: {typed('predict', model, *inputs)}")
     from study.commands.find_model import find_model
     from study.files.output import check_output, write_output
     from study.home.folder import Home
@@ -129,16 +167,28 @@ def evaluate(
     ] = None,
     assignments: Set = None,
     seed: Seed = None,
+    device: ComputeDevice = "auto",
+    address: Where = None,
     as_json: Json = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
-    from study.commands.find_model import find_model
-    from study.home.folder import Home
-    from study.trained import evaluate as evaluating
+    if address is not None:
+        from study.cluster.finals import evaluate as evaluate_there
+        from study.cluster.jobs import Jobs
+        from study.spec import load_study
 
-    home = Home.locate()
-    with find_model(home, model, seed) as description:
-        measured = evaluating.evaluate(home, description, split, data, assignments or ())
+        spec = load_study(data) if data is not None else None
+        words = options(split=split, seed=seed, device=device)
+        words += [word for assignment in assignments or () for word in ("--set", assignment)]
+        measured = evaluate_there(Jobs(address), model, words, spec)
+    else:
+        from study.commands.find_model import find_model
+        from study.home.folder import Home
+        from study.trained import evaluate as evaluating
+
+        home = Home.locate()
+        with find_model(home, model, seed) as description:
+            measured = evaluating.evaluate(home, description, split, data, assignments or (), device)
     print_json(measured) if as_json else print(
         *(f"{name:<32} {value:.6g}" for name, value in measured.items()), sep="\n"
     )

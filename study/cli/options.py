@@ -1,12 +1,18 @@
 """What several commands take and how they answer."""
 
 import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from study.errors import UserError
+from study.upstream.ray_internals import is_job
+
 if TYPE_CHECKING:
-    from study.commands.progress import ProgressView
+    from study.commands.progress_view import ProgressView
     from study.commands.run_end import RunEnd
 
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
@@ -18,9 +24,58 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 Address = Annotated[
     str | None, typer.Option("--address", metavar="ADDR", help="Ray cluster, from within its network: auto, HOST:PORT.")
 ]
+VARIABLE = "STUDY_ADDRESS"
+"""The variable that gives `--address` where it is left out, of commands that take the address of a head's dashboard."""
+
+HERE = "local"
+"""What `--address` takes for this machine, against the variable."""
+
+
+def _place(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
+    """The address that is meant; None: this machine. Within a job the variable, which its head may have, is not heard:
+    a cluster would ask itself."""
+    source = context.get_parameter_source(parameter.name or "")
+    by_variable = source is not None and source.name == "ENVIRONMENT"
+    return None if given == HERE or (by_variable and is_job()) else given
+
+
+def _head(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
+    """The same where a cluster is needed.
+
+    Raises:
+        UserError: it is this machine.
+    """
+    address = _place(context, parameter, given)
+    if address is None:
+        raise UserError(f"--address {given}: a cluster is needed here: http://HOST:PORT of the head's dashboard")
+    return address
+
+
+Head = Annotated[
+    str,
+    typer.Option(
+        "--address", metavar="URL", envvar=VARIABLE, callback=_head, help="The head's dashboard, as http://head:8265."
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="URL",
+        envvar=VARIABLE,
+        callback=_place,
+        help="The head's dashboard, as http://head:8265; local: this machine.",
+    ),
+]
 AnyAddress = Annotated[
     str | None,
-    typer.Option("--address", metavar="ADDR", help="A cluster's address: http://HEAD:8265 from outside."),
+    typer.Option(
+        "--address",
+        metavar="ADDR",
+        envvar=VARIABLE,
+        callback=_place,
+        help="A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within; local: this machine.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
@@ -39,7 +94,7 @@ def view(quiet: bool) -> "ProgressView":
     """What shows a study while it runs."""
     from rich.console import Console
 
-    from study.commands.progress import ProgressView
+    from study.commands.progress_view import ProgressView
 
     return ProgressView(Console(), quiet)
 
@@ -67,3 +122,18 @@ def end(outcome: "RunEnd") -> None:
         raise typer.Exit(1 if state == "failed" else 130)
     if outcome.untracked and not outcome.ran:
         raise typer.Exit(1)
+
+
+@contextmanager
+def one_line(quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """What shows how far a long answer is, on one line of a terminal that is gone at the end; elsewhere nothing."""
+    shown = sys.stderr.isatty() and not quiet
+
+    def tell(words: str) -> None:
+        if shown:
+            print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        tell("")

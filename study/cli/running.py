@@ -1,10 +1,11 @@
 """The commands that run trials."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study.cli import cluster
+from study.cli.elsewhere import Follow, NotThere, check_here, go_on, is_elsewhere, options
 from study.cli.options import (
     Address,
     AnyAddress,
@@ -20,6 +21,11 @@ from study.cli.options import (
     show,
     view,
 )
+from study.errors import UserError
+from study.text.shell import typed
+
+if TYPE_CHECKING:
+    from study.cluster.jobs import Jobs
 
 More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on, with so many more trials.")]
 
@@ -42,16 +48,97 @@ def run(
     show(begin(Home.locate(), load_study(spec, assignments or (), profile, name), view(quiet), address))
 
 
-def resume(name: Name, trials: More = None, address: AnyAddress = None, quiet: Quiet = False) -> None:
+def resume(
+    name: Name,
+    trials: More = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
+    ] = None,
+    address: AnyAddress = None,
+    follow: Follow = False,
+    quiet: Quiet = False,
+) -> None:
     """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
+    if is_elsewhere(address, follow):
+        from study.commands import cluster_checks
+
+        def check(remote: "Jobs") -> None:
+            if trials is not None:
+                cluster_checks.more_trials(remote, name, trials)
+            if assignments:
+                cluster_checks.placement(remote, name, assignments)
+
+        told = [word for assignment in assignments or () for word in ("--set", assignment)]
+        go_on(address, ["resume", *options(trials=trials, quiet=quiet), *told], name, follow, check=check)
+        return
     from study.commands import run as running
     from study.home.folder import Home
 
-    if address and address.startswith("http"):
-        cluster.resume(name, trials, address)
-        return
+    show(running.resume(Home.locate(), name, view(quiet), trials, address, assignments=assignments or ()))
 
-    show(running.resume(Home.locate(), name, view(quiet), trials, address))
+
+def extend(
+    name: Name,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="The last epoch of what goes on.")],
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many of the best; default: 5.")] = None,
+    stopped: Annotated[
+        int, typer.Option("--stopped", min=0, help="How many of those that early stopping ended, the furthest first.")
+    ] = 0,
+    trials: Annotated[
+        str | None, typer.Option("--trials", metavar="N,N", help="These, complete or stopped, by number.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
+    address: AnyAddress = None,
+    follow: Follow = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Let trials go on beyond their last epoch. Example: study extend quickstart --epochs 40 --top 5"""
+    from study.commands import longer
+
+    request = longer.Request(epochs, top, stopped, _numbers(trials))
+
+    def planned(plan: dict[str, Any]) -> None:
+        print_json(plan) if as_json else print("\n".join(longer.lines(plan)), flush=True)
+
+    if is_elsewhere(address, follow):
+        from study.cluster.jobs import Jobs
+        from study.commands import cluster_checks
+
+        asked = options(epochs=epochs, top=top, stopped=stopped or None, trials=trials)
+        if dry_run:  # asked there: only its home knows which trials' states were kept
+            planned(Jobs(address).ask(name, "extend", name, *asked, "--dry-run"))
+            return
+        given = [*asked, *options(quiet=quiet)]
+
+        def check(remote: "Jobs") -> None:
+            cluster_checks.more_epochs(remote, name, request)
+
+        go_on(address, ["extend", *given], name, follow, as_json, check)
+        return
+    from study.commands import run as running
+    from study.home.folder import Home
+
+    home = Home.locate()
+    plan = longer.plan_of(home.find(name), request)
+    planned(plan)
+    if dry_run:
+        return
+    outcome = running.extend(home, name, view(quiet or as_json), request, address)
+    end(outcome) if as_json else show(outcome)
+
+
+def _numbers(text: str | None) -> tuple[int, ...]:
+    """The trials of `N,N`.
+
+    Raises:
+        UserError: it is no such list.
+    """
+    parts = [part.strip() for part in text.split(",")] if text is not None else []
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise UserError(f"--trials {text}: numbers of trials are needed, as in --trials 3,7")
+    return tuple(map(int, parts))
 
 
 def confirm(
@@ -65,10 +152,20 @@ def confirm(
         bool,
         typer.Option("--rules", help="Also what each selection rule would have picked; --top, --seeds stay as before."),
     ] = False,
-    address: Address = None,
+    address: AnyAddress = None,
+    follow: Follow = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
+    if is_elsewhere(address, follow):
+        given = options(top=top, seeds=seeds, rules=rules, quiet=quiet)
+        from study.commands import cluster_checks
+
+        def check(remote: "Jobs") -> None:
+            cluster_checks.more_seeds(remote, name, top, seeds, rules)
+
+        go_on(address, ["confirm", *given], name, follow, check=check)
+        return
     from study.commands import run as running
     from study.home.folder import Home
 
@@ -88,22 +185,43 @@ def ablate(
         str | None, typer.Option("--order", metavar="KEY,KEY", help="Of the steps; default: importance in the search.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
-    address: Address = None,
+    address: AnyAddress = None,
+    follow: Follow = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Measure the way from the baseline to the best, knob by knob. Example: study ablate quickstart --seeds 5"""
     from study.commands import ablation
+
+    request = ablation.Request(seeds, _keys(knobs), _keys(order))
+
+    def planned(plan: dict[str, Any]) -> None:
+        print_json(plan) if as_json else print("\n".join(ablation.lines(plan)), flush=True)
+
+    if is_elsewhere(address, follow):
+        from study.cluster.jobs import Jobs
+        from study.commands import cluster_checks
+
+        if dry_run:
+            planned(cluster_checks.ablation_plan(Jobs(address), name, request))
+            return
+        given = options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)
+
+        def check(remote: "Jobs") -> None:
+            cluster_checks.ablation_plan(remote, name, request)
+
+        go_on(address, ["ablate", *given], name, follow, as_json, check)
+        return
     from study.commands import run as running
     from study.home.folder import Home
 
-    home, request = Home.locate(), ablation.Request(seeds, _keys(knobs), _keys(order))
+    home = Home.locate()
     plan = ablation.plan_of(home.find(name), request)
     if dry_run:
-        print_json(plan) if as_json else print("\n".join(ablation.lines(plan)))
+        planned(plan)
         return
     if not as_json:
-        print("\n".join(ablation.lines(plan)), flush=True)
+        planned(plan)
     outcome = running.ablate(home, name, view(quiet or as_json), request, address)
     result = ablation.result(home.find(name))
     print_json(result) if as_json else print(f"\n{ablation.table(result)}")
@@ -116,19 +234,34 @@ def _keys(text: str | None) -> tuple[str, ...]:
     return tuple(key.strip() for key in (text or "").split(",") if key.strip())
 
 
-def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
+def trial(
+    spec: Spec, assignments: Set = None, profile: Profile = None, address: NotThere = None, as_json: Json = False
+) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
+    there = typed("submit", spec, "--set", "search.trials=1", "--address", address)
+    check_here(address, f"One trial there: {there}")
     from study.commands import trial as one_trial
+    from study.home.devices import in_words
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile, one_trial=True)
-    epochs = []
-    for metrics in one_trial.run(study):
+    epochs, device = [], dict[str, str]()
+
+    def tell(found: Mapping[str, str]) -> None:
+        device.update(found)
+        if not as_json:
+            print(f"device  {in_words(found)}", flush=True)
+
+    for metrics in one_trial.run(study, tell=tell):
         epochs.append(metrics)
         if not as_json:
-            print("  ".join(f"{name} {value:.6g}" for name, value in metrics.items()), flush=True)
+            print(one_trial.line(study, metrics), flush=True)
+    if not as_json and epochs:
+        print("\n".join([f"\nall metrics after epoch {len(epochs)}:", *one_trial.table(epochs[-1])]))
     if as_json:
-        print_json({"name": study.name, "config": study.trial_config({}).to_document(), "epochs": epochs})
+        print_json(
+            {"name": study.name, "config": study.trial_config({}).to_document(), "device": device, "epochs": epochs}
+        )
 
 
 def reproduce(
@@ -138,10 +271,17 @@ def reproduce(
     seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
     assignments: Set = None,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the table so far.")] = False,
+    address: NotThere = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
+    there, named = ("--address", address), name or table
+    check_here(
+        address,
+        f"Its study there: {typed('submit', table, *there)}; then {typed('fetch', named, *there)} and "
+        f"{typed('reproduce', table, '--report')}",
+    )
     from study import reproduce as reproducing
     from study.home.folder import Home
 

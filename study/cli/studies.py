@@ -2,13 +2,27 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from study.cli import cluster
-from study.cli.options import AnyAddress, Json, Name, Profile, Set, Spec, print_json
+from study.cli.options import Json, Name, Profile, Quiet, Set, Spec, Where, one_line, print_json
 from study.errors import UserError
+
+if TYPE_CHECKING:
+    from study.home.folder import Home
+
+
+def _home(address: str | None, *names: str) -> "Home":
+    """The home that a command reads: this one, or what was read of a cluster, with these studies brought up to date."""
+    from study.home.folder import Home
+
+    if address is None:
+        return Home.locate()
+    from study.commands.elsewhere import Elsewhere
+
+    return Elsewhere(address).home(names)
 
 
 def plan(
@@ -22,6 +36,15 @@ def plan(
         str | None,
         typer.Option("--like", metavar="NAME", help="Estimate the whole study's cost at an earlier one's pace."),
     ] = None,
+    simulate: Annotated[
+        str | None,
+        typer.Option("--simulate", metavar="NAME", help="Advise how to spend a budget, by a study's curves or a .npz."),
+    ] = None,
+    budget_epochs: Annotated[int | None, typer.Option("--budget-epochs", help="Of all trials of the search.")] = None,
+    deadline: Annotated[float | None, typer.Option("--deadline", metavar="HOURS", help="When the search ends.")] = None,
+    money: Annotated[float | None, typer.Option("--money", help="What the search may cost, with --price.")] = None,
+    price: Annotated[float | None, typer.Option("--price", help="Of one slot for an hour.")] = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
@@ -29,32 +52,51 @@ def plan(
     from study.home.folder import Home
     from study.spec import load_study
 
+    if simulate is not None:
+        if measure or like is not None or profile is not None:
+            raise UserError("--simulate: goes with --set and a budget, not with --measure, --like or --profile")
+        from study.commands import plan_advice
+
+        budget = plan_advice.Budget(budget_epochs, deadline, money, price)
+        with one_line(quiet) as tell:
+            advice = plan_advice.advice(Home.locate(), spec, assignments or (), simulate, budget, tell)
+        print_json(advice) if as_json else print(plan_advice.text(advice))
+        return
+    if any(value is not None for value in (budget_epochs, deadline, money, price)):
+        raise UserError("--budget-epochs, --deadline, --money, --price: go with --simulate NAME")
+
     document = estimate.plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
     print_json(document) if as_json else print(estimate.text(document))
 
 
-def cost(name: Name, as_json: Json = False) -> None:
+def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
     """Show the hours that a study took, and those that early stopping saved. Example: study cost quickstart"""
     from study.commands import cost as costs
-    from study.home.folder import Home
     from study.home.record import StudyRecord
 
-    folder = Home.locate().find(name)
+    folder = _home(address, name).find(name)
     document = costs.document(folder.spec(), StudyRecord.load(folder.ledger_file))
     print_json(document) if as_json else print(costs.text(document))
 
 
-def list_studies(as_json: Json = False) -> None:
-    """List the studies of this home. Example: study list --json"""
+def list_studies(address: Where = None, as_json: Json = False) -> None:
+    """List the studies of this home, or of a cluster. Example: study list --json"""
     from study.commands import status
     from study.home.folder import Home
 
+    if address is not None:
+        from study.commands.elsewhere import Elsewhere
+
+        there = Elsewhere(address)
+        rows = there.overview()
+        print_json(rows) if as_json else print(there.table(rows))
+        return
     home = Home.locate()
     rows = status.overview(home)
     print_json(rows) if as_json else print(status.table(home, rows))
 
 
-def show_status(name: Name, address: AnyAddress = None, as_json: Json = False) -> None:
+def show_status(name: Name, address: Where = None, as_json: Json = False) -> None:
     """Show a study's state, trials, best so far and pace. Example: study status quickstart"""
     from study.commands import status
     from study.home.folder import Home
@@ -76,13 +118,13 @@ def report(
         bool, typer.Option("--live", help="Serve a page on loopback that follows the study while it runs.")
     ] = False,
     port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="That of --live; default: 8420.")] = None,
+    address: Where = None,
     as_json: Json = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
     from study.commands import report as reporting
     from study.home.folder import Home
 
-    home = Home.locate()
     if port is not None and not live:
         raise UserError("--port: is that of --live, which is not given")
     if live:
@@ -90,8 +132,13 @@ def report(
             raise UserError("--live: serves a page and writes nothing: without -o, --models and --json")
         from study.commands.live import server
 
-        server.serve(home, name, server.PORT if port is None else port)
+        if address is not None:
+            raise UserError("--live: follows a study of this home. Of one elsewhere: study report --address URL")
+        server.serve(Home.locate(), name, server.PORT if port is None else port)
         return
+    if models and address is not None:
+        raise UserError("--models: needs the study's models and data: study fetch --models, then study report --models")
+    home = _home(address, name)
     page, untracked = reporting.report(home, name, out, models)
     print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print(page)
     if untracked:
@@ -99,16 +146,17 @@ def report(
 
 
 def compare(
-    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies of this home; see study list.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies; see study list.")],
+    address: Where = None,
     as_json: Json = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
     from study.analysis.report.page import markdown_table
     from study.analysis.statistics import compare_studies
-    from study.home.folder import Home
     from study.home.record import StudyRecord
 
-    folders = [Home.locate().find(name) for name in names]
+    home = _home(address, *names)
+    folders = [home.find(name) for name in names]
     comparison = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
     print_json(comparison) if as_json else print(markdown_table(compare_studies.printed_comparison(comparison)))
 
@@ -135,25 +183,25 @@ def export(
         Path | None,
         typer.Option("--optuna", metavar="FILE", help="Instead: every trial of the search, as an Optuna journal."),
     ] = None,
+    address: Where = None,
     as_json: Json = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export as exporting
-    from study.home.folder import Home
     from study.home.record import StudyRecord
     from study.ranking.selection import Choice
 
     if journal is not None:
         if out or top or where or by or pareto or trial is not None:
             raise UserError("--optuna: writes every trial of the search. Give it alone")
-        count = exporting.export_journal(Home.locate().find(name), journal)
+        count = exporting.export_journal(_home(address, name).find(name), journal)
         print_json({"name": name, "file": str(journal), "trials": count}) if as_json else print(journal)
         return
     if out is None:
         raise UserError("-o FILE: is missing; or --optuna FILE")
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = Choice(top, trial, where or (), by, metrics)
-    folder = Home.locate().find(name)
+    folder = _home(address, name).find(name)
     written = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, choice)
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
@@ -164,16 +212,31 @@ def export(
 
 
 def delete(
-    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False, as_json: Json = False
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    address: Where = None,
+    as_json: Json = False,
 ) -> None:
     """Remove a study whole: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
-    from study.commands import delete as deleting
     from study.home.folder import Home
 
-    home = Home.locate()
-    if not yes:
-        typer.confirm(f"{deleting.describe(home, name)} Remove all of it?", abort=True, err=True)
-    deleting.delete(home, name)
+    def ask(what: str) -> None:
+        if not yes:
+            typer.confirm(f"{what} Remove all of it?", abort=True, err=True)
+
+    if address is not None:
+        from study.cluster.jobs import Jobs
+        from study.commands import cluster_delete
+
+        jobs = Jobs(address)
+        ask(cluster_delete.describe(jobs, name))
+        cluster_delete.delete(jobs, name)
+    else:
+        from study.commands import delete as deleting
+
+        home = Home.locate()
+        ask(deleting.describe(home, name))
+        deleting.delete(home, name)
     print_json({"name": name, "deleted": True}) if as_json else print(f"{name}: removed")
 
 

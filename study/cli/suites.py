@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from study.cli.options import Address, Json, Quiet, print_json, view
+from study.cli.elsewhere import Follow, check_follow, is_elsewhere, options, show_submitted
+from study.cli.options import AnyAddress, Json, Quiet, print_json, view
 
 if TYPE_CHECKING:
     from study.commands.suite import SuiteEnd
@@ -24,7 +25,12 @@ def suite(
         Path | None,
         typer.Option("-o", "--out", metavar="FILE", help="Also write the tables: .md, .tex or .csv, by its ending."),
     ] = None,
-    address: Address = None,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", metavar="METRIC", help="With --report: the tables of another test metric."),
+    ] = None,
+    address: AnyAddress = None,
+    follow: Follow = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -33,10 +39,17 @@ def suite(
     from study.commands import suite_plan
     from study.errors import UserError
     from study.home.folder import Home
-    from study.spec.suite import load_suite
+    from study.spec.suite import judged_by, load_suite
 
     if plan + status + only_report > 1 or (measure and not plan):
         raise UserError("--plan, --status, --report: give one of them; --measure goes with --plan")
+    if judge is not None and not only_report:
+        raise UserError("--judge: goes with --report")
+    if is_elsewhere(address, follow):
+        if out is not None or only_report or measure:
+            raise UserError("-o, --report, --measure: need the studies here. With --address: --plan, --status, or none")
+        _there(address, file, plan, status, follow, quiet, as_json)
+        return
     suites.check_out(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
@@ -53,12 +66,32 @@ def suite(
         suites.check_same(home, wanted)
     else:
         end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else _told, address)
-    found = suites.tables(home, wanted)
+    found = suites.tables(home, wanted if judge is None else judged_by(wanted, judge))
     if out is not None:
         suites.write_out(found, out)
     print_json(suites.to_json(found)) if as_json else print(suites.markdown(found), end="")
     if end is not None:
         _show(end, file)
+
+
+def _there(address: str, file: str, plan: bool, status: bool, follow: bool, quiet: bool, as_json: bool) -> None:
+    """A suite on a cluster elsewhere: run there, or its state as it is told here."""
+    from study.cluster import suites
+    from study.cluster.jobs import Jobs
+    from study.cluster.upload import STUDY_FILE
+    from study.commands import suite_plan
+    from study.home.provenance import owner
+    from study.spec.suite_file import SuiteFile
+
+    check_follow(follow, as_json)
+    suite, remote = SuiteFile.of(file), Jobs(address)
+    if plan or status:
+        answer = remote.compute(suite.name, "suite", STUDY_FILE, "--plan" if plan else "--status", spec=suite)
+        text = suite_plan.plan_text if plan else suite_plan.status_text
+        print_json(answer) if as_json else print(text(answer))
+        return
+    done = suites.run(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
+    show_submitted(remote, suite.name, done, follow, as_json)
 
 
 def _told(text: str) -> None:

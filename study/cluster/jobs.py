@@ -4,8 +4,6 @@ The first driver of a study is the job `study-NAME`, one that goes on with it `s
 the same study at the same moment is told by Ray that the job is there.
 """
 
-import asyncio
-import json
 import os
 import re
 import shlex
@@ -13,14 +11,18 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from study.address import check_jobs
-from study.cluster import nodes
-from study.cluster.job import Job, job_id, tags
-from study.cluster.upload import STUDY_FILE, size, upload
+from study.cluster import following, nodes
+from study.cluster.answer import answered
+from study.cluster.head import Head, gone, refused
+from study.cluster.job import SUITE, Job, job_id, tags
+from study.cluster.queue_state import with_places
+from study.cluster.upload import STUDY_FILE, Uploaded, size, upload
 from study.errors import UserError
+from study.home.standing import USUAL, Standing
 from study.logging import hush
 from study.spec import StudySpec
 from study.text.shell import typed
@@ -64,6 +66,7 @@ class Jobs:
         from ray.job_submission import JobSubmissionClient
 
         hush(*ray_internals.CLIENT_LOGGERS)
+        ray_internals.read_the_token_again()
         self.address = address
         with _told_to_the_user(address):
             self._client = JobSubmissionClient(address)
@@ -92,7 +95,14 @@ class Jobs:
             "A restarted head has forgotten its jobs: study submit of the same file continues the study"
         )
 
-    def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str], join: bool) -> Submitted:
+    def submit(
+        self,
+        spec: StudySpec,
+        python: str,
+        environment: Mapping[str, str],
+        join: bool,
+        standing: Standing = USUAL,
+    ) -> Submitted:
         """Have a study run, or go on where its last driver failed or was stopped, perhaps before it made the study.
 
         Args:
@@ -108,9 +118,9 @@ class Jobs:
             return self._joined(before[-1], spec, join)
         number = before[-1].number + 1 if before else 1
         command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
-        metadata = tags(spec.name, spec.hash, number, python)
+        metadata = tags(spec.name, spec.hash, number, python, standing=standing)
         try:
-            return self._start(job_id(spec.name, number), command, metadata, environment, spec)
+            return self.start(job_id(spec.name, number), command, metadata, environment, spec)
         except UserError:
             now = self.of(spec.name)
             if len(now) == len(before):
@@ -126,25 +136,36 @@ class Jobs:
         how = typed(*verb, spec.name, "--address", self.address)
         raise UserError(f"{spec.name}: was submitted already ({last.id}, {last.state}). Go on with it: {how}")
 
-    def resume(self, name: str, options: Sequence[str] = ()) -> Submitted:
+    def go_on(self, command: str, name: str, options: Sequence[str] = ()) -> Submitted:
         """Have a study go on, by another driver with the variables of the last one.
 
         Args:
-            options: further ones of `study resume`.
+            command: resume, confirm or ablate.
+            options: further ones of this command.
 
         Raises:
             UserError: it was never submitted, or runs.
         """
-        last = self.last(name)
-        if not last.is_over:
-            raise UserError(f"{name}: runs ({last.id}). Its state: {typed('status', name, '--address', self.address)}")
-        number = last.number + 1
-        command = ["resume", name, "--address", "auto", *options]
-        metadata = tags(name, last.spec, number, last.python)
-        return self._start(job_id(name, number), command, metadata, last.environment)
+        last = self.idle(self.last(name))
+        if last.kind == SUITE:
+            raise UserError(f"{name}: is a suite. Go on with it: study suite FILE --address {self.address}")
+        metadata = tags(name, last.spec, last.number + 1, last.python, kind=last.kind, standing=last.standing)
+        words = [command, name, "--address", "auto", *options]
+        return self.start(job_id(name, last.number + 1), words, metadata, last.environment)
+
+    def idle(self, driver: Job) -> Job:
+        """A driver that is over.
+
+        Raises:
+            UserError: it is not.
+        """
+        if not driver.is_over:
+            how = typed("stop", driver.study, "--address", self.address)
+            raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
+        return driver
 
     def stop(self, name: str, patience: float = 180.0) -> Job:
-        """Have the driver of a study stop in good order, and wait until it has.
+        """Have the driver of a study stop in good order, and wait until it has; `place`: where it was in the queue.
 
         Raises:
             UserError: it does not run, or does not stop in time.
@@ -153,8 +174,9 @@ class Jobs:
         if last.is_over:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
         with _told_to_the_user(self.address):
+            (last,) = with_places(Head(self.address).file, [last])
             self._client.stop_job(last.id)
-        return self.wait(last.id, patience)
+        return replace(self.wait(last.id, patience), place=last.place)
 
     def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
         """Until a job is over.
@@ -180,77 +202,84 @@ class Jobs:
             return str(self._client.get_job_logs(job))
 
     def follow(self, job: str) -> Iterator[str]:
-        """The same as it comes, until the job is over."""
-
-        async def next_of(lines: Any) -> str | None:
-            return await anext(lines, None)
-
-        with asyncio.Runner() as runner:  # Ctrl-C in it closes the connection first
-            lines = self._client.tail_job_logs(job)
-            while (text := runner.run(next_of(lines))) is not None:
-                yield text
+        """The same as it comes, until the job is over; see `study.cluster.following`."""
+        yield from following.pieces(self._client.tail_job_logs(job), self.address)
 
     def ask(self, name: str, *command: str) -> Any:
-        """What a reading command answers on the cluster, where the home of a study is: its JSON document.
+        """What a short command about a study answers on the cluster, where its home is: its JSON document.
 
         Raises:
-            UserError: what it said, where it failed; or it did not answer in time.
+            UserError, Stopped, Interrupted: see `answer`.
         """
         last = self.last(name)
-        job = self.begin([*command, "--json"], last.python, last.environment)
+        return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER)
+
+    def compute(self, name: str, *command: str, spec: Uploaded | None = None) -> Any:
+        """The same however long it takes, also of a study whose drivers the head has forgotten; `spec`: see `start`."""
+        drivers = self.of(name)
+        python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
+        return self._asked(self.begin([*command, "--json"], python, environment, spec))
+
+    def _asked(self, job: str, patience: float | None = None) -> Any:
         try:
-            return self.answer(job, ANSWER)
+            return self.answer(job, patience)
         except BaseException:  # Ctrl-C, too
             with suppress(RuntimeError, OSError):
                 self._client.stop_job(job)
             raise
 
-    def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
-        """Start a command of `study` other than a driver; gives its job's id. See `submit`."""
-        return self._start(f"study-{command[0]}-{uuid.uuid4().hex[:8]}", command, {"python": python}, environment).job
+    def begin(
+        self, command: Sequence[str], python: str, environment: Mapping[str, str], spec: Uploaded | None = None
+    ) -> str:
+        """Start a command of `study` other than a driver; gives its job's id. See `submit` and `start`."""
+        job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
+        return self.start(job, command, {"python": python}, environment, spec).job
 
     def answer(self, job: str, patience: float | None = None) -> Any:
         """The JSON document that such a command printed, once it is over.
 
         Raises:
-            UserError: what it said, where it failed; or it did not answer in time.
+            UserError, Stopped, Interrupted: see `study.cluster.answer.answered`; or it did not answer in time.
         """
         ended = self.wait(job, patience, "answer")
         log = self.log(job)
+        self.forget(job)
+        return answered(ended, log)
+
+    def forget(self, job: str) -> None:
+        """Take a job that is over out of the cluster's list."""
         with _told_to_the_user(self.address):
             self._client.delete_job(job)
-        if ended.state != "succeeded":
-            error = next((line for line in log.splitlines() if line.startswith("error: ")), log[-2000:])
-            raise UserError(error.removeprefix("error: ") or ended.message)
-        return _document(log)
 
     def resources(self) -> dict[str, Any]:
         """The cluster's nodes and what of them is in use, see `study.cluster.nodes`."""
         with _told_to_the_user(self.address):
             return nodes.overview(ray_internals.nodes(self._client))
 
-    def _start(
+    def start(
         self,
         job: str,
         command: Sequence[str],
         metadata: dict[str, str],
         environment: Mapping[str, str],
-        spec: StudySpec | None = None,
+        spec: Uploaded | None = None,
     ) -> Submitted:
-        line = shlex.join([metadata["python"], "-m", "study", *command])
+        """Submit a command of `study`.
+
+        Args:
+            metadata: what the job says of itself; at least its `python`.
+            spec: the study file that is uploaded with it, `study.cluster.upload.STUDY_FILE` there.
+
+        Raises:
+            UserError: the cluster does not take it, or there is a job of that id.
+        """
+        module = "study.cluster.turn" if "study" in metadata else "study"  # a driver waits for its turn
+        line = shlex.join([metadata["python"], "-m", module, *command])
         with upload(spec) as folder, _told_to_the_user(self.address):
             files, bytes_ = size(folder)
             runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
             self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
         return Submitted(job, files, bytes_)
-
-
-def _document(log: str) -> Any:
-    """The JSON document in a job's log, among what libraries may have written."""
-    for bracket in re.finditer(r"^[{\[]", log, re.MULTILINE):
-        with suppress(ValueError):
-            return json.JSONDecoder().raw_decode(log, bracket.start())[0]
-    raise UserError(f"no answer came back: {log[-2000:]}")
 
 
 @contextmanager
@@ -263,13 +292,10 @@ def _told_to_the_user(address: str) -> Iterator[None]:
     except UserError:
         raise
     except ConnectionError:
-        raise UserError(f"--address {address}: no Ray dashboard answers there") from None
+        raise gone(address) from None
     except (RayError, RuntimeError, OSError, ValueError) as error:
         text = str(error)
         if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
-            how = (
-                "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
-            )
-            raise UserError(f"--address {address}: refuses the token, or none was given. {how}") from None
+            raise refused(address) from None
         last = text.strip().splitlines()[-1][:500] if text.strip() else repr(error)
         raise UserError(f"--address {address}: {last}") from None

@@ -2,281 +2,209 @@
 with a password. What it starts is in one file, and is what it stops.
 """
 
-import json
 import os
+import platform
 import secrets
-import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from study.address import LOOPBACK, mlflow_page
-from study.cluster.process import Process, free_port, naming, read
-from study.errors import UserError
+from study.address import LOOPBACK
+from study.cluster import local_parts
+from study.cluster.local_parts import Part
+from study.cluster.local_state import LINK, LocalState
+from study.cluster.process import Process, end, free_port, of_cluster, read
+from study.cluster.ray_lines import COLOURS
+from study.errors import Interrupted, Stopped, UserError
 from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home
-from study.home.sqlite_address import address_of
-from study.text.shell import typed
-from study.upstream import ray_internals
-from study.upstream.environment import Part, variables
+from study.upstream import interrupt
+from study.upstream.own_ray_internals import JOB
 
-PACKAGE = Path(__file__).parents[2]
-PATIENCE = 180.0
-"""Seconds that a part may take to answer; both cores of a small machine may be busy."""
+PATIENCE = 900.0
+"""Seconds that a part may take to come up; all cores of a small machine may be busy."""
 
-TRIES = 3
+AT_ONCE = max(2, os.cpu_count() or 1)
+"""Nodes that are started at the same time: two together take two thirds of the time of one after the other."""
 
-MLFLOW_USER = "admin"
+ASK = 0.3
+"""Seconds between two looks at parts that are waited for."""
+
+SCRATCH = "/tmp/study-ray-"
+"""How the folder of Ray's session begins. It is short: paths of sockets must fit into 107 bytes."""
+
+TAIL = 4
+"""Lines of a log that are shown where a part does not come up."""
+
+
+LEFT = "nothing of the cluster is left"
+
+STARTING, RUNS = "starting", "runs"
+
+Tell = Callable[[str, Sequence[str]], None]
+"""Is told that parts of these names are `STARTING`, that one `RUNS`, or in other words what becomes of it."""
+
+
+def tell_nobody(what: str, names: Sequence[str]) -> None:
+    """Tells nobody."""
 
 
 @dataclass
-class LocalCluster:
-    """What `study cluster up` started.
-
-    Attributes:
-        address: for `study run --address`.
-        dashboard: for `study submit --address`.
-        mlflow: URI of its server.
-    """
-
-    path: Path
-    address: str = ""
-    dashboard: str = ""
-    mlflow: str = ""
-    scratch: str = ""
-    processes: list[Process] = field(default_factory=list)
+class LocalCluster(LocalState):
+    """It, to be started and stopped."""
 
     def __post_init__(self) -> None:
-        self._children: list[subprocess.Popen[bytes]] = []  # of this process, which has to wait for them
+        self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
 
-    @classmethod
-    def of(cls, home: Home) -> "LocalCluster":
-        """That of a home; without processes if none was started.
-
-        Raises:
-            UserError: its file is damaged.
-        """
-        path = home.path / ".cluster"
-        file = path / "state.json"
-        if not file.exists():
-            return cls(path)
-        try:
-            state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            state["processes"] = [Process(**process) for process in state["processes"]]
-            return cls(path, **state)
-        except (ValueError, TypeError, KeyError):
-            raise UserError(f"{file}: damaged. Remove it once nothing of the cluster runs any more") from None
-
-    @property
-    def token_file(self) -> Path:
-        return self.path / "token"
-
-    @property
-    def password_file(self) -> Path:
-        return self.path / "mlflow-password"
-
-    def alive(self) -> list[Process]:
-        return [process for process in self.processes if process.is_alive]
-
-    def document(self) -> dict[str, Any]:
-        """What runs of it; no secrets."""
-        return {
-            "address": self.address,
-            "dashboard": self.dashboard,
-            "mlflow": self.mlflow,
-            "token_file": str(self.token_file),
-            "processes": [
-                {"name": process.name, "pid": process.pid, "alive": process.is_alive} for process in self.processes
-            ],
-        }
-
-    def lines(self) -> list[str]:
-        """The same for people, and what to type."""
-        if not self.processes:
-            return ["no cluster runs here; a first one: study cluster up --nodes 2"]
-        lines = [
-            f"{process.name:<10} {'runs' if process.is_alive else 'has ended'} ({process.pid})"
-            for process in self.processes
-        ]
-        lines += [
-            f"dashboard  {self.dashboard}",
-            f"MLflow     {mlflow_page(self.mlflow)} (user {MLFLOW_USER})",
-            "",
-            "in a shell:",
-        ]
-        lines += [f"  export {key}={value}" for key, value in self._exports().items()]
-        lines.append(f"  {typed('submit', 'quickstart', '--address', self.dashboard, '--follow')}")
-        return [*lines, "", "its end: study cluster down"]
-
-    def environment(self) -> dict[str, str]:
-        """What talks to it needs, but for MLflow's password: the secrets stay in their files."""
-        return {
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN_PATH": str(self.token_file),
-            "MLFLOW_TRACKING_URI": self.mlflow,
-            "MLFLOW_TRACKING_USERNAME": MLFLOW_USER,
-        }
-
-    def _exports(self) -> dict[str, str]:
-        """The same as a shell reads it, whatever the home's path holds, and the password from its file."""
-        password = f'"$(cat {shlex.quote(str(self.password_file))})"'
-        plain = {key: shlex.quote(value) for key, value in self.environment().items()}
-        return {**plain, "MLFLOW_TRACKING_PASSWORD": password}
-
-    def start(self, home: Home, nodes: int, cpus: int, gpus: int) -> None:
+    def start(self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: Tell = tell_nobody) -> None:
         """Start MLflow, a head that runs no trials, and so many nodes.
 
+        Args:
+            cpus: of each node.
+            cards: names or numbers of this machine's GPUs, which the nodes share out.
+            tell: is told which parts are being started, and each as it comes up.
+
         Raises:
-            UserError: one is there already, or a part does not come up; then nothing stays behind.
+            UserError: one is there already.
+            Stopped: a part does not come up; then nothing stays behind.
+            Interrupted: a signal came; likewise.
         """
-        if self.alive():
+        self.check_host()
+        if self.alive() or of_cluster(self.mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
-        self.path.mkdir(parents=True, exist_ok=True)
-        self.path.chmod(0o700)
-        for file, length in ((self.token_file, 32), (self.password_file, 18)):
-            write_whole(file, secrets.token_hex(length), PRIVATE)
-        self.scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")  # short: sockets' paths must fit 107 bytes
-        self.processes = []
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started until then is stopped
+        self._clear()
         try:
-            self.mlflow = self._start_mlflow(home)
-            self._start_head(home)
-            for number in range(1, nodes + 1):
-                self.add_node(home, f"node-{number}", cpus, gpus)
-        except BaseException:
-            self.stop()
+            self._prepare()
+            self._bring_up([local_parts.mlflow(self, home), local_parts.head(self, home)], tell)
+            shares = list(enumerate(local_parts.shared_out(cards, nodes), 1))
+            for first in range(0, nodes, AT_ONCE):
+                some = shares[first : first + AT_ONCE]
+                self._bring_up([local_parts.node(self, home, f"node-{n}", cpus, share) for n, share in some], tell)
+        except BaseException as error:
+            with interrupt.ignored():
+                if isinstance(error, KeyboardInterrupt):
+                    tell("stopping what was started", ())
+                self.stop()
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(f"stopped; {LEFT}") from None
+            if isinstance(error, Stopped):
+                raise Stopped(f"{error}\n{LEFT} but logs in {self.path}") from None
             raise
 
-    def add_node(self, home: Home, name: str, cpus: int, gpus: int) -> Process:
-        """Start one more node."""
-        options = [f"--address={self.address}", f"--num-cpus={cpus}", f"--num-gpus={gpus}", f"--node-name={name}"]
-        return self._start_ray(home, name, options)
+    def add_node(self, home: Home, name: str, cpus: int, cards: Sequence[str] = ()) -> None:
+        """Start one more node.
 
-    def _joined(self) -> int:
-        """Nodes that are alive, by the head's dashboard."""
-        headers = {"Authorization": f"Bearer {read(self.token_file)}"}
-        request = urllib.request.Request(self.dashboard + ray_internals.NODES, headers=headers)
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                nodes = json.load(answer)["data"]["summary"]
-        except (OSError, ValueError, KeyError):
-            return 0
-        return sum(node["raylet"].get("state") == "ALIVE" for node in nodes)
+        Raises:
+            Stopped: it does not come up.
+        """
+        self._bring_up([local_parts.node(self, home, name, cpus, cards)], tell_nobody)
 
-    def stop(self) -> None:
-        """Stop all that was started."""
-        for number, patience in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
-            for process in reversed(self.processes):
-                process.kill(number)
-            deadline = time.monotonic() + patience
-            while self.alive() and time.monotonic() < deadline:
-                time.sleep(0.1)
-        for left in naming(self.scratch):  # what outlived its group's leader, as workers of a killed node
-            with suppress(psutil.NoSuchProcess):
-                left.kill()
-        for child in self._children:
+    def stop(self) -> int:
+        """Stop all that was started, and remove its secrets and Ray's files; logs stay until the next start. Studies'
+        drivers that are jobs of it stop first, in good order if they can.
+
+        Returns:
+            How many processes there were.
+        """
+        drivers = of_cluster(self.mark, self.scratch, JOB)
+        end(drivers, signal.SIGTERM, 10.0)
+        everything = set[psutil.Process]().union(*(part.tree() for part in self.processes))
+        everything |= of_cluster(self.mark, self.scratch)
+        for part in reversed(self.processes):
+            part.kill(signal.SIGTERM)
+        deadline = time.monotonic() + 10.0
+        while self.alive() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        end(everything | of_cluster(self.mark, self.scratch), signal.SIGKILL, 10.0)
+        for child in self._children.values():
             with suppress(subprocess.TimeoutExpired):
                 child.wait(5)
-        if self.scratch:
+        self._clear()
+        return len(everything | drivers)
+
+    def _prepare(self) -> None:
+        """The folder with secrets, and the addresses."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        for log in self.path.glob("*.log"):
+            log.unlink()
+        for file, length in ((self.token_file, 32), (self.password_file, 18)):
+            write_whole(file, secrets.token_hex(length), PRIVATE)
+        self.scratch = tempfile.mkdtemp(prefix=Path(SCRATCH).name, dir=Path(SCRATCH).parent)
+        (self.path / LINK).symlink_to(self.scratch)
+        self.host = platform.node()
+        self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{free_port()}" for _ in range(2))
+        self.address = f"{LOOPBACK}:{free_port()}"
+
+    def _clear(self) -> None:
+        """Remove what is of no use to anybody once nothing runs."""
+        if self.scratch.startswith(SCRATCH):
             shutil.rmtree(self.scratch, ignore_errors=True)
-        self.processes = []
-        (self.path / "state.json").unlink(missing_ok=True)
+        for file in self.left_files():
+            file.unlink(missing_ok=True)
+        self.scratch, self.processes = "", []
 
-    def _start_head(self, home: Home) -> None:
-        port, dashboard = free_port(), free_port()
-        self.address, self.dashboard = f"{LOOPBACK}:{port}", f"http://{LOOPBACK}:{dashboard}"
-        options = ["--head", f"--port={port}", f"--dashboard-port={dashboard}", f"--dashboard-host={LOOPBACK}"]
-        options += [f"--ray-client-server-port={free_port()}"]  # the usual one may be another cluster's
-        options += ["--num-cpus=0", "--num-gpus=0", "--node-name=head"]
-        options += [f"--temp-dir={self.scratch}/{ray_internals.BELOW}"]
-        self._start_ray(home, "head", options)
+    def _bring_up(self, parts: Sequence[Part], tell: Tell) -> None:
+        """Start parts at the same time, and wait until all are up.
 
-    def _start_ray(self, home: Home, name: str, options: list[str]) -> Process:
-        """A node, once it has joined; Ray gives up after 30 seconds, which a busy machine may exceed."""
-        ray = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
-        ray += [f"--node-ip-address={LOOPBACK}", *options]
-        ray += [f"--{port}={free_port()}" for port in ray_internals.AGENTS_PORTS]
-        environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
-            **variables(Part.LOCAL_NODE),
-            **self.environment(),
-            "MLFLOW_TRACKING_PASSWORD": read(self.password_file),
-            "STUDY_HOME": str(home.path),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-        }
-        before = 0 if name == "head" else self._joined()
-        for left in reversed(range(TRIES)):
-            process = self._start_process(name, ray, environment)
-            while process.is_alive:
-                if self._joined() > before:
-                    return process
-                time.sleep(0.5)
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what it had started, which would slow the next attempt down
-            self.processes.remove(process)
-            if not left:
-                raise UserError(f"{name} does not come up:\n{read(self.path / f'{name}.log')[-2000:]}")
-        raise AssertionError
-
-    def _start_mlflow(self, home: Home) -> str:
-        port = free_port()
-        users = self.path / "mlflow-auth.ini"
-        database = address_of(self.path / "mlflow-users.db").replace("%", "%%")  # a lone one would refer to another key
-        write_whole(
-            users,
-            "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
-            f"database_uri = {database}\n"
-            f"admin_username = {MLFLOW_USER}\nadmin_password = {read(self.password_file)}\n"
-            "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
-            PRIVATE,
-        )
-        (self.path / "mlflow-users.db").unlink(missing_ok=True)  # of a cluster with another password
-        command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
-        command += ["--backend-store-uri", address_of(home.database), "--host", LOOPBACK, "--port", str(port)]
-        command += ["--artifacts-destination", home.artifacts.as_uri()]
-        environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
-            **variables(Part.MLFLOW_SERVER),
-            "MLFLOW_AUTH_CONFIG_PATH": str(users),
-            "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
-        }
-        self._start_process("mlflow", command, environment)
-        uri = f"http://{LOOPBACK}:{port}"
-        self._wait_for_mlflow(f"{uri}/health")
-        return uri
-
-    def _start_process(self, name: str, command: list[str], environment: dict[str, str]) -> Process:
-        with (self.path / f"{name}.log").open("wb") as log:
-            started = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-        self._children.append(started)
-        process = Process.of(name, started.pid)
-        self.processes.append(process)
-        self._save()
-        return process
-
-    def _wait_for_mlflow(self, url: str) -> None:
+        Raises:
+            Stopped: one has ended each time that it was started, or does not answer in time.
+        """
+        tell(STARTING, [part.name for part in parts])
+        waiting = {part: (self._start(part), 1) for part in parts}
         deadline = time.monotonic() + PATIENCE
-        while True:
-            with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
-                return
-            if not self.processes[-1].is_alive or time.monotonic() > deadline:
-                raise UserError(f"mlflow does not come up:\n{read(self.path / 'mlflow.log')[-2000:]}")
-            time.sleep(0.2)
+        while waiting:
+            time.sleep(ASK)
+            if interrupt.has_come():  # and a library has swallowed it
+                raise KeyboardInterrupt
+            for part, (process, attempt) in list(waiting.items()):
+                if process.is_alive and part.is_up():
+                    del waiting[part]
+                    tell(RUNS, [part.name])
+                elif process.is_alive and time.monotonic() < deadline:
+                    continue
+                elif attempt == part.tries or time.monotonic() > deadline:
+                    raise Stopped(f"{part.name} does not come up. {self._last_words(part)}")
+                else:
+                    self._give_up(process)
+                    tell(f"has ended by itself, attempt {attempt + 1}", [part.name])
+                    waiting[part] = self._start(part), attempt + 1
 
-    def _save(self) -> None:
-        state = {key: value for key, value in asdict(self).items() if key != "path"}
-        write_whole(self.path / "state.json", json.dumps(state, indent=2))
+    def _give_up(self, process: Process) -> None:
+        """End what a part had started that has ended itself: it would slow the next attempt down."""
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        self.processes.remove(process)
+
+    def _last_words(self, part: Part) -> str:
+        """The end of a part's log, without the places in the code that Python names."""
+        file = self.path / f"{part.name}.log"
+        lines = [COLOURS.sub("", line) for line in read(file).splitlines() if line[:1].strip()]
+        return "\n".join([f"The end of {file}:", *(f"  {line[:300]}" for line in lines[-TAIL:])])
+
+    def _start(self, part: Part) -> Process:
+        with (self.path / f"{part.name}.log").open("ab") as log:
+            try:
+                started = subprocess.Popen(
+                    part.command(),
+                    env=part.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            except OSError as error:  # no memory or no number for one more process
+                raise Stopped(f"{part.name} cannot be started: {error.strerror}") from None
+        self._children[started.pid] = started
+        process = Process.of(part.name, started.pid)
+        self.processes.append(process)
+        self.save()
+        return process

@@ -3,7 +3,7 @@
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,27 +11,48 @@ from pathlib import Path
 import psutil
 
 from study.address import LOOPBACK
+from study.home import process
+from study.home.lease import machine
+
+MARK = "STUDY_CLUSTER"
+"""Variable that each process of a cluster which `study cluster up` started has inherited: the cluster's folder."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process group that was started; `born`, in seconds since the epoch, tells it from a later one of its number."""
+    """A process group that was started.
+
+    Attributes:
+        pid: its leader's number.
+        began: when the leader did, as `study.home.process` tells it.
+        machine: the running kernel, see `study.home.lease.machine`: after a reboot the number is another process's.
+    """
 
     name: str
     pid: int
-    born: float
+    began: str
+    machine: str
 
     @classmethod
     def of(cls, name: str, pid: int) -> "Process":
-        return cls(name, pid, psutil.Process(pid).create_time())
+        """The process that has a number at this moment; one that has ended already is never alive."""
+        try:
+            return cls(name, pid, process.Process.of(pid).started, machine())
+        except process.NotThere:
+            return cls(name, pid, "", machine())
 
     @property
     def is_alive(self) -> bool:
         try:
-            process = psutil.Process(self.pid)
-            return process.create_time() == self.born and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
+            return self.machine == machine() and process.Process.of(self.pid).started == self.began
+        except process.NotThere:
             return False
+
+    def tree(self) -> set[psutil.Process]:
+        """It and all that it has started; nothing once it has ended."""
+        with suppress(psutil.Error):
+            return trees([psutil.Process(self.pid)]) if self.is_alive else set()
+        return set()
 
     def kill(self, number: signal.Signals) -> None:
         """Send a signal to the whole group."""
@@ -52,8 +73,45 @@ def read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def naming(scratch: str) -> Iterator[psutil.Process]:
-    """Processes that name a temporary folder on their command line; none where its name is empty."""
-    for process in psutil.process_iter(["cmdline"]):
-        if scratch and any(scratch in word for word in process.info["cmdline"] or ()):
-            yield process
+def trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
+    """Processes and all that they have started."""
+    found = set()
+    for top in tops:
+        with suppress(psutil.Error):
+            found |= {top, *top.children(recursive=True)}
+    return found
+
+
+def of_cluster(mark: str, scratch: str, variable: str = MARK) -> set[psutil.Process]:
+    """What runs of a cluster, whoever started it: processes with its mark, or with its scratch folder on their command
+    line, and all that these have started. Ray's workers overwrite both, and are found below their node.
+
+    Args:
+        mark: the value of `MARK` in their environment.
+        variable: another one that they have to have in their environment, besides.
+    """
+    found = []
+    for one in psutil.process_iter(["cmdline", "environ"]):
+        given = one.info["environ"] or {}
+        is_ours = given.get(MARK) == mark or bool(scratch and scratch in " ".join(one.info["cmdline"] or ()))
+        if is_ours and variable in given | {MARK: ""} and one.pid != os.getpid() and _is_in_reach(one.pid):
+            found.append(one)
+    return trees(found)
+
+
+def _is_in_reach(pid: int) -> bool:
+    """Whether a process has the numbers of this one's namespace: those of a container may have a folder of the same
+    name that is another one."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return not Path("/proc/self/ns/pid").exists()
+
+
+def end(processes: Iterable[psutil.Process], number: signal.Signals, patience: float) -> None:
+    """Send a signal to processes, and wait until they have ended, for so many seconds at most."""
+    told = list(processes)
+    for one in told:
+        with suppress(psutil.Error):
+            one.send_signal(number)
+    psutil.wait_procs(told, timeout=patience)

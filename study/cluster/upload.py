@@ -1,14 +1,16 @@
-"""What is uploaded for a job: this package, the shipped study files and one resolved study file. Nothing else."""
+"""What is uploaded for a job: this package, the shipped study files and one resolved study file, or a suite.
+
+Nothing else."""
 
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import study
 from study.errors import UserError
-from study.spec import StudySpec
 from study.spec.find import shipped_folder
 
 STUDY_FILE = "job-study.yaml"
@@ -16,8 +18,20 @@ CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 """What the package is made of; caches, notes and anything that lies about is not uploaded."""
 
 
+class Uploaded(Protocol):
+    """A study, or a suite."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def function_is_pickled(self) -> bool: ...
+
+    def to_yaml(self) -> str: ...
+
+
 @contextmanager
-def upload(spec: StudySpec | None) -> Iterator[Path]:
+def upload(spec: Uploaded | None) -> Iterator[Path]:
     """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 2.5.
 
     Raises:

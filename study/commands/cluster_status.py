@@ -1,10 +1,12 @@
 """The status of a study on a remote cluster: its job, its trials, the cluster."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from study.cluster.jobs import Job, Jobs
+from study.cluster.job import Job
+from study.cluster.ray_lines import ours_alone
 from study.commands import status
-from study.errors import UserError
+from study.text.columns import columns
 from study.text.moment import moment
 from study.text.shell import typed
 
@@ -15,25 +17,28 @@ LAST = 5
 """Lost nodes that people are shown, counted from the last."""
 
 
-def document(jobs: Jobs, name: str) -> dict[str, Any]:
-    """The newest driver of a study, the document of `study status` on the cluster, and the cluster's resources.
+def document(
+    name: str, drivers: Sequence[Job], cluster: dict[str, Any], study: dict[str, Any] | None, reason: str | None
+) -> dict[str, Any]:
+    """The newest driver of a study, the document of `study status`, and the cluster's resources.
 
-    Of the lost nodes only those since the study's first driver began. While the study is unknown there, as before a
-    driver has made it, `study` is None and `reason` says why.
+    Of the lost nodes only those since the study's first driver began.
 
-    Raises:
-        UserError: no study of this name was submitted, or the cluster does not answer.
+    Args:
+        drivers: of the study, the oldest first; at least one.
+        cluster: see `study.cluster.nodes.overview`.
+        study: None where the study is unknown there, as before a driver has made it; `reason` says why. With both, it
+            cannot be read there, and is as it was read before.
     """
-    jobs.last(name)  # raises if it was never submitted
-    study, reason = None, None
-    try:
-        study = jobs.ask(name, "status", name)
-    except UserError as error:
-        reason = str(error)
-    drivers, cluster = jobs.of(name), jobs.resources()  # as they are now: an answer takes seconds
     began = min((job.began for job in drivers if job.began), default=float("inf"))
-    cluster["lost"] = [node for node in cluster["lost"] if node["ended"] >= began]
-    return {"name": name, "job": _row(drivers[-1]), "study": study, "reason": reason, "cluster": cluster}
+    lost = [node for node in cluster["lost"] if node["ended"] >= began]
+    return {
+        "name": name,
+        "job": _row(drivers[-1]),
+        "study": study,
+        "reason": reason,
+        "cluster": cluster | {"lost": lost},
+    }
 
 
 def text(document: dict[str, Any]) -> str:
@@ -42,10 +47,13 @@ def text(document: dict[str, Any]) -> str:
     reason = (
         f": {_shortened(job['message'])}" if job["state"] in ("pending", "failed") and job["message"].strip() else ""
     )
-    lines = [f"job       {job['id']}: {job['state']}{reason}"]
+    state = f"{job['state']}, place {job['place']} in the queue" if job["place"] else job["state"]
+    lines = [f"job       {job['id']}: {state}{reason}"]
     lines += (
         status.lines(document["study"]) if document["study"] else [f"study     not known there: {document['reason']}"]
     )
+    if document["study"] and document["reason"]:
+        lines.append(f"warning   {document['reason']}")
     return "\n".join([*lines, *_cluster(document["cluster"])])
 
 
@@ -58,10 +66,11 @@ def jobs_table(address: str, jobs: list[Job]) -> str:
     """The same for people."""
     if not jobs:
         return f"no studies at {address}; a first one: {typed('submit', 'quickstart', '--address', address)}"
-    lines = [f"{'study':<28} {'job':<34} {'state':<10} began"]
+    rows = [("study", "job", "owner", "priority", "state", "submitted")]
     for job in jobs:
-        lines.append(f"{job.study:<28} {job.id:<34} {job.state:<10} {moment(job.began)}")
-    return "\n".join(lines)
+        state = f"{job.state}, {job.place}." if job.place else job.state
+        rows.append((job.study, job.id, job.owner, str(job.standing.priority), state, moment(job.began)))
+    return "\n".join(columns(rows, (28, 34, 12, 9, 13)))
 
 
 def _cluster(cluster: dict[str, Any]) -> list[str]:
@@ -82,12 +91,20 @@ def _amount(name: str, used: float | None, there: float) -> str:
 
 def _shortened(message: str) -> str:
     """Why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    lines = [line.strip() for line in ours_alone(message).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
 
 
 def _row(job: Job) -> dict[str, Any]:
-    row = {"id": job.id, "study": job.study, "spec": job.spec, "state": job.state, "message": job.message}
+    row: dict[str, Any] = {
+        "id": job.id,
+        "study": job.study,
+        "spec": job.spec,
+        "state": job.state,
+        "message": job.message,
+    }
+    row |= {"owner": job.owner, "priority": job.standing.priority, "place": job.place}
+    row |= {"share": job.standing.share, "slots": job.standing.slots}
     return {**row, "began": job.began, "ended": job.ended}

@@ -15,10 +15,12 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     """Hours of wall-clock time, trials, CPUs and GPUs, and what early stopping saved; plain values for JSON.
 
     `wall_hours`: while a driver was at work. `trial_hours`: of all trials that ended or were cut off, lost runs and
-    confirm trials included; a running trial counts once it ends. CPU and GPU hours are these times a trial's
-    `resources`. `epoch_hours`: the times that trials reported with their epochs.
+    confirm trials included; a running trial counts once it ends, and the time of a process that trains several together
+    is shared among them. CPU and GPU hours are these times a trial's
+    `resources`, as they were while it ran. `epoch_hours`: the times that trials reported with their epochs.
     """
     trial_hours, resources = record.busy / HOUR, spec.resources
+    told = (("cpu", resources.cpu), ("gpu", resources.gpu))
     return {
         "name": spec.name,
         "state": record.state,
@@ -26,9 +28,9 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "epochs": sum(trial.epochs for trial in record.trials.values()),
         "wall_hours": record.worked / HOUR,
         "trial_hours": trial_hours,
-        "cpu_hours": trial_hours * resources.cpu,
-        "gpu_hours": trial_hours * resources.gpu,
-        "resources_per_trial": {"cpu": resources.cpu, "gpu": resources.gpu},
+        "cpu_hours": record.taken("cpu", resources.cpu) / HOUR,
+        "gpu_hours": record.taken("gpu", resources.gpu) / HOUR,
+        "resources_per_trial": {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
         "trials_at_once": record.busy / record.worked if record.worked else None,
         "epoch_hours": {name: _reported(record, f"time/{name}") / HOUR for name in ("epoch", *PHASES)},
         "early_stopping": _saved(spec, record),

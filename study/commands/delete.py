@@ -3,6 +3,7 @@
 import shutil
 import uuid
 
+from study.cluster.window import prune_here
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -41,4 +42,5 @@ def delete(home: Home, name: str) -> None:
         folder.path.rename(gone)  # from here on it is no longer a study, even if the removal fails
     finally:
         ledger.close()
+    prune_here()
     shutil.rmtree(gone)

@@ -64,7 +64,7 @@ def measured_pace(spec: StudySpec) -> Pace:
 
     from study.commands import trial as one_trial
 
-    first_epoch = next(one_trial.run(spec))
+    first_epoch = next(one_trial.run(spec, "auto" if spec.resources.gpu else "cpu"))
     on_gpu = spec.resources.gpu > 0 and torch.cuda.is_available()
     device = torch.cuda.get_device_name() if on_gpu else f"the CPU of {platform.node()}"
     caveats = [
@@ -73,6 +73,8 @@ def measured_pace(spec: StudySpec) -> Pace:
     ]
     if searched_keys := [key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in COSTLY]:
         caveats.append(f"searched, but measured with the file's values: {', '.join(searched_keys)}")
+    if on_gpu:
+        caveats.append(f"its tensors took at most {first_epoch['memory/peak_mib'] / 1024:.1f} GiB of the GPU")
     if spec.resources.gpu and not on_gpu:
         caveats.append("the study asks for a GPU, which this process does not have: with one the time differs")
     return Pace(

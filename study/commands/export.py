@@ -115,7 +115,8 @@ def exported(
         "more_search": sentence(spec, remaining_gain(spec, record)),
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
-    base = spec.trial_document({**candidate.trial.params, "train.seed": candidate.trial.seed})
+    of_trial = {"train.seed": candidate.trial.seed, "train.epochs": candidate.epochs}
+    base = spec.trial_document({**candidate.trial.params, **of_trial})
     origin["digest"] = configuration_digest(base)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin, notify=None)

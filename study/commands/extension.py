@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from study import ranking
 from study.errors import UserError
@@ -11,6 +12,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
+from study.sweep.budget import EVERY_CELL
 
 TOP, SEEDS = 5, 5
 """What `study confirm` runs again where it is not told."""
@@ -20,7 +22,8 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
     """Let the search of a study try more configurations.
 
     Args:
-        trials: how many more, as `+50`.
+        trials: how many more than were tried or are to be, as `+50`. A grid whose search ended before its last cell
+            tries so many of those that are left.
 
     Returns:
         The extended record.
@@ -28,19 +31,31 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
     Raises:
         UserError: `trials` is not such a number, the study's search cannot go on, or another process runs it.
     """
+    check_trials(spec, trials)
+    with _opened(folder) as (ledger, record):
+        tried = len(list(record.by_stage("baseline", "search")))
+        ended = record.ending or record.enough not in (None, "trials", EVERY_CELL)
+        extended = (tried if ended else record.limit(spec.trials)) + int(trials)
+        if spec.search.sampler == "grid":
+            if record.enough == EVERY_CELL or (not ended and record.limit(spec.trials) >= spec.trials):
+                raise UserError(f"{spec.name}: a grid has no further trials than its cells")
+            extended = min(extended, spec.trials)
+        record.apply(ledger.append("extended", trials=extended))
+        return record
+
+
+def check_trials(spec: StudySpec, trials: str) -> None:
+    """Refuse more trials for what has none, and what is no number of them; see `more_trials`.
+
+    Raises:
+        UserError: says which.
+    """
     if not re.fullmatch(r"\+[1-9]\d{0,6}", trials):
         raise UserError(f"--trials {trials}: a number of additional trials is needed, as in --trials +50")
     if spec.final_seeds is not None:
         raise UserError(f"{spec.name}: a final training has no search; further seeds: study train FILE --seeds ...")
-    if spec.search.sampler == "grid" or not spec.search.space:
-        raise UserError(
-            f"{spec.name}: a {'grid' if spec.search.space else 'single configuration'} has no further trials"
-        )
-    with _opened(folder) as (ledger, record):
-        tried = len(list(record.by_stage("baseline", "search")))
-        planned = record.limit(spec.trials) if record.enough in (None, "trials") else tried
-        record.apply(ledger.append("extended", trials=planned + int(trials)))
-        return record
+    if not spec.search.space:
+        raise UserError(f"{spec.name}: a single configuration has no further trials")
 
 
 def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int | None, rules: bool = False) -> None:
@@ -54,22 +69,37 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
         UserError: the search is not over or has too few complete configurations, all of these trials have run, or
             another process runs the study.
     """
+    with _opened(folder) as (ledger, record):
+        ledger.append(
+            "confirming", **seeds_asked(record, StudyRecord.told(folder.ledger_file), spec, top, seeds, rules)
+        )
+
+
+def seeds_asked(
+    record: StudyRecord, extended: StudyRecord, spec: StudySpec, top: int | None, seeds: int | None, rules: bool
+) -> dict[str, Any]:
+    """What the ledger is told for `more_seeds`, which has the arguments.
+
+    Args:
+        extended: the same record a second time, which is changed.
+
+    Raises:
+        UserError: see `more_seeds`.
+    """
     if spec.final_seeds is not None:
         raise UserError(f"{spec.name}: a final training; further seeds of it: study train FILE --seeds ...")
-    with _opened(folder) as (ledger, record):
-        if record.state != "complete":
-            raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
-        before = ranking.confirm(record, spec)
-        default = (before.top, before.seeds) if rules else (TOP, SEEDS)
-        top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
-        asked = {"top": top, "seeds": seeds, "rules": rules or before.rules is True}
-        extended = StudyRecord.told(folder.ledger_file)
-        extended.apply({"event": "confirming", **asked, "time": 0.0})
-        if top > (complete := len(ranking.searched(record, spec))):
-            raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
-        if _is_confirmed(extended, spec):
-            raise UserError(f"{spec.name}: {_confirmed(extended, spec)}. More: --top, --seeds")
-        ledger.append("confirming", **asked)
+    if record.state != "complete":
+        raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
+    before = ranking.confirm(record, spec)
+    default = (before.top, before.seeds) if rules else (TOP, SEEDS)
+    top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
+    asked = {"top": top, "seeds": seeds, "rules": rules or before.rules is True}
+    extended.apply({"event": "confirming", **asked, "time": 0.0})
+    if top > (complete := len(ranking.searched(record, spec))):
+        raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
+    if _is_confirmed(extended, spec):
+        raise UserError(f"{spec.name}: {_confirmed(extended, spec)}. More: --top, --seeds")
+    return asked
 
 
 def _is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:

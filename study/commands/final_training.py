@@ -65,9 +65,40 @@ def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyF
     if folder is None:
         return home.create(spec, function)
     existing = folder.checked_spec()
-    if existing.final_seeds is None or replace(existing, final_seeds=spec.final_seeds).hash != spec.hash:
-        raise UserError(f"{spec.name}: exists already in {home.path} with another configuration. Give a --name")
-    seeds = [*existing.final_seeds, *(seed for seed in spec.final_seeds or () if seed not in existing.final_seeds)]
+    before = trained_seeds(existing, spec, str(home.path))
+    seeds = [*before, *(seed for seed in spec.final_seeds or () if seed not in before)]
     Ledger(folder.ledger_file).close()  # refuses while another process trains it
     folder.write_spec(replace(spec, final_seeds=tuple(seeds)))
     return folder
+
+
+def trained_seeds(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int, ...]:
+    """The seeds of a training of the same configuration that is there.
+
+    Args:
+        place: where the existing one is, for the message.
+
+    Raises:
+        UserError: it is another one.
+    """
+    if existing.final_seeds is None or replace(existing, final_seeds=spec.final_seeds).hash != spec.hash:
+        raise UserError(f"{spec.name}: exists already in {place} with another configuration. Give a --name")
+    return existing.final_seeds
+
+
+def on_device(spec: StudySpec, device: str | None) -> StudySpec:
+    """The study on another device than its file says.
+
+    Args:
+        device: cpu; cuda: the file's share of a GPU, a whole one where it has none; auto: cuda if a GPU works in this
+            process, else cpu; None: as the file says.
+    """
+    if device is None:
+        return spec
+    if device == "auto":
+        from study.training.device import best
+
+        device = best().type
+    gpu = spec.resources.gpu or 1 if device == "cuda" else 0
+    kind = spec.resources.accelerator if gpu else None
+    return replace(spec, resources=spec.resources.model_copy(update={"gpu": gpu, "accelerator": kind}))

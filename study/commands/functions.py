@@ -30,7 +30,7 @@ def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | 
     return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 
-def function_trial(home: Home, spec: StudySpec) -> "FunctionTrial":
+def function_trial(home: Home, spec: StudySpec, device: str) -> "FunctionTrial":
     """One trial of the file's own configuration, in this process.
 
     Raises:
@@ -40,7 +40,7 @@ def function_trial(home: Home, spec: StudySpec) -> "FunctionTrial":
 
     assert spec.function is not None
     where = place(spec.function, _folder(home, spec.function))
-    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed)
+    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed, device)
 
 
 def _folder(home: Home, function: str) -> Path:

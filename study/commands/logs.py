@@ -7,7 +7,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.text.moment import moment
 
-STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
+STUDY_EVENTS = ("opened", "started", "paused", "thawed", "lost", "ended", "tested", "untested", "closed")
 
 
 def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
@@ -36,6 +36,12 @@ def text(document: dict[str, Any]) -> str:
 
 def _line(event: dict[str, Any]) -> str:
     left_out = ("event", "time", "libraries", "metrics")
-    values = ", ".join(f"{key} {value}" for key, value in event.items() if key not in left_out)
+    values = ", ".join(f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_long(value))
     metrics = ", ".join(f"{key} {value:.4g}" for key, value in event.get("metrics", {}).items() if value is not None)
     return f"{moment(event['time'])}  {event['event']:<8} {values}{f': {metrics}' if metrics else ''}"
+
+
+def _is_long(value: object) -> bool:
+    """What is no line for people: tables, and objects of objects; `--json` has them."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(one, (dict, list)) for one in inner)

@@ -4,8 +4,9 @@ import shlex
 from collections.abc import Collection
 from typing import Any
 
-from study.commands import plan_cells
+from study.commands import memory, plan_cells, plan_stacks
 from study.data import cells
+from study.errors import UserError
 from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs
@@ -33,6 +34,8 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
     }
+    taken = memory.memory(spec, _most_samples(samples)) if spec.resources.gpu else None
+    warnings = [warning for _, _, warnings in samples for warning in warnings] + memory.warning(spec, taken)
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
@@ -44,7 +47,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "bias_classes": facts.bias_classes,
         "cells": [counts for counts, _, _ in samples],
         "standard_error": [errors for _, errors, _ in samples],
-        "warnings": list(dict.fromkeys(warning for _, _, warnings in samples for warning in warnings)),
+        "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
@@ -71,8 +74,20 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             ),
         },
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
+        "stacks": plan_stacks.stacks(spec),
+        "memory": taken,
+        "kept_states": _kept_states(spec, baseline + searched),
         "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
     }
+
+
+def _weights(spec: StudySpec) -> list[str]:
+    """What keeps trials from beginning from the weights that the study names: a file that is not there."""
+    try:
+        _ = spec.weights
+    except UserError as error:
+        return [f"the study cannot run yet: {error}"]
+    return []
 
 
 def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
@@ -113,11 +128,38 @@ def text(document: dict[str, Any]) -> str:
         *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
-        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU; train.threads {resources['threads']}",
+        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{_kind(resources)}; "
+        f"train.threads {resources['threads']}",
+        *memory.lines(document["memory"], resources["gpu"]),
+        *plan_stacks.lines(document["stacks"]),
+        *_kept_lines(document),
         *(f"at its end, notify.{how}: {_of(told)}" for how, told in (document["notify"] or {}).items()),
         *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)
+
+
+def _kept_states(spec: StudySpec, configurations: int) -> int:
+    """How many trials' states stay on disk to be extended from, at most: on all seeds of a configuration."""
+    most, confirm = spec.resources.keep_checkpoints, spec.search.confirm
+    if most == 0:
+        return 0
+    kept = configurations if most == "all" else min(most + int(spec.search.baseline is not None), configurations)
+    return kept * len(spec.seeds) + min(kept * confirm.seeds, confirm_trials(spec, confirm, configurations))
+
+
+def _kept_lines(document: dict[str, Any]) -> list[str]:
+    if not (count := document["kept_states"]):
+        return []
+    size = (document["memory"] or {}).get("state_gib")
+    each = f", {size:.2g} GiB each: {count * size:.2g} GiB on disk" if size else ""
+    told = document["resources_per_trial"]["keep_checkpoints"]
+    return [f"states kept to extend trials from: {count} at most{each} (resources.keep_checkpoints {told})"]
+
+
+def _kind(resources: dict[str, Any]) -> str:
+    kind = resources.get("accelerator")
+    return f" of kind {kind}" if kind else ""
 
 
 def _of(told: str | list[str]) -> str:
@@ -131,6 +173,12 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], 
         return counts, None, []
     errors = plan_cells.standard_errors(spec, counts, facts)
     return counts, errors, plan_cells.warnings(spec, counts, errors, facts)
+
+
+def _most_samples(samples: Collection[tuple[dict[str, Any], dict[str, Any] | None, list[str]]]) -> int | None:
+    """Of the largest data set, all splits together; None where no counts are."""
+    known = [sum(split["samples"] for split in counts["splits"].values()) for counts, _, _ in samples]
+    return max(known, default=0) or None
 
 
 def _cells(document: dict[str, Any]) -> list[str]:
@@ -152,7 +200,8 @@ def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
 
 
 def _listed(section: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in section.items())
+    """Its keys, without those that are not set."""
+    return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
 
 
 def _domain(domain: dict[str, Any]) -> str:

@@ -1,30 +1,27 @@
-"""A study while it runs: a live table on a terminal, plain lines elsewhere. Both only read the record."""
+"""The numbers of a study while it runs, from its record, which they only read."""
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterable
 
 from study import ranking
 from study.commands.plan import confirm_trials, rule_trials
-from study.home.events import ENDED
+from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord
 from study.metrics import searchable
 from study.ranking import ablation
 from study.ranking.picks import picked
 from study.ranking.ties import ties
 from study.spec import StudySpec
-from study.sweep.steps import STARTING, STEPS
+from study.sweep.steps import LOADING, STARTING, STEPS, STOPPING
 
-PHASES = {
-    "baseline": "searching",
-    "search": "searching",
-    "replicate": "searching",
+SEARCHING = "searching"
+EXTENDING = "extending"
+"""Trials go on beyond the end that they had."""
+
+PHASES: dict[Stage, str] = {
+    "baseline": SEARCHING,
+    "search": SEARCHING,
+    "replicate": SEARCHING,
     "confirm": "confirming",
     "rule": "confirming",
     "ablation": "ablating",
@@ -35,65 +32,8 @@ PHASES = {
 TESTING = "testing"
 """Trials have run to their end, and models read the test split."""
 
-LINE_EVERY = 2.0
-"""Seconds between two plain lines, at least."""
-
-
-class ProgressView:
-    """Shows a study's progress on a console until the block is left.
-
-    Args:
-        console: a terminal gets a live table, without colours if `NO_COLOR` is set; anything else, and a terminal that
-            cannot move its cursor, gets plain lines.
-        quiet: show nothing.
-    """
-
-    def __init__(self, console: Console, quiet: bool = False) -> None:
-        self._console, self._quiet = console, quiet
-
-    @contextmanager
-    def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
-        """Gives what shows a line at once, from any thread."""
-        progress = StudyProgress(spec, record)
-        if self._quiet:
-            yield progress.tell
-            return
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
-            live = Live(get_renderable=progress.table, console=self._console, refresh_per_second=4)
-            with live:
-                yield progress.tell
-            return
-
-        def tell(text: str) -> None:
-            progress.tell(text)
-            self._print(f"{clock(progress.elapsed())}  {text}")
-
-        over = threading.Event()
-        thread = threading.Thread(target=self._lines, args=(progress, over), name="progress", daemon=True)
-        thread.start()
-        try:
-            yield tell
-        finally:
-            over.set()
-            thread.join()
-
-    def _lines(self, progress: "StudyProgress", over: threading.Event) -> None:
-        printed, warned = None, False
-        while True:
-            last = over.wait(LINE_EVERY)
-            counts = progress.counts()
-            if counts != printed:
-                self._print(progress.line())
-                printed = counts
-                if not warned and (warnings := progress.warnings()):
-                    warned = True
-                    for warning in warnings:
-                        self._print(f"{clock(progress.elapsed())}  warning: {warning}")
-            if last:
-                return
-
-    def _print(self, line: str) -> None:
-        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+ENDING, STOPS = "ending the search", "stopping"
+"""What a study is at once a user has ended its search, and once a signal has come."""
 
 
 class StudyProgress:
@@ -104,50 +44,84 @@ class StudyProgress:
         self._began = time.monotonic()
         self._first = self._done()
         self._working: float | None = None
-        self._told, self._phase = "", STARTING
+        self._phase = STARTING if record.id else LOADING
         self._to_repeat: set[int] | None = None
+        self._warned_of: tuple[int, list[str]] = 0, []
 
-    def tell(self, text: str) -> None:
-        """Take a step of the driver (`study.sweep.steps`) as the phase, until a trial runs; have the table say anything
-        else from now on, below the numbers."""
-        if text in STEPS:
+    def tell(self, text: str) -> bool:
+        """Take a step of the driver (`study.sweep.steps`) as the phase, until a trial runs; says whether it is one."""
+        if text == STOPPING:
+            self._phase = STOPS
+        elif text in STEPS:
             self._phase = text
-        else:
-            self._told = text
+        return text in STEPS
 
     def phase(self) -> str:
         """What the study is at: a step of the driver, or what its trials are run for."""
+        if self._phase == STOPS:
+            return STOPS
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
-        if running:
-            self._phase = " and ".join(dict.fromkeys(word for stage, word in PHASES.items() if stage in running))
-        elif self._phase in PHASES.values() and not self.counts()["waiting"]:
+        if any(trial.state == "running" and trial.before for trial in trials):
+            self._phase = EXTENDING
+        elif running:
+            words = (ENDING if word == SEARCHING and self._record.ending else word for word in _words(running))
+            self._phase = " and ".join(words)
+        elif self._phase not in STEPS and not self.counts()["waiting"] and not self._record.counts()["paused"]:
             self._phase = TESTING
         return self._phase
 
     def counts(self) -> dict[str, int]:
-        """Trials by state, planned ones as waiting; `interrupted` is left out if there are none."""
+        """Trials by state, planned ones as waiting; `paused` and `interrupted` are left out if there are none."""
         counts = self._record.counts()
         counts["waiting"] += max(0, self._planned() - sum(counts.values()))
-        return {state: count for state, count in counts.items() if count or state != "interrupted"}
+        return {state: count for state, count in counts.items() if count or state not in ("paused", "interrupted")}
 
     def best(self) -> str:
         """The best complete trial so far and the baseline's value."""
+        return self.bests()[0] or "-"
+
+    def numbers(self) -> tuple[object, ...]:
+        """What a plain line is written for when it changes."""
+        return self.counts(), self.enqueued(), self.stopping(), self._record.ending
+
+    def bests(self) -> tuple[str, ...]:
+        """The same, from long to short; all of them empty before a trial is complete."""
         spec = self._spec
         if spec.final_seeds is not None:
             finals = [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
             mean = ranking.spreads(spec.objective, finals).get(spec.metric)
-            return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
+            short = f"{mean.mean:.4f} (mean of {mean.count})" if mean else ""
+            return f"{spec.metric} {short}" if mean else "", short
         best = next(iter(ranking.searched(self._record, spec)), None)
         reference = ranking.baseline(self._record, spec)
         if best is None:
-            return f"baseline {spec.metric} {reference.value:.4f}" if reference else "-"
-        text = f"{spec.metric} {best.value:.4f} (trial {best.trial.number})"
-        return f"{text}, baseline {reference.value:.4f}" if reference else text
+            short = f"{reference.value:.4f}" if reference else ""
+            return (f"baseline {spec.metric} {short}", f"baseline {short}") if reference else ("", "")
+        text, short = f"{spec.metric} {best.value:.4f} (trial {best.trial.number})", f"{best.value:.4f}"
+        before = f", baseline {reference.value:.4f}" if reference else ""
+        return f"{text}{before}", f"{short}{before}", short
+
+    def enqueued(self) -> int:
+        """Configurations that users asked for and that were not tried yet."""
+        return to_try(self._record)
+
+    def stopping(self) -> int:
+        """Trials that run, and end at their next report because a user asked for that."""
+        return len(to_stop(self._record))
+
+    def epochs(self) -> tuple[int, int]:
+        """Epochs that were reported, and how many there will be (`expected`)."""
+        return self._done(), max(self._done(), round(self.expected()))
 
     def warnings(self) -> list[str]:
-        """What is wrong with the metric that is searched for, as far as it shows yet."""
-        return [str(tie) for tie in ties(self._record, self._spec)]
+        """What is wrong with the metric that is searched for, as far as it shows yet; looked for again each time that a
+        tenth more trials are complete."""
+        complete, (before, found) = self._record.counts()["complete"], self._warned_of
+        if complete > 1.1 * before or self._record.state != "running":
+            found = [str(tie) for tie in ties(self._record, self._spec)]
+            self._warned_of = complete, found
+        return found
 
     def remaining(self) -> float | None:
         """Seconds to go at the epochs per second so far; None at the beginning."""
@@ -162,23 +136,9 @@ class StudyProgress:
     def line(self) -> str:
         """All of it in one line."""
         counts = ", ".join(f"{count} {state}" for state, count in self.counts().items() if count)
+        asked = {"enqueued": self.enqueued(), "stopping": self.stopping()}
+        counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         return f"{clock(self.elapsed())}  {self.phase()}: {counts}; best so far: {self.best()}; {self._to_go()} to go"
-
-    def table(self) -> Table:
-        """All of it as a table."""
-        table = Table(title=f"study {self._spec.name}", title_justify="left", show_header=False, box=None)
-        table.add_column(style="bold")
-        table.add_column()
-        bar = "  ".join(f"[{COLOURS[state]}]{count} {state}[/]" for state, count in self.counts().items())
-        table.add_row("phase", self.phase())
-        table.add_row("trials", bar)
-        table.add_row("best so far", self.best())
-        table.add_row("time", f"{clock(self.elapsed())} elapsed, {self._to_go()} to go")
-        for warning in self.warnings():
-            table.add_row("warning", Text(warning))
-        if self._told:
-            table.add_row("", Text(self._told))
-        return table
 
     def elapsed(self) -> float:
         """Seconds since this session began."""
@@ -222,20 +182,44 @@ class StudyProgress:
         return len(list(record.by_stage("ablation"))) + sum(1 for _ in to_come)
 
     def _configurations(self) -> int:
+        if self._record.ending:
+            return len(list(self._record.by_stage("baseline", "search")))
         return self._record.limit(self._spec.trials)
 
     def _done(self) -> int:
         return sum(trial.epochs for trial in list(self._record.trials.values()))
 
     def expected(self) -> float:
-        """Epochs that the study will have run, if the trials to come take as many as the ended ones did."""
+        """Epochs that the study will have run, if the trials to come take as many as those did that ended or paused."""
         spec = self._spec
-        ended = [trial for trial in self._record.by_stage("baseline", "search", "replicate") if trial.ended is not None]
+        trials = [trial.searched for trial in self._record.by_stage("baseline", "search", "replicate")]
+        ended = [trial for trial in trials if trial.ended is not None or trial.state == "paused"]
         mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
         tries = self._configurations() * len(spec.seeds)
-        return tries * mean + (self._confirming() + self._ablating()) * spec.epochs
+        return tries * mean + (self._confirming() + self._ablating()) * spec.epochs + self._longer()
+
+    def _longer(self) -> int:
+        """Epochs that trials run beyond those of the study."""
+        longer = [trial for trial in list(self._record.trials.values()) if trial.until]
+        return sum(trial.total(0) - (trial.searched.epochs if trial.before else self._spec.epochs) for trial in longer)
+
+
+def _words(stages: set[Stage]) -> Iterable[str]:
+    """What trials of these stages are run for, each once."""
+    return dict.fromkeys(word for stage, word in PHASES.items() if stage in stages)
+
+
+def to_try(record: StudyRecord) -> int:
+    """How many configurations users asked for that were not tried yet; none once the search is over."""
+    return 0 if record.ending else len(record.enqueued) - sum(trial.enqueued for trial in list(record.trials.values()))
+
+
+def to_stop(record: StudyRecord) -> list[int]:
+    """The trials that run, and end at their next report because a user asked for that."""
+    trials = list(record.trials.values())
+    return [trial.number for trial in trials if trial.state == "running" and trial.stops_at is not None]
 
 
 def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:
@@ -249,16 +233,6 @@ def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None
     rate = done / record.worked
     todo = None if record.state == "complete" else max(0.0, StudyProgress(spec, record).expected() - done) / rate
     return {"epochs_per_minute": 60 * rate, "remaining": todo}
-
-
-COLOURS = {
-    "waiting": "dim",
-    "running": "cyan",
-    "pruned": "yellow",
-    "complete": "green",
-    "failed": "red",
-    "interrupted": "magenta",
-}
 
 
 def clock(seconds: float) -> str:

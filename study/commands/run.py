@@ -1,16 +1,19 @@
 """A study from its file to its outputs: what has to be there before it begins or goes on, then one sitting of it."""
 
 import os
+from collections.abc import Sequence
 from contextlib import closing
 
 from study.address import check_cluster
-from study.commands import ablation, extension, final_training, functions, warm_start
+from study.commands import ablation, extension, final_training, functions, longer, memory, warm_start
 from study.commands.ablation import Request
+from study.commands.fetch import check_not_there
 from study.commands.outputs import lead_parts, outputs, registered
+from study.commands.placement import placement
 from study.commands.run_end import RunEnd
 from study.commands.sitting import GO_ON, View, interrupted_as, loaded, resumable, run_sitting
 from study.errors import UserError
-from study.home.folder import Home
+from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -48,7 +51,7 @@ def start(
         _check_place(home, spec, address)
         if spec.search.from_ is not None:
             warm_start.lessons(home, spec)
-        datasets = loaded(spec)
+        datasets = loaded(spec, view)
         function = functions.brought(home, spec, function)
     return run_sitting(home, home.create(spec, function), datasets, view, address, shared)
 
@@ -88,6 +91,8 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
     check_server(home.tracking_uri)
     if address is None:
         check_machine(spec.resources)
+        if (card := memory.smallest_card()) is not None:
+            memory.check_card(spec, card)
         return
     check_cluster(address)
     if is_job() and not os.environ.get("STUDY_HOME"):
@@ -104,6 +109,7 @@ def resume(
     trials: str | None = None,
     address: str | None = None,
     shared: SharedRay | None = None,
+    assignments: Sequence[str] = (),
 ) -> RunEnd:
     """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
@@ -111,27 +117,38 @@ def resume(
         trials: how many more configurations the search tries, as `+50`, also if it was complete.
         address: as for `start`; it need not be where the study ran before.
         shared: as for `start`.
+        assignments: `key=value` of what may change from here on, see `study.commands.placement`.
 
     Raises:
-        UserError: there is no such study, it is complete and all in MLflow, or it runs; or it cannot be extended.
+        UserError: there is no such study, it is complete and all in MLflow, or it runs; it cannot be extended, or what
+            is assigned cannot change.
         Stopped, Interrupted: as for `start`.
     """
     with interrupted_as(GO_ON.format(name)):
-        return _resume(home, name, view, trials, address, shared)
+        return _resume(home, name, view, trials, address, shared, assignments)
 
 
 def _resume(
-    home: Home, name: str, view: View, trials: str | None, address: str | None, shared: SharedRay | None
+    home: Home,
+    name: str,
+    view: View,
+    trials: str | None,
+    address: str | None,
+    shared: SharedRay | None,
+    assignments: Sequence[str],
 ) -> RunEnd:
     folder = home.find(name)
+    check_not_there(folder)
     spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
+    told = placement(folder, record, assignments)
+    placed = spec.placed(told)
     if trials is not None:
-        _check_place(home, spec, address)
+        _check_place(home, placed, address)
         with resumable(folder):
             record = extension.more_trials(folder, spec, trials)
     if record.state != "complete" or trials is not None:
-        _check_place(home, spec, address)
-        return run_sitting(home, folder, loaded(spec), view, address, shared)
+        _check_place(home, placed, address)
+        return run_sitting(home, folder, loaded(spec, view), view, address, shared, told)
     tracker = Tracker(home, folder, spec)
     with resumable(folder), closing(Ledger(folder.ledger_file)):
         if not tracker.is_behind and not tracker.is_lost():
@@ -162,13 +179,33 @@ def confirm(
     Raises:
         UserError: see `resume`; or nothing would be run, see `study.commands.extension.more_seeds`.
     """
-    folder = home.find(name)
-    spec = folder.checked_spec()
-    _check_place(home, spec, address)
-    datasets = loaded(spec)
+    folder, spec = _going_on(home, name, address)
+    datasets = loaded(spec, view)
     with resumable(folder):
         extension.more_seeds(folder, spec, top, seeds, rules)
     return run_sitting(home, folder, datasets, view, address)
+
+
+def extend(home: Home, name: str, view: View, request: longer.Request, address: str | None = None) -> RunEnd:
+    """Let trials of a study whose search is over go on beyond their last epoch.
+
+    Raises:
+        UserError: see `resume`; or these cannot go on, see `study.commands.longer.planned`.
+    """
+    folder, spec = _going_on(home, name, address)
+    datasets = loaded(spec, view)
+    with resumable(folder):
+        longer.ask(folder, spec, request)
+    return run_sitting(home, folder, datasets, view, address)
+
+
+def _going_on(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
+    """A study of this home that more is asked of, and its file; raises as `resume`."""
+    folder = home.find(name)
+    check_not_there(folder)
+    spec = folder.checked_spec()
+    _check_place(home, spec.placed(StudyRecord.load(folder.ledger_file).placement), address)
+    return folder, spec
 
 
 def ablate(home: Home, name: str, view: View, request: Request, address: str | None = None) -> RunEnd | None:
@@ -180,10 +217,8 @@ def ablate(home: Home, name: str, view: View, request: Request, address: str | N
     Raises:
         UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablation.planned`.
     """
-    folder = home.find(name)
-    spec = folder.checked_spec()
-    _check_place(home, spec, address)
-    datasets = loaded(spec)
+    folder, spec = _going_on(home, name, address)
+    datasets = loaded(spec, view)
     with resumable(folder):
         is_measured = not ablation.ask(folder, spec, request)
     return None if is_measured else run_sitting(home, folder, datasets, view, address)
@@ -199,5 +234,5 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
         UserError: see `start`; or the name belongs to another configuration.
     """
     _check_place(home, spec, address)
-    datasets = loaded(spec)
+    datasets = loaded(spec, view)
     return run_sitting(home, final_training.extend(home, spec, functions.brought(home, spec)), datasets, view, address)

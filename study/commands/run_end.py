@@ -13,6 +13,8 @@ from study.home.record import StudyRecord
 from study.ranking import summary
 from study.spec import StudySpec
 from study.text.shell import typed
+from study.tracking.pages import experiments_page, is_server
+from study.upstream.ray_internals import is_job
 
 TRACEBACK = 30
 """Lines of a traceback that are shown, counted from its end."""
@@ -39,23 +41,23 @@ class RunEnd:
 
 
 def closing_lines(end: RunEnd) -> list[str]:
-    """How a run ended, its results, where things are and the next command."""
+    """How a run ended, its results, where things are and the next command.
+
+    In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to have what
+    lies there, see `study.commands.cluster_end`.
+    """
     folder, spec, record = end.folder, end.spec, end.record
     with ranking.ranked_once(record):
         lines = ["", *summary.lines(summary.summary(spec, record))]
         told = lead.document(spec, record)
     lines += ["", *lead.lines(told, but=("Next",))]
     if record.state == "complete":
-        lines += ["", f"report     {folder.report / 'report.html'}"]
-        if spec.final_seeds is not None and not spec.function:
-            lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
-        if folder.best_file.exists():
-            lines.append(f"best       {folder.best_file}")
+        lines += ["", *([] if is_job() else _places(end))]
         if spec.final_seeds is None and ranking.confirm(record, spec).rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablating is not None:
             lines.append(f"ablation   from the baseline to trial {record.ablating.trial}, step by step: in the report")
-        lines += ["MLflow UI  study ui", "", *_next_commands(end, told["next"])]
+        lines += [*_mlflow(folder.tracking_uri), "", *_next_commands(end, told["next"])]
     else:
         lines += _first_failure(end)
         lines.append(f"go on with it: study resume {spec.name}")
@@ -69,6 +71,22 @@ def closing_lines(end: RunEnd) -> list[str]:
     return lines
 
 
+def _places(end: RunEnd) -> list[str]:
+    """Where on this machine the files of a complete study are."""
+    folder, spec = end.folder, end.spec
+    lines = [f"report     {folder.report / 'report.html'}"]
+    if spec.final_seeds is not None and not spec.function:
+        lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
+    return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines
+
+
+def _mlflow(uri: str) -> list[str]:
+    """How MLflow's pages are opened; a job's own database, from here."""
+    if not is_job():
+        return ["MLflow UI  study ui"]
+    return [f"MLflow UI  {experiments_page(uri)}"] if is_server(uri) else []
+
+
 def _first_failure(end: RunEnd) -> list[str]:
     """Why the first failed trial failed, its traceback, and where all tracebacks are."""
     folder, trials = end.folder, end.record.trials.values()
@@ -79,6 +97,8 @@ def _first_failure(end: RunEnd) -> list[str]:
     file = folder.error_file(first.number)
     if end.record.state == "failed" and file.exists():
         lines += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
+    if is_job():
+        return [*lines, f"its traceback: {typed('logs', end.spec.name, '--trial', first.number)}"]
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
 
 
@@ -91,8 +111,8 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]
         return [f"next: study predict {spec.name} INPUTS", f"      study evaluate {spec.name} --split test"]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
-    train = typed("train", _relative(folder.best_file), "--seeds", seeds)
-    why = wrapped("next", steps[0]["why"]) if steps else []
+    train = typed("train", folder.best_file.name if is_job() else _relative(folder.best_file), "--seeds", seeds)
+    why = wrapped("advice", steps[0]["why"]) if steps else []
     if steps and steps[0]["command"]:
         return [*why, f"next: {steps[0]['command']}", f"or:   {train}"]
     return [*why, f"next: {train}"]

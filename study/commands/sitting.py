@@ -4,9 +4,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from study import data
+from study.cluster.window import shown
 from study.commands import warm_start
 from study.commands.notify import notify
 from study.commands.outputs import lead_parts, outputs, registered
@@ -19,7 +20,7 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.ray_session import ray_session
 from study.sweep.shared_ray import SharedRay
-from study.sweep.steps import REPORTING
+from study.sweep.steps import LOADING, REPORTING
 from study.tracking import Tracker
 from study.tracking.tracker import HEAD_START
 
@@ -30,10 +31,15 @@ class View(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
-def loaded(spec: StudySpec) -> dict[str, Dataset]:
-    """A study's data sets; a UserError before anything starts if the weights that trials begin from are not there."""
-    _ = spec.weights
-    return data.load_all(spec.data_sections)
+def loaded(spec: StudySpec, view: View) -> dict[str, Dataset]:
+    """A study's data sets; a UserError before anything starts if the weights that trials begin from are not there, or
+    are not those of the configuration's study."""
+    from study.sweep.driver import initial_weights
+
+    initial_weights(spec, StudyRecord())
+    with view(spec, StudyRecord()) as tell:
+        tell(LOADING)
+        return data.load_all(spec.data_sections)
 
 
 GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
@@ -72,15 +78,20 @@ def run_sitting(
     view: View,
     address: str | None,
     shared: SharedRay | None = None,
+    placement: Mapping[str, Any] | None = None,
 ) -> RunEnd:
     """Run a study that is there, and tell whom it names of its end.
+
+    Args:
+        placement: see `study.spec.study_spec.StudySpec.placed`; None: that of its last driver.
 
     Raises:
         Stopped, Interrupted, UserError: see `study.commands.run.start`.
     """
     with interrupted_as(GO_ON.format(folder.name)):
         try:
-            end, by_hand = _drive(home, folder, datasets, view, address, shared)
+            with shown(folder):
+                end, by_hand = _drive(home, folder, datasets, view, address, shared, placement)
         except Stopped:
             record = StudyRecord.load(folder.ledger_file)
             if record.state != "running" and (problem := notify(home, folder, folder.spec(), record)):
@@ -97,6 +108,7 @@ def _drive(
     view: View,
     address: str | None,
     shared: SharedRay | None,
+    placement: Mapping[str, Any] | None,
 ) -> tuple[RunEnd, bool]:
     """Drive a study and bring the rest into MLflow. Gives its end, and whether Ctrl-C stopped it."""
     from study.sweep.driver import drive
@@ -104,15 +116,16 @@ def _drive(
     spec = folder.checked_spec()
     with resumable(folder), closing(Ledger(folder.ledger_file)) as ledger:
         record = StudyRecord.told(folder.ledger_file)
+        placed = spec.placed(record.placement if placement is None else placement)
         warm_start.learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
         by_hand = True
         try:
             files = {}
-            with view(spec, record) as tell:
+            with view(placed, record) as tell:
                 with suppress(KeyboardInterrupt):
-                    by_hand = drive(folder, spec, datasets, ledger, record, address, tell, shared or ray_session)
+                    by_hand = drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_session)
                 if record.state == "complete":
                     tell(REPORTING)
                     files = outputs(folder, spec, record, datasets, report=shared is None)

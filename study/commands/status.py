@@ -1,17 +1,24 @@
 """The studies of a home at a glance."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from study import ranking
 from study.analysis.report import lead
-from study.commands import progress
+from study.commands import placement, progress
 from study.errors import UserError
+from study.home.devices import devices, in_words
+from study.home.events import ENDED
+from study.home.fetched import fetched
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.home.requests import waiting
 from study.ranking import ablation, summary
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.ties import ties
+from study.text.columns import columns
 from study.text.moment import moment
 
 
@@ -26,9 +33,16 @@ def document(folder: StudyFolder) -> dict[str, Any]:
             "ablation": ablation.progress(record, spec),
             "pace": progress.pace(spec, record),
             "ties": tied,
+            "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
+            "unusable_nodes": dict(record.unusable),
+            "stacks": {"running": stacks(record), "found": dict(record.stacked)},
+            "placement": placement.told(spec, record),
+            "kept": _kept(folder),
+            "asked": asked(folder, record),
             "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
         }
-        return {**summary.summary(spec, record), **told}
+        source = fetched(folder)
+        return {**summary.summary(spec, record), **told, "fetched": source.words(folder.name) if source else None}
 
 
 def lines(document: dict[str, Any]) -> list[str]:
@@ -48,9 +62,74 @@ def lines(document: dict[str, Any]) -> list[str]:
         texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
     elif document["state"] == "running":
         texts.append("pace      not known before the first epoch")
+    for device in document.get("devices", ()):
+        texts.append(f"device    {in_words(device)}: {device['trials']} trial{'s' * (device['trials'] > 1)}")
+    texts += _stack_lines(document.get("stacks") or {})
+    texts += placement.lines(document.get("placement") or {})
+    if (kept := document.get("kept") or {}).get("files"):
+        texts.append(f"kept      {kept['files']} states that trials can go on from, {kept['bytes'] / 1e6:.1f} MB")
+    texts += [f"warning   {node} is not used: {why}" for node, why in document.get("unusable_nodes", {}).items()]
+    texts += asked_lines(document.get("asked"))
+    if source := document.get("fetched"):
+        texts.append(f"fetched   {source}")
     if document["lost"]:
         texts.append(f"lost      {document['lost']} run(s) of trials, which had to run again")
     return texts
+
+
+def stacks(record: StudyRecord) -> dict[str, list[int]]:
+    """The trials that one process trains together at this moment, by process."""
+    there: dict[str, list[int]] = {}
+    for trial in record.trials.values():
+        if trial.state == "running" and trial.node is not None and trial.stack:
+            there.setdefault(trial.node, []).append(trial.number)
+    return there
+
+
+def _stack_lines(document: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for of, size in document.get("found", {}).items():
+        yield f"stack     {size} trial{'s' * (size > 1)} at once in a process are fastest: {of}"
+    for node, numbers in document.get("running", {}).items():
+        yield f"stack     {node} trains {len(numbers)} together: trial {', '.join(map(str, numbers))}"
+
+
+def _kept(folder: StudyFolder) -> dict[str, int]:
+    """How many states of trials that ended lie there, and their bytes."""
+    sizes = []
+    for path in folder.checkpoints.glob("*-end.pt"):
+        with suppress(OSError):  # removed meanwhile
+            sizes.append(path.stat().st_size)
+    return {"files": len(sizes), "bytes": sum(sizes)}
+
+
+def asked(folder: StudyFolder, record: StudyRecord) -> dict[str, Any] | None:
+    """What users asked of the study that is still to come; None: of one that is over, or nothing."""
+    if record.state in ("complete", "failed"):
+        return None
+    searched = record.by_stage("baseline", "search", "replicate")
+    found = {
+        "ending": record.ending and any(trial.state not in ENDED for trial in searched),
+        "stopping": progress.to_stop(record),
+        "enqueued": progress.to_try(record),
+        "unanswered": sum(
+            request is not None and request.id not in record.requests for _, request in waiting(folder.requests)
+        ),
+    }
+    return found if any(found.values()) else None
+
+
+def asked_lines(asked: Mapping[str, Any] | None) -> Iterator[str]:
+    if asked is None:
+        return
+    if asked["ending"]:
+        yield "ending    a user ended the search; what runs of it goes on, then the study does"
+    if numbers := asked["stopping"]:
+        ends = "s {} end at their" if len(numbers) > 1 else " {} ends at its"
+        yield f"stopping  trial{ends.format(', '.join(map(str, numbers)))} next report, as a user asked"
+    if count := asked["enqueued"]:
+        yield f"enqueued  {count} configuration{'s' * (count > 1)} to try next"
+    if count := asked["unanswered"]:
+        yield f"asked     {count} request{'s' * (count > 1)} that no driver has answered yet"
 
 
 def overview(home: Home) -> list[dict[str, Any]]:
@@ -82,10 +161,9 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     """The same for people."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
-    lines = [f"{'study':<28} {'state':<12} {'owner':<12} {'best':<28} {'began':<24} trials"]
+    found = [("study", "state", "owner", "best", "began", "trials")]
     for row in rows:
         best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
-        began = moment(row["began"])
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
-        lines.append(f"{row['name']:<28} {row['state']:<12} {row['owner'] or '-':<12} {best:<28} {began:<24} {trials}")
-    return "\n".join(lines)
+        found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
+    return "\n".join(columns(found, (28, 12, 12, 28, 24)))

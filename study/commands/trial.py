@@ -1,6 +1,8 @@
 """One trial of a study in this process, without Ray: for debugging."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
 
 from study import data
 from study.commands.functions import function_trial
@@ -8,21 +10,75 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.ranking.epochs import EpochChoice
 from study.spec import StudySpec
-from study.training import Diverged, Trial
+from study.training import Diverged, FunctionTrial, Trial
+from study.training.device import NoDevice, asked_for, facts, take
+
+GAP = "  "
 
 
-def run(spec: StudySpec) -> Iterator[dict[str, float]]:
+def line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
+    """An epoch for people: what the study is about, with the training loss and what it cost."""
+    names = ("train/loss", *spec.objective.needed, "time/epoch")
+    shown = [f"{name} {metrics[name]:.4g}" for name in names if name in metrics]
+    return GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
+
+
+SPLITS = ("val", "test")
+ERROR = "_standard_error"
+
+
+def table(metrics: Mapping[str, float]) -> list[str]:
+    """Every metric of an epoch for people: those of the splits side by side, with their standard errors where they
+    have any, then the others."""
+    names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
+    rows = [[name, *(_cell(metrics, f"{split}/{name}") for split in SPLITS)] for name in names if ERROR not in name]
+    shown = [split for place, split in enumerate(SPLITS, 1) if any(row[place] for row in rows)]
+    others = [name for name in metrics if "/" in name and not name.startswith(("val/", "test/"))]
+    wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
+    lines = [GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
+    for name, *cells in rows:
+        lines.append(GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells)]))
+    return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{GAP}{metrics[name]:.4g}" for name in others)]]
+
+
+def _cell(metrics: Mapping[str, float], name: str) -> str:
+    error = metrics.get(f"{name}{ERROR}")
+    beside = "" if error is None else f" ± {error:.2g}"
+    return f"{metrics[name]:.4g}{beside}" if name in metrics else ""
+
+
+def run(
+    spec: StudySpec, device: str | None = None, tell: Callable[[Mapping[str, str]], object] | None = None
+) -> Iterator[dict[str, float]]:
     """The metrics of each epoch of the file's own configuration, `epoch` first.
 
+    Args:
+        device: auto, cpu or cuda; None: what the file asks for, as in a sweep.
+        tell: is told what the trial runs on before it begins, see `study.training.device.facts`.
+
     Raises:
-        UserError: the trial diverged.
+        UserError: the trial diverged; or the GPU that it asks for cannot be used.
     """
-    device = None if spec.resources.gpu else "cpu"  # as in a sweep, where such a trial sees no GPU
+    chosen = _device(spec) if device is None else take(device)
     config = spec.trial_config({})
-    trial = function_trial(Home.locate(), spec) if spec.function else Trial(config, data.load(config.data), device)
+    trial: Trial | FunctionTrial
+    if spec.function:
+        trial = function_trial(Home.locate(), spec, chosen.type)
+    else:
+        trial = Trial(config, data.load(config.data), chosen.type)
     choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
+    if tell is not None:
+        tell(facts(trial.device))
     try:
         for epoch, metrics in enumerate(trial.run(choice=choice), start=1):
             yield {"epoch": epoch, **metrics}
     except Diverged as diverged:
         raise UserError(f"the trial diverged: {diverged}") from None
+
+
+def _device(spec: StudySpec) -> torch.device:
+    try:
+        return take(asked_for(spec.resources.gpu))
+    except NoDevice as why:
+        text = f"resources.gpu: {spec.resources.gpu:g} given, but this machine's GPU cannot be used: {why}"
+        raise UserError(f"{text}. On the CPU: --set resources.gpu=0") from None

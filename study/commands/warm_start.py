@@ -11,6 +11,7 @@ from typing import Any
 
 from study import ranking
 from study.errors import UserError
+from study.home.as_searched import as_searched
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord
@@ -31,7 +32,7 @@ def lessons(home: Home, spec: StudySpec) -> dict[str, Any]:
     if missing := set(spec.objective.needed) - set(_metrics(record)):
         raise UserError(f"search.from: {source} has no {', '.join(sorted(missing))}, this study searches by it")
     trials, left_out = [], 0
-    for candidate in sorted(ranking.ranked(record, other), key=lambda candidate: candidate.trial.number):
+    for candidate in sorted(ranking.ranked(as_searched(record), other), key=lambda candidate: candidate.trial.number):
         params = _params(spec, other, candidate.trial)
         values = {name: spread.mean for name, spread in ranking.spreads(other.objective, candidate.replicates).items()}
         if params is None or spec.objective.score(values) is None:

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from study.home.line import Event
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
-State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+State = Literal["waiting", "running", "paused", "complete", "pruned", "failed", "interrupted"]
 Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
@@ -18,6 +18,18 @@ MOST = 2**63
 """Whole numbers are below."""
 
 _NUMBERS = (int, float)
+
+
+class Lengthened(NamedTuple):
+    """Which trials go on beyond their end, and to which epoch.
+
+    Attributes:
+        epochs: the last one of each of them from now on.
+        trials: their numbers.
+    """
+
+    epochs: int
+    trials: tuple[int, ...]
 
 
 class Ablating(NamedTuple):
@@ -37,6 +49,10 @@ class Ablating(NamedTuple):
 
 def _whole(value: Any) -> bool:
     return type(value) is int and 0 <= value < MOST
+
+
+def _wholes(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_whole, value))
 
 
 def _text(value: Any) -> bool:
@@ -110,8 +126,15 @@ def _told_of(one: Mapping[str, Any]) -> bool:
     )
 
 
+def _files(value: Any) -> bool:
+    """What trials begin from or run, each with its name, file and SHA-256."""
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and all(_text(one.get(key)) for key in ("name", "file", "sha256")) for one in value
+    )
+
+
 def _table(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, list) and all(map(_whole, row)) for row in value)
+    return isinstance(value, list) and all(map(_wholes, value))
 
 
 Checks = Mapping[str, Callable[[Any], bool]]
@@ -120,13 +143,18 @@ NEEDED: Mapping[str, Checks] = {
     "created": {"id": _text},
     "opened": {"owner": _text},
     "extended": {"trials": _whole},
+    "lengthened": {"epochs": _whole, "trials": _wholes},
     "confirming": {"top": _whole, "seeds": _whole},
     "ablating": {"trial": _whole, "steps": _steps, "first": _whole, "seeds": _whole},
     "learned": {"source": _text, "trials": _lessons, "left_out": _whole},
     "evaluated": {"split": _text},
     "trial": {"trial": _whole, "stage": _among(get_args(Stage)), "params": _params, "seed": _whole},
     "started": {"trial": _whole},
+    "stacked": {"trials": _whole, "seconds": _metrics},
+    "unusable": {"node": _text, "reason": _text},
     "report": {"trial": _whole, "epoch": _whole, "metrics": _mapping},
+    "paused": {"trial": _whole, "epoch": _whole},
+    "thawed": {"trial": _whole},
     "lost": {"trial": _whole, "attempt": _whole, "kind": _among(get_args(Kind)), "reason": _text},
     "ended": {"trial": _whole, "state": _among(ENDED)},
     "tested": {"trial": _whole, "metrics": _metrics},
@@ -143,12 +171,14 @@ FURTHER: Mapping[str, Checks] = {
     "opened": {
         **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), _text),
         **{"dirty": _flag, "libraries": _versions, "gpus": _texts, "groups": _groups, "datasets": _inventory},
+        **{"weights": _files, "function": _files, "placement": _params},
     },
     "confirming": {"rules": _flag},
     "trial": {"repeats": _whole, "enqueued": _flag},
-    "started": {"node": _text, "epoch": _whole, "note": _text},
-    "lost": {"alone": _flag, "node_died": _flag},
+    "started": {"node": _text, "epoch": _whole, "note": _text, "device": _versions, "stack": _wholes},
+    "lost": {"alone": _flag, "node_died": _flag, "stacked": _flag},
     "ended": {"kind": _among(get_args(Kind)), "reason": _text},
+    "stacked": {"of": _text},
     "closed": {"enough": _text},
 }
 """What an event may have."""
@@ -185,6 +215,9 @@ class Trained(Protocol):
     @property
     def epochs(self) -> int: ...
 
+    @property
+    def state(self) -> State: ...
+
 
 def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str | None:
     """Why an event without a `problem` cannot follow those before it; None: it can.
@@ -196,6 +229,8 @@ def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str
     name, number = event["event"], event.get("trial")
     if (name == "created") is created:
         return "a study is created once, by its first event"
+    if name == "lengthened" and (unknown := [other for other in event["trials"] if other not in trials]):
+        return f"there is no trial {unknown[0]} yet"
     if number is None or name == "evaluated":
         return None
     trial = trials.get(number)
@@ -203,6 +238,10 @@ def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str
         return f"trial {number} was decided on before" if trial else f"there is no trial {number} yet"
     if name == "report" and trial and event["epoch"] != trial.epochs + 1:
         return f"epoch {event['epoch']} follows epoch {trial.epochs}"
+    if name == "paused" and trial and (trial.state == "paused" or event["epoch"] != trial.epochs):
+        return f"trial {number} is {trial.state}, behind epoch {trial.epochs}"
+    if name == "thawed" and trial and trial.state != "paused":
+        return f"trial {number} is {trial.state}, not paused"
     if name == "trial" and "repeats" in event and event["repeats"] not in trials:
         return f"there is no trial {event['repeats']} to repeat"
     return None

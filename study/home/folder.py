@@ -3,6 +3,7 @@
 `STUDY_HOME` says where, `./studies` is the default. Nothing of a study lies outside its folder but its MLflow runs.
 """
 
+import errno
 import os
 import shutil
 import tempfile
@@ -13,10 +14,14 @@ from study.errors import UserError, nearest
 from study.files.whole import PRIVATE, write_whole
 from study.home import format as home_format
 from study.home.ledger import Ledger
+from study.home.sharing import FILE
 from study.home.sqlite_address import address_of
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 from study.training import own_function
+
+NO_SUCH = "{}: no such study"
+"""How a message begins that a home has no study of a name."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +92,17 @@ class StudyFolder:
 
     @property
     def checkpoints(self) -> Path:
-        """States that trials go on from after a stop; of those that run or are to run again, no others."""
+        """States that trials go on from: of those that run or are to run again, and those behind the last epoch that
+        `resources.keep_checkpoints` asks for."""
         return self.path / "checkpoints"
 
     def checkpoint_file(self, trial: int) -> Path:
         """State of a trial that runs."""
         return self.checkpoints / f"trial-{trial:05d}.pt"
+
+    def end_file(self, trial: int) -> Path:
+        """State of a trial behind its last epoch, which it can be extended from."""
+        return self.checkpoints / f"trial-{trial:05d}-end.pt"
 
     def error_file(self, trial: int) -> Path:
         """Traceback of a trial that failed."""
@@ -156,6 +166,11 @@ class Home:
         """What is remembered of suites, whose studies are among the others."""
         return self.path / "suites"
 
+    @property
+    def sharing(self) -> Path:
+        """How its studies share a cluster, see `study.home.sharing`; need not be there."""
+        return self.path / FILE
+
     def studies(self) -> list[StudyFolder]:
         """Every study of this home, the newest last; what lies elsewhere and is only linked to is none.
 
@@ -181,7 +196,7 @@ class Home:
         names = [folder.name for folder in self.studies()]
         if name not in names:
             there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
-            raise UserError(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
+            raise UserError(f"{NO_SUCH.format(name)} in {self.path}. {nearest(name, names)}{there}")
         return StudyFolder(self.path / name)
 
     def check_new(self, name: str) -> None:
@@ -189,18 +204,23 @@ class Home:
 
         Raises:
             UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
-                study's, or a newer version of this package made the home.
+                study's, or a newer version of this package made the home, or it cannot be written.
         """
         check_name(name)
         home_format.check(self.path)
         self._check_no_link(name)
-        if self.path / name in (self.database, self.artifacts, self.suites, home_format.file(self.path)):
+        if self.path / name in (self.database, self.artifacts, self.suites, self.sharing, home_format.file(self.path)):
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._free_name(name)}")
         if (self.path / name).exists():
             raise UserError(
                 f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
                 f"Run it anew under another name: --name {self._free_name(name)}"
             )
+        if self.path.exists() and not os.access(self.path, os.W_OK | os.X_OK):
+            raise self._unwritable(os.strerror(errno.EACCES if self.path.is_dir() else errno.ENOTDIR))
+
+    def _unwritable(self, why: str | None) -> UserError:
+        return UserError(f"{self.path}: cannot be written: {why}. Another home: STUDY_HOME=...")
 
     def create(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
         """Make the folder of a new study, whole or not at all.
@@ -229,7 +249,7 @@ class Home:
                 raise
         except OSError as error:
             self.check_new(spec.name)  # another process may have made it meanwhile
-            raise UserError(f"{self.path}: cannot be written: {error.strerror}. Another home: STUDY_HOME=...") from None
+            raise self._unwritable(error.strerror) from None
         return folder
 
     def _check_no_link(self, name: str) -> None:

@@ -93,7 +93,7 @@ def elsewhere(path: Path) -> Holder | None:
     if owner is None or owner.machine == machine():
         return None
     try:
-        return owner if _age(path) < EXPIRY else None
+        return owner if age(path) < EXPIRY else None
     except FileNotFoundError:  # given back meanwhile
         return None
 
@@ -156,7 +156,7 @@ class Lease:
         write_whole(self._path, json.dumps(asdict(self._mine)))
 
 
-def _age(path: Path) -> float:
+def age(path: Path) -> float:
     """Seconds since a file was touched, by the clock of its file system (of this machine, where that is read-only)."""
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".clock-") as file:

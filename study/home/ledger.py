@@ -11,17 +11,24 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | event | fields |
 |---|---|
 | created | id: the study exists |
-| opened | versions, machine, data, initial weights, group sizes, owner: a driver took the study up; whose study it is |
+| opened | versions, machine, data, initial weights, own function, group sizes, owner: a driver took it up, whose |
+| | placement: keys of `resources`, and `search.concurrency`, that are not as in the study file |
 | learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
 | trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
-| started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
+| started | trial, node, epoch, note, stack: it runs, behind this epoch of its checkpoint; why not behind a later one |
+| | stack: the trials that are trained as one in its process, itself among them |
 | report | trial, epoch, metrics |
+| paused | trial, epoch: it waits behind this epoch, with its checkpoint and without a process |
+| thawed | trial: it is to go on, and waits for a process |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
+| | stacked: other trials were in its process |
+| stacked | of, trials, seconds: so many trials of a kind are fastest as one; a trial's epoch by number of trials |
 | ended | trial, state, kind, reason: kind of failure where it failed |
 | tested | trial, metrics: the test split was read |
 | evaluated | trial, split, by: a trained model was evaluated after the study |
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
+| lengthened | epochs, trials: these trials go on beyond their end, to this epoch |
 | confirming | top, seeds, rules: how many of the best run again, on how many fresh seeds; if other rules' picks do |
 | ablating | trial, steps, first, seeds: keys of each step from the baseline to that trial; its seeds from `first` on |
 | enqueued | request, params: a user asked for a configuration, which the search tries next |
@@ -45,8 +52,12 @@ from study.home import lease
 from study.home.events import problem
 from study.home.lease import Lease, TakenOver
 from study.home.line import CHAIN_BYTES, Chain, Event, decode, encode, own_check
+from study.home.log import timed
 
 __all__ = ["Event", "Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
+
+PATIENCE = 0.5
+"""Seconds that whoever takes a ledger waits for its lock, which who looks whether it is open holds for a moment."""
 
 
 class Ledger:
@@ -60,7 +71,7 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not _lock(self._file, patience=0.5) or lease.elsewhere(lease_file(path)):
+            if not _lock(self._file, PATIENCE) or lease.elsewhere(lease_file(path)):
                 raise TakenOver
             self._lease = Lease(lease_file(path))
             self._size = _whole_lines(path)
@@ -102,8 +113,7 @@ class Ledger:
             UserError: a line of the ledger is damaged; nothing is written.
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
         """
-        known = {key: value for key, value in fields.items() if value is not None}
-        entry = encode({"event": event, "time": round(time.time(), 3), **known})
+        entry = encode(timed(event, time.time(), fields))
         line = self._end.close(entry)
         self.check()
         if os.stat(self.path).st_size != self._size:
@@ -230,7 +240,7 @@ def _held(path: Path) -> str:
 
 
 def _lock(file: IO[bytes], patience: float = 0.0) -> bool:
-    """Take the file's lock; `patience` in seconds, because `is_open` may hold it for a moment."""
+    """Take the file's lock; `patience` in seconds."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -10,10 +10,16 @@ from study.errors import UserError
 from study.home import ledger
 from study.home.collection import uncollected
 from study.home.epoch import Epoch
-from study.home.events import EVENTS, STATES, Ablating, Stage, misplaced, problem
+from study.home.events import EVENTS, STATES, Ablating, Lengthened, Stage, misplaced, problem
+from study.home.process_time import ProcessTime
 from study.home.trial_record import TrialRecord
 
 __all__ = ["Foreign", "StudyRecord", "TrialRecord"]
+
+
+Happening = tuple[Literal["trial", "report", "paused", "thawed", "ended", "enqueued"], int, int, Epoch | None]
+"""What happened to which trial, behind which of its epochs, and what it reported; of what was enqueued its place among
+`StudyRecord.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
 
 
 class Foreign(UserError):
@@ -29,9 +35,11 @@ class StudyRecord:
         id: unique to the study, whatever it is called.
         sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.group_sizes`, by itself.
         state: new, running, complete, interrupted or failed.
-        story: (event, trial, epoch) of every trial decided on, report and end, in the order in which they came: early
-            stopping and Optuna depend on it; of what was enqueued, its place among `enqueued` instead of a trial.
+        story: every trial decided on, report, pause, thaw and end, and what was enqueued, in the order in which they
+            came: early stopping and Optuna depend on it. What a trial does once it was extended is no part of it.
         extended: the number of configurations that the search was extended to, None if it was not.
+        lengthened: the extensions of trials beyond their last epoch, in order.
+        placement: keys of `resources`, and `search.concurrency`, that the last driver was told in the file's place.
         confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
         lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
@@ -39,9 +47,11 @@ class StudyRecord:
         enqueued: the configurations that users asked for while it ran, in order.
         ending: whether a user has ended the search.
         requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
+        unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
+        stacked: how many trials were found to be trained fastest as one, by what they train.
         evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
-        worked, busy: seconds that drivers were at work, and that trials ran, all together.
+        worked, busy: seconds that drivers were at work, and that processes ran trials, all together.
         computed: rankings of it, kept while it does not change; None: none are kept (`study.ranking.ranked_once`).
     """
 
@@ -50,8 +60,10 @@ class StudyRecord:
     sessions: list[dict[str, Any]] = field(default_factory=list)
     groups: dict[str, Any] | None = None
     state: str = "new"
-    story: list[tuple[Literal["trial", "report", "ended", "enqueued"], int, int]] = field(default_factory=list)
+    story: list[Happening] = field(default_factory=list)
     extended: int | None = None
+    lengthened: list[Lengthened] = field(default_factory=list)
+    placement: dict[str, Any] = field(default_factory=dict)
     confirming: tuple[int, int, bool] | None = None
     ablating: Ablating | None = None
     lessons: list[dict[str, Any]] | None = None
@@ -59,11 +71,15 @@ class StudyRecord:
     enqueued: list[dict[str, Any]] = field(default_factory=list)
     ending: bool = False
     requests: dict[str, str | None] = field(default_factory=dict)
+    unusable: dict[str, str] = field(default_factory=dict)
+    stacked: dict[str, int] = field(default_factory=dict)
     evaluations: int = 0
     enough: str | None = None
     worked: float = 0.0
     busy: float = 0.0
     computed: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    _busy: list[tuple[dict[str, Any], float]] = field(default_factory=list)
+    _processes: ProcessTime = field(default_factory=ProcessTime, repr=False, compare=False)
     _last: float = 0.0
     _repeats: dict[int, list[int]] = field(default_factory=dict)
 
@@ -71,10 +87,7 @@ class StudyRecord:
     def load(cls, path: Path) -> "StudyRecord":
         """Read a ledger.
 
-        A study whose driver died without a word reads as interrupted, and so do its running trials.
-
-        Raises:
-            UserError: see `told`.
+        A study whose driver died without a word reads as interrupted, and so do its running trials; raises as `told`.
         """
         record = cls.told(path)
         if record.state == "running" and not ledger.is_open(path):
@@ -83,10 +96,8 @@ class StudyRecord:
 
     @classmethod
     def told(cls, path: Path) -> "StudyRecord":
-        """What a ledger says: for its driver, who knows that a study which reads as running is not.
-
-        Raises:
-            UserError: it is damaged, or another version of this package wrote it.
+        """What a ledger says: for its driver, who knows that one which reads as running is not. Raises UserError: it
+        is damaged, or another version of this package wrote it.
         """
         tail, record, begin = ledger.Tail(path), cls(), 0
         try:
@@ -108,11 +119,7 @@ class StudyRecord:
         return record
 
     def apply(self, event: ledger.Event) -> None:
-        """Take one event in.
-
-        Raises:
-            Foreign: another version of this package wrote it, or it cannot follow those before it.
-        """
+        """Take one event in; raises Foreign: another version wrote it, or it cannot follow those before it."""
         name = event["event"]
         if name not in EVENTS:
             raise Foreign(f"has an event {name!r}, which study {__version__} does not know. {self._writer()}")
@@ -157,21 +164,29 @@ class StudyRecord:
     def test_readings(self) -> int:
         """How often the test split was read with a model: at its end, in each epoch where `train.report_test` asks for
         it, and by evaluations afterwards."""
-        trials = list(self.trials.values())
-        epochs = (trial.epochs for trial in trials if trial.reports and _tests(trial.reports[0]))
-        return sum(bool(trial.tested) for trial in trials) + sum(epochs) + self.evaluations
+        return sum(trial.test_readings for trial in list(self.trials.values())) + self.evaluations
+
+    def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:
+        """Seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""
+        return sum(told.get(f"resources.{key}", planned) * busy for told, busy in self._busy)
 
     def _created(self, event: ledger.Event) -> None:
         self.id = event["id"]
 
     def _opened(self, event: ledger.Event) -> None:
-        self.groups = event.get("groups", self.groups)
+        self.groups, self.placement = event.get("groups", self.groups), event.get("placement", {})
         self.sessions.append({name: value for name, value in event.items() if name != "groups"})
-        self.state, self._last = "running", event["time"]
+        self.state, self._last, self.unusable = "running", event["time"], {}
 
     def _extended(self, event: ledger.Event) -> None:
         self.extended, self.enough, self.state = event["trials"], None, "interrupted"
         self.ending = False
+
+    def _lengthened(self, event: ledger.Event) -> None:
+        self.lengthened.append(Lengthened(event["epochs"], tuple(event["trials"])))
+        for number in event["trials"]:
+            self.trials[number].lengthen(event["epochs"])
+        self.state = "interrupted"
 
     def _confirming(self, event: ledger.Event) -> None:
         self.confirming, self.state = (event["top"], event["seeds"], event.get("rules", False)), "interrupted"
@@ -189,13 +204,13 @@ class StudyRecord:
 
     def _enqueued(self, event: ledger.Event) -> None:
         self.requests[event["request"]] = None
-        self.story.append(("enqueued", len(self.enqueued), 0))
+        self.story.append(("enqueued", len(self.enqueued), 0, None))
         self.enqueued.append(event["params"])
 
     def _stopping(self, event: ledger.Event) -> None:
         self.requests[event["request"]] = None
         trial = self.trials[event["trial"]]
-        trial.stops_at = trial.epochs + 1
+        trial.stops_at = trial.epochs + (trial.state != "paused")
 
     def _ending(self, event: ledger.Event) -> None:
         self.requests[event["request"]], self.ending = None, True
@@ -207,38 +222,63 @@ class StudyRecord:
         number, repeats = event["trial"], event.get("repeats")
         self.trials[number] = TrialRecord(number, event["stage"], event["params"], event["seed"], repeats)
         self.trials[number].enqueued = event.get("enqueued", False)
+        like = self.ablating.trial if event["stage"] == "ablation" and self.ablating else repeats
+        self.trials[number].until = None if like is None else self.trials[like].until
         if repeats is not None:
             self._repeats.setdefault(repeats, []).append(number)
-        self.story.append(("trial", number, 0))
+        self.story.append(("trial", number, 0, None))
 
     def _started(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
         trial.state, trial.node, trial.started = "running", event.get("node"), event["time"]
-        trial.reason = trial.kind = trial.ended = None
+        trial.device, trial.stack = event.get("device", {}), event.get("stack", [])
+        trial.reason = trial.kind = trial.ended = trial.left = None
+        self._processes.begin(trial.number, trial.node if trial.stack else None, event["time"])
         del trial.reports[event.get("epoch", 0) :]  # a trial that runs again goes on from its checkpoint
+
+    def _stacked(self, event: ledger.Event) -> None:
+        self.stacked[event.get("of", "")] = event["trials"]
+
+    def _unusable(self, event: ledger.Event) -> None:
+        self.unusable[event["node"]] = event["reason"]
 
     def _lost(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
         self._stop_clock(trial, event["time"])
         trial.state, trial.attempt, trial.alone = "waiting", event["attempt"], event.get("alone", trial.alone)
-        trial.losses += not event.get("node_died", False)
+        trial.losses += not (event.get("node_died", False) or event.get("stacked", False))
 
     def _report(self, event: ledger.Event) -> None:
         trial = self.trials.get(event["trial"])
         if trial is None or event["epoch"] != trial.epochs + 1:  # asked here alone, as nearly all events are reports
             raise self._unreadable(event, str(misplaced(event, bool(self.id), self.trials)))
         try:
-            trial.reports.append(Epoch(event["epoch"], event["metrics"]))
+            epoch = Epoch(event["epoch"], event["metrics"])
         except (TypeError, OverflowError):
             raise self._unreadable(event, "its metrics are not all numbers") from None
-        self.story.append(("report", event["trial"], event["epoch"]))
+        trial.reports.append(epoch)
+        if trial.before is None:
+            self.story.append(("report", event["trial"], event["epoch"], epoch))
+
+    def _paused(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        self._stop_clock(trial, event["time"], over=True)
+        trial.state = "paused"
+        trial.paused.append((event["time"] if trial.started is None else trial.started, event["time"]))
+        self.story.append(("paused", trial.number, trial.epochs, None))
+
+    def _thawed(self, event: ledger.Event) -> None:
+        trial = self.trials[event["trial"]]
+        trial.state, trial.thaws = "waiting", trial.thaws + 1
+        self.story.append(("thawed", trial.number, trial.epochs, None))
 
     def _ended(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
-        self._stop_clock(trial, event["time"])
-        trial.state, trial.reason, trial.ended = event["state"], event.get("reason"), event["time"]
-        trial.kind = event.get("kind")
-        self.story.append(("ended", trial.number, trial.epochs))
+        self._stop_clock(trial, event["time"], over=True)
+        trial.state, trial.reason, trial.kind = event["state"], event.get("reason"), event.get("kind")
+        trial.ended = event["time"] if trial.left is None else trial.left
+        if trial.before is None:
+            self.story.append(("ended", trial.number, trial.epochs, None))
 
     def _tested(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].tested = event["metrics"]
@@ -251,12 +291,10 @@ class StudyRecord:
         for trial in self.trials.values():
             self._stop_clock(trial, self._last)
             if trial.state == "running":
-                trial.state = "interrupted"
+                trial.state, trial.left = "interrupted", self._last
 
-    def _stop_clock(self, trial: TrialRecord, now: float) -> None:
+    def _stop_clock(self, trial: TrialRecord, now: float, over: bool = False) -> None:
         if trial.state == "running" and trial.started is not None:
-            self.busy += max(0.0, now - trial.started)
-
-
-def _tests(epoch: Epoch) -> bool:
-    return any(name.startswith("test/") for name in epoch)
+            self.busy += (ran := self._processes.end(trial.number, now))
+            self._busy.append((self.placement, ran))
+            trial.others += (max(0.0, now - trial.started) - ran) if over else 0.0

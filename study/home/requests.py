@@ -81,15 +81,21 @@ def removed(path: Path) -> None:
         path.unlink()
 
 
-def _read(path: Path) -> Request | None:
+def name_of(path: Path) -> str:
+    """The id that a request's file has in its name."""
     named = _FILE.fullmatch(path.name)
+    assert named is not None  # it is one of `waiting`
+    return named[1]
+
+
+def _read(path: Path) -> Request | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             values = json.loads(file.read(LONGEST))
         request = Request(**values)
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return request if named and named[1] == request.id and _is_sound(request) else None
+    return request if name_of(path) == request.id and _is_sound(request) else None
 
 
 def _is_sound(request: Request) -> bool:

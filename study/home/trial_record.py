@@ -1,6 +1,7 @@
 """One trial, as the ledger of its study tells it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from study.home.epoch import Epoch
@@ -23,18 +24,28 @@ class TrialRecord:
         seed: `train.seed` of this trial.
         repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; of an ablation
             trial where it repeats the baseline or the best.
-        state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when the
-            study is resumed.
+        state: `complete`: it ran to its end; `pruned`: early stopping ended it; `paused`: it goes on if early stopping
+            finds it good enough; `interrupted`: it runs again when the study is resumed.
         reason: which rule pruned the trial (`BY_HAND`: a user did), or why it failed.
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
-        attempt, losses: how often it was lost before its end and ran again; those where its node had not died.
+        attempt, losses: how often it was lost before its end and ran again; those where its node had not died, and no
+            other trial was in its process.
+        thaws: how often it went on after a pause.
         alone: it ran out of GPU memory, and runs again with a GPU to itself.
+        device: that it last ran on, see `study.training.device.facts`; empty: not known.
+        stack: trials, itself among them, that were trained as one in its process when it last began; empty: it ran by
+            itself.
+        paused: start and end of each run that ended in a pause, or before it was extended, in seconds since the epoch.
         reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
         untested: why it could not be read, where it should have been.
         enqueued: a user asked for its configuration while the study ran.
         stops_at: the epoch after which it ends because a user asked for that, None: nobody did.
+        until: the epoch that it was extended to, or its configuration before it was decided on; None: the study's.
+        before: the trial as it had ended when it was extended last, None: it was not.
+        left: when the session ended in which it ran, None: it runs, has not begun or ended before that.
+        others: seconds of these runs that its process spent on other trials, with which it was trained as one.
         computed: its values at the chosen epoch by rule, until there is a further report (`study.ranking.epochs`).
     """
 
@@ -48,21 +59,85 @@ class TrialRecord:
     kind: Kind | None = None
     attempt: int = 0
     losses: int = 0
+    thaws: int = 0
     alone: bool = False
     node: str | None = None
+    device: dict[str, str] = field(default_factory=dict)
+    stack: list[int] = field(default_factory=list)
+    paused: list[tuple[float, float]] = field(default_factory=list)
     reports: list[Epoch] = field(default_factory=list)
     tested: dict[str, float] = field(default_factory=dict)
     untested: str | None = None
     started: float | None = None
     ended: float | None = None
+    left: float | None = None
     enqueued: bool = False
     stops_at: int | None = None
+    until: int | None = None
+    before: "TrialRecord | None" = field(default=None, repr=False)
+    others: float = 0.0
     computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def epochs(self) -> int:
         """Epochs that were reported."""
         return len(self.reports)
+
+    def spans(self, now: float) -> list[tuple[float, float]]:
+        """Start and end of its last run and of those that ended in a pause; one that has not ended ends `now`."""
+        began = self.started
+        if began is None or (self.paused and self.paused[-1][0] == began):
+            return self.paused
+        return [*self.paused, (began, now if self.ended is None else self.ended)]
+
+    @property
+    def seconds(self) -> float | None:
+        """The length of these runs, without `others`; None where it has not ended."""
+        if self.ended is None:
+            return None
+        return sum(end - begin for begin, end in self.spans(self.ended)) - self.others
+
+    def total(self, planned: int) -> int:
+        """Epochs that it runs in full, where the study's trials run `planned` ones."""
+        return self.until or planned
+
+    @property
+    def test_readings(self) -> int:
+        """How often the test split was read with its model: at each of its ends, and in each epoch where
+        `train.report_test` asks for that."""
+        in_epochs = self.epochs if self.reports and any(name.startswith("test/") for name in self.reports[0]) else 0
+        return sum(bool(version.tested) for version in self.versions) + in_epochs
+
+    @property
+    def versions(self) -> "Iterator[TrialRecord]":
+        """The trial as it is, and as it had ended each time that it was extended, the latest first."""
+        version: TrialRecord | None = self
+        while version is not None:
+            yield version
+            version = version.before
+
+    @property
+    def searched(self) -> "TrialRecord":
+        """The trial as the search ended it: itself where it was not extended."""
+        *_, first = self.versions
+        return first
+
+    def lengthen(self, epochs: int) -> None:
+        """Let it go on to this epoch, and know how it had ended."""
+        self.before = replace(self)
+        self.paused = self.spans(self.ended or 0.0)
+        self.reports, self.until, self.state = list(self.reports), epochs, "waiting"
+        self.reason = self.kind = self.ended = self.left = self.untested = self.stops_at = None
+        self.tested, self.losses = {}, 0
+        if self.epochs > 1:  # what is measured in the last epoch alone is measured in the new last one
+            known, last = self.reports[0], self.reports[-1]
+            metrics = {name: last[name] for name in last if name in known and name != "epoch"}
+            self.reports[-1] = Epoch(self.epochs, metrics)
+
+    @property
+    def run(self) -> int:
+        """Which of its runs is the newest, from 0: each is ended by a loss or a pause."""
+        return self.attempt + self.thaws
 
     @property
     def is_stopped(self) -> bool:

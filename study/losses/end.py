@@ -45,7 +45,7 @@ def end(
     """
     cosine, count = cosines(views, similarity).clamp(-1, 1), len(views)
     below = torch.ones_like(cosine).tril(-1)
-    same_bias = same(group(bias), views)
+    same_bias = same(bias, views)
     shared = same_bias * below
     index = group(bias).repeat(count)
     by_value = torch.zeros_like(cosine[0]).index_add(0, index, (cosine * shared).sum(1))
@@ -55,7 +55,7 @@ def end(
     if not all_pairs:
         value = bias.repeat(count)
         crossed = crossed * (value[:, None] < value[None, :])
-    crossed = crossed * same(group(target), views)
+    crossed = crossed * same(target, views)
     pairs = crossed.sum()
     entangled = torch.where(pairs > 0, 1 - ((1 + cosine) / 2 * crossed).sum() / pairs.clamp(min=1), 0.0)
     return disentangling * disentangled + entangling * entangled

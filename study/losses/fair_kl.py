@@ -8,7 +8,7 @@ from typing_extensions import Doc
 
 from study.losses.catalogue import regulariser
 from study.losses.divergence import divergence
-from study.losses.groups import group, same, without_self
+from study.losses.groups import same
 from study.losses.ranges import Count, Positive, Weight
 from study.losses.released_fair_kl import released_terms
 from study.losses.similarity import cosines
@@ -75,20 +75,18 @@ def fair_kl(
     """
     cosine = cosines(views, similarity)
     if bias is not None and bias_features is None:
-        aligned = same(group(bias), views)
+        aligned = same(bias, views)
     elif bias_features is not None and bias is None:
         features = normalize(bias_features, dim=-1).to(cosine.dtype)
         aligned = (features @ features.T).repeat(len(views), len(views))
     else:
         raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")
-    soft, positive = bias is None, same(group(target), views)
+    soft, one_class = bias is None, same(target, views)
     if variant == "reference":
-        positive_term, negative_term = released_terms(cosine, positive, aligned, soft=soft, kld=kld).unbind()
+        positive_term, negative_term = released_terms(cosine, one_class, aligned, soft=soft, kld=kld)
     else:
-        positive_term, negative_term = (
-            divergence(
-                cosine, pairs, aligned, variant, soft=soft, pooled=pooled, min_count=min_count, floor=variance_floor
-            )
-            for pairs in (without_self(positive), 1 - positive)
+        terms = divergence(
+            cosine, one_class, aligned, variant, soft=soft, pooled=pooled, min_count=min_count, floor=variance_floor
         )
+        positive_term, negative_term = terms.unbind()
     return positive_weight * positive_term + negative_weight * negative_term

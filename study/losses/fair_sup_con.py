@@ -69,9 +69,9 @@ def fair_sup_con(
     if denominator == "all":
         log_sum = log_sum_exp(cosine, scale)
     else:
-        same_bias = same(group(bias), views)
+        same_bias = same(bias, views)
         if target is not None:
-            drop = same(group(target, bias), views).sub_(same_bias).add_(1)
+            drop = same(target, views).mul_(same_bias).sub_(same_bias).add_(1)
         else:
             drop = (same_bias if anchor_in_denominator else without_self_(same_bias)).neg_().add_(1)
         log_sum = log_sum_exp(cosine, scale, drop=drop)

@@ -16,21 +16,32 @@ def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
 def group(*labels: Tensor) -> Tensor:
     """An index below B for each sample, shape (B,), equal where all labels are. ValueError: another shape."""
     for label in labels:
-        if label.ndim != 1:
-            raise ValueError(f"classes have the shape (B,), got {tuple(label.shape)}")
+        _checked(label)
     index = torch.searchsorted(labels[0].sort().values, labels[0])
     for label in labels[1:]:
         index = group(index * len(label) + group(label))
     return index
 
 
-def same(index: Tensor, views: Tensor) -> Tensor:
-    """1 where two rows of `views` (V, B, D) share their sample's group, else 0, shape (V*B, V*B), in its dtype.
+def same(label: Tensor, views: Tensor) -> Tensor:
+    """1 where two rows of `views` (V, B, D) share their sample's label, else 0, shape (V*B, V*B), in its dtype.
 
     Masks are numbers, not booleans: comparing into floats and multiplying is several times faster than `where` on a
-    CPU, and no slower elsewhere. A group index is exact as a float, a label need not be.
+    CPU, and no slower elsewhere. A CPU compares floats six times as fast as whole numbers, and a group index is exact
+    as a float where a label need not be; elsewhere to find the index takes a dozen launches, to compare labels one.
     """
-    mask: Tensor = _Same.apply(index.to(views.dtype).repeat(len(views)))
+    value = as_float(label, views.dtype) if label.is_cpu else _checked(label)
+    return equal(value if len(views) == 1 else value.repeat(len(views)), views.dtype)
+
+
+def as_float(label: Tensor, dtype: torch.dtype) -> Tensor:
+    """A number for each sample, equal where labels are, shape (B,)."""
+    return group(label).to(dtype)
+
+
+def equal(value: Tensor, dtype: torch.dtype) -> Tensor:
+    """1 where two values (n,) are equal, else 0, shape (n, n)."""
+    mask: Tensor = _Same.apply(value, dtype)
     return mask
 
 
@@ -56,14 +67,20 @@ def group_sum(index: Tensor, values: Tensor) -> Tensor:
     return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)
 
 
+def _checked(label: Tensor) -> Tensor:
+    if label.ndim != 1:
+        raise ValueError(f"classes have the shape (B,), got {tuple(label.shape)}")
+    return label
+
+
 class _Same(BatchedFunction):
     """Without a gradient: what it does is to write the comparison into floats, also under `torch.vmap`."""
 
     @staticmethod
-    def forward(value: Tensor) -> Tensor:
-        mask = value.new_empty(*value.shape, value.shape[-1])
+    def forward(value: Tensor, dtype: torch.dtype) -> Tensor:
+        mask = value.new_empty(*value.shape, value.shape[-1], dtype=dtype)
         return torch.eq(value[..., :, None], value[..., None, :], out=mask)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, torch.dtype], output: Tensor) -> None:
         ctx.mark_non_differentiable(output)

@@ -9,7 +9,7 @@ from typing_extensions import Doc
 
 from study.knobs import Searched
 from study.losses.catalogue import loss
-from study.losses.groups import group, group_size, same, sample_labels, without_self, without_self_
+from study.losses.groups import same, sample_labels, without_self, without_self_
 from study.losses.margin_rows import margin_rows
 from study.losses.pair_sum import pair_softplus
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
@@ -55,19 +55,18 @@ def eps_sup_info_nce(
         The loss, a scalar.
     """
     cosine, scale = cosines(views, similarity), 1 / temperature
-    index = group(sample_labels(views, target))
-    same_label = same(index, views)
-    positives = group_size(index, views) - 1
+    same_label = same(sample_labels(views, target), views)
+    positive = without_self_(same_label) if form == "c" else without_self(same_label)
+    positives = positive.sum(-1)
     if form == "c":
-        per_row = margin_rows(cosine, without_self_(same_label), scale, epsilon, guard) - epsilon * positives
-        if reduction == "mean":
-            per_row = per_row / positives.clamp(min=1)
-    elif form == "d":
+        share = positive.div_(positives.clamp(min=1)[:, None]) if reduction == "mean" else positive
+        return rescaled(margin_rows(cosine, share, scale, epsilon, guard) / len(cosine), temperature, base_temperature)
+    if form == "d":
         apart = 1 - same_label
-        per_row = pair_softplus(plus(cosine * scale, apart, epsilon), without_self(same_label) > 0, apart > 0)
+        per_row = pair_softplus(plus(cosine * scale, apart, epsilon), positive > 0, apart > 0)
         per_row = per_row - epsilon * positives * (len(cosine) - 1 - positives)
     else:
-        attraction = log_sum_exp(cosine, -scale, drop=1 - without_self(same_label)) + epsilon
+        attraction = log_sum_exp(cosine, -scale, drop=1 - positive) + epsilon
         if form == "a":
             per_row = softplus(log_sum_exp(cosine, scale, drop=same_label) + attraction) - epsilon
         else:

@@ -10,73 +10,80 @@ from study.losses.scalars import Scalar, is_zero, log
 from study.losses.similarity import NOTHING, softmax_
 
 
-def margin_rows(cosine: Tensor, positive: Tensor, scale: Scalar, epsilon: Scalar, guard: Scalar) -> Tensor:
-    """sum over positives i of log(1 + e^(epsilon - s_i) * sum over negatives j of e^s_j), for each row.
+def margin_rows(cosine: Tensor, weight: Tensor, scale: Scalar, epsilon: Scalar, guard: Scalar) -> Tensor:
+    """sum over rows and their positives i of weight_i * log(e^-epsilon + e^-s_i * sum over negatives j of e^s_j).
 
     s is scale * cosine.
 
     Args:
         cosine: shape (n, n).
-        positive: 1 for the row's positives, else 0, diagonal 0, shape (n, n). All others but the row are negatives.
+        weight: those of each row's positives, 0 for its negatives and on the diagonal, shape (n, n).
         scale: one over the temperature.
         epsilon: margin.
         guard: added to the negatives' sum, as a share of the row's largest exponential, a constant for the gradient.
 
     Returns:
-        Shape (n,).
+        A scalar.
     """
     added = None if is_zero(guard) else cosine.detach().amax(-1) * scale + log(guard)
     if isinstance(scale, Tensor):
         cosine, scale = cosine * scale, 1.0
-    rows: Tensor = _MarginRows.apply(cosine, positive, scale, epsilon, added)[0]
-    return rows
+    value: Tensor = _MarginRows.apply(cosine, weight, scale, epsilon, added)[0]
+    return value
 
 
 class _MarginRows(BatchedFunction):
-    """With S the log-sum of the negatives and v = s_i - S - epsilon, a row is the sum of -logsigmoid(v).
+    """With S the log-sum of the negatives and v = s_i - S - epsilon, the sum of -weight * (logsigmoid(v) + epsilon).
 
-    Further outputs: the softmax of the negatives, the share that they have of S beside what is added, and sigmoid(-v)
-    of the positives.
+    Further outputs: the softmax of the negatives, the share that they have of S beside what is added, and
+    weight * sigmoid(-v). A row without negatives has an S far below everything, so that its terms and slopes are 0.
     """
 
     @staticmethod
     def forward(
-        cosine: Tensor, positive: Tensor, scale: float, epsilon: Scalar, added: Tensor | None
+        cosine: Tensor, weight: Tensor, scale: float, epsilon: Scalar, added: Tensor | None
     ) -> tuple[Tensor, ...]:
-        negatives = (cosine * scale).add_(positive, alpha=NOTHING)
+        negatives = (cosine * scale).add_(weight, alpha=NOTHING)
         negatives.diagonal(0, -2, -1).fill_(NOTHING)
         log_sum = softmax_(negatives)
-        share = (log_sum != -torch.inf).to(cosine.dtype)
+        share = torch.ones_like(log_sum)
         if added is not None:
             everything = torch.logaddexp(log_sum, added)
-            share, log_sum = share * (log_sum - everything).exp(), everything
-        level = log_sum + (epsilon[..., None] if isinstance(epsilon, Tensor) else epsilon)
-        gap = torch.add(-level[..., None], cosine, alpha=scale)
+            share, log_sum = (log_sum - everything).exp_(), everything
+        if isinstance(epsilon, Tensor):
+            epsilon = epsilon[..., None]
+        gap = torch.add(-(log_sum + epsilon)[..., None], cosine, alpha=scale)
         term, buffer = torch.ops.aten.log_sigmoid_forward(gap)
-        slope = torch.ops.aten.log_sigmoid_backward(positive, gap, buffer)
-        return -term.mul_(positive).sum(-1), negatives, share, slope
+        slope = torch.ops.aten.log_sigmoid_backward(weight, gap, buffer)
+        term = term.add_(epsilon[..., None] if isinstance(epsilon, Tensor) else epsilon).mul_(weight)
+        return -term.sum((-2, -1)), negatives, share, slope
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*output[1:])
+        ctx.save_for_backward(inputs[1], *output[1:])
         ctx.scale = inputs[2]
         ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(
         ctx: Any,
-        of_rows: Tensor | None,
+        of_value: Tensor | None,
         of_negatives: Tensor | None,
         of_share: Tensor | None,
         of_slope: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
-        negatives, share, slope = ctx.saved_tensors
-        pull = torch.zeros_like(share) if of_rows is None else of_rows
+        weight, negatives, share, slope = ctx.saved_tensors
+        pull = torch.zeros_like(share[..., :1]) if of_value is None else of_value[..., None]
         of_level = slope.sum(-1) * pull
+        of_epsilon = None
+        if ctx.needs_input_grad[3]:
+            of_epsilon = of_level.sum(-1) - weight.sum((-2, -1)) * pull[..., 0]
         further = None
-        if of_slope is not None:
-            further = of_slope * slope * (slope - 1)
+        if of_slope is not None:  # the derivative of weight * p by v is that of p = sigmoid(-v): -weight * p (1 - p)
+            further = of_slope * slope * (slope / weight.where(weight > 0, 1.0) - 1)
             of_level = of_level - further.sum(-1)
+            if of_epsilon is not None:
+                of_epsilon = of_epsilon - further.sum((-2, -1))
         of_log_sum = share * of_level
         of_added = (1 - share) * of_level if ctx.needs_input_grad[4] else None
         if of_share is not None:
@@ -91,5 +98,4 @@ class _MarginRows(BatchedFunction):
         of_cosine = add_product_(of_cosine, slope, (-pull * ctx.scale)[..., None])
         if further is not None:
             of_cosine = of_cosine + further * ctx.scale
-        of_epsilon = of_level.sum(-1) if ctx.needs_input_grad[3] else None
         return of_cosine, None, None, of_epsilon, of_added

@@ -1,5 +1,6 @@
-"""A sum over all (positive, negative) pairs of each row, one row at a time: memory stays at a few n x n matrices."""
+"""A sum over all (positive, negative) pairs of each row, a few rows at a time: memory does not grow with n cubed."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -21,6 +22,10 @@ def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     """
     total: Tensor = _PairSoftplus.apply(scaled, positive, negative)[0]
     return total
+
+
+PAIRS = 2**24
+"""Pairs that are worked on at a time elsewhere than on a CPU: 64 MiB in float32, all of a batch of 256."""
 
 
 class _PairSoftplus(BatchedFunction):
@@ -78,16 +83,24 @@ class _Bend(BatchedFunction):
 # Operators of their own, so that torch.compile sees one node and not n iterations.
 @torch.library.custom_op("study::pair_softplus", mutates_args=())
 def _sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-    # Reading the number of pairs back is free on a CPU and would wait for any other device.
-    pairs = picked_pairs if scaled.is_cpu else masked_pairs
-    rows = [pairs(*row) for row in zip(scaled, positive, negative, strict=True)]
-    totals, gradients = zip(*rows, strict=True)
-    return torch.stack(totals), torch.stack(gradients)
+    if scaled.is_cpu:  # there reading the number of pairs back is free; it would wait for any other device
+        rows = [picked_pairs(*row) for row in zip(scaled, positive, negative, strict=True)]
+        totals, gradients = zip(*rows, strict=True)
+        return torch.stack(totals), torch.stack(gradients)
+    totals, gradients = zip(*(masked_pairs(*rows) for rows in _few_rows(scaled, positive, negative)), strict=True)
+    return torch.cat(totals), torch.cat(gradients)
 
 
 @torch.library.custom_op("study::pair_bend", mutates_args=())
 def _bends(scaled: Tensor, positive: Tensor, negative: Tensor, directions: list[Tensor]) -> Tensor:
-    return torch.stack([bend(*row) for row in zip(scaled, positive, negative, *directions, strict=True)])
+    return torch.cat([bend(*rows) for rows in _few_rows(scaled, positive, negative, *directions)])
+
+
+def _few_rows(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """The same rows of each, so many that their pairs are at most `PAIRS`; on a CPU, whose cache is small, one."""
+    columns = matrices[0].shape[-1]
+    rows = 1 if matrices[0].is_cpu else max(PAIRS // columns**2, 1)
+    return zip(*(matrix.split(rows) for matrix in matrices), strict=True)
 
 
 @_sums.register_fake
@@ -108,20 +121,20 @@ def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tenso
     return -logsigmoid(-gap).sum(), gradient
 
 
-def masked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-    """The same over all n x n pairs: those that do not count are infinitely far apart."""
-    gap = _gaps(row, positive, negative)
+def masked_pairs(rows: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+    """The same for several rows, (R, n), over all n x n pairs: those that do not count are infinitely far apart."""
+    gap = _gaps(rows, positive, negative)
     pull = gap.sigmoid()
-    return -logsigmoid(-gap).sum(), pull.sum(0) - pull.sum(1)
+    return -logsigmoid(-gap).sum((-2, -1)), pull.sum(-2) - pull.sum(-1)
 
 
-def bend(row: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -> Tensor:
-    """The derivative of one row's gradient along each of these directions in turn, over all n x n pairs.
+def bend(rows: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -> Tensor:
+    """The derivative of each row's gradient along each of these directions in turn, over all n x n pairs.
 
     With p = 1 / (1 + e^-x), the k-th derivative of p by x is p (1 - p) Q_k(p), where Q_1 = 1 and
     Q_(k+1) = (1 - 2p) Q_k + p (1 - p) Q_k': its coefficient of p^m is m + 1 times that of Q_k less the one before.
     """
-    pull, coefficients = _gaps(row, positive, negative).sigmoid(), [1.0]
+    pull, coefficients = _gaps(rows, positive, negative).sigmoid(), [1.0]
     for _ in directions[1:]:
         pairs = zip([*coefficients, 0.0], [0.0, *coefficients], strict=True)
         coefficients = [power * (here - before) for power, (here, before) in enumerate(pairs, 1)]
@@ -130,9 +143,9 @@ def bend(row: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -
         bent = bent * pull + coefficient
     bent = bent * pull * (1 - pull)
     for direction in directions:
-        bent = bent * (direction - direction[:, None])
-    return bent.sum(0) - bent.sum(1)
+        bent = bent * (direction[..., None, :] - direction[..., :, None])
+    return bent.sum(-2) - bent.sum(-1)
 
 
-def _gaps(row: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-    return row.where(negative, -torch.inf) - row.where(positive, torch.inf)[:, None]
+def _gaps(rows: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+    return rows.where(negative, -torch.inf)[..., None, :] - rows.where(positive, torch.inf)[..., :, None]

@@ -1,5 +1,6 @@
 """What a method sees of the data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -31,8 +32,12 @@ class Labels:
 
     def at(self, index: Tensor) -> "Labels":
         """Those of the samples at these positions."""
+        return self.map(lambda tensor: tensor[index])
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Labels":
+        """With what a function makes of each tensor."""
         tensors = (self.target, self.bias, self.condition, self.bias_features)
-        return Labels(*(None if tensor is None else tensor[index] for tensor in tensors))  # type: ignore[arg-type]
+        return Labels(*(None if tensor is None else function(tensor) for tensor in tensors))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,10 @@ class Batch:
         views: normalised inputs, (V, B, ...).
         labels: theirs.
         index: their positions in the training split, (B,).
+        host_index: the same on the host, where shapes can follow from it without a wait for the device; None: unknown.
     """
 
     views: Tensor
     labels: Labels
     index: Tensor
+    host_index: Tensor | None = None

@@ -1,6 +1,6 @@
 """Cross entropies as methods: plain, bias-balanced, generalised; with a regulariser on the features or an adversary."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs
 from study.losses.catalogue import classification_losses
+from study.losses.scalars import is_zero
 from study.methods.adversary import adversary_knobs, maybe_adversary
 from study.methods.batch import UNKNOWN, Batch, Labels
 from study.methods.bias_source import patch, source_knobs
@@ -83,10 +84,13 @@ class Classification(Method):
     def begin(self, train: Labels) -> None:
         self.classifier.begin(train)
 
+    def recording(self) -> Hashable | None:
+        return ()
+
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, labels = self.network.encoder(batch.views[0]), batch.labels
         value = self.weights.contrast * self.classifier(features, labels)
-        if self.regulariser is not None and self.weights.lambda_:
+        if self.regulariser is not None and not is_zero(self.weights.lambda_):
             unit = functional.normalize(features, dim=1)[None]
             value = value + self.weights.lambda_ * self.regulariser(unit, labels.named())
         if self.adversary is not None and labels.bias is not None:
@@ -112,12 +116,11 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 def needs(method: Mapping[str, Any]) -> Needs:
     """What data such a method needs."""
     if method["name"] == BALANCED:
-        return Needs(labels="name", bias="name")
+        return Needs(labels="name", bias="name", varies=None)
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
-        return Needs(labels="name", bias="regulariser")
-    return Needs(
-        labels="name", bias="adversary" if method.get("adversary", "none") != "none" else None, patch=patch(method)
-    )
+        return Needs(labels="name", bias="regulariser", varies=None)
+    adversary = "adversary" if method.get("adversary", "none") != "none" else None
+    return Needs(labels="name", bias=adversary, varies=None, patch=patch(method))
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

@@ -1,7 +1,7 @@
 """Every contrastive loss as a method: alone, with a regulariser, a cross entropy, an adversary, or several of them."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +10,7 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import options
 from study.losses.catalogue import losses
+from study.losses.scalars import is_zero
 from study.losses.sup_con import sup_con
 from study.methods.adversary import maybe_adversary, stage_epochs
 from study.methods.batch import UNKNOWN, Batch, Labels
@@ -62,11 +63,16 @@ class Contrastive(Method):
 
     def begin(self, train: Labels) -> None:
         self.inputs.begin(train)
+        if self.elsewhere is not None and train.bias is not None:
+            self.known = (train.bias != UNKNOWN).cpu()
         if self.classifier is not None:
             self.classifier.begin(train)
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         self.in_stage = epoch > epochs - self.stage_epochs
+
+    def recording(self) -> Hashable | None:
+        return (self.in_stage,) if self.elsewhere is None else None
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, embeddings = self._embed(batch.views)
@@ -74,7 +80,7 @@ class Contrastive(Method):
             value = self._with_adversary(self.classifier(features[0], batch.labels), features, batch.labels)
             return value, {"encoder": features[0]}
         value = self._contrast(features, embeddings, batch)
-        if self.ce_weight and self.classifier is not None:
+        if self.classifier is not None and not is_zero(self.ce_weight):
             value = value + self.ce_weight * self.classifier(features[0], batch.labels)
         if not self.stage_epochs:
             value = self._with_adversary(value, features, batch.labels)
@@ -115,7 +121,7 @@ class Contrastive(Method):
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:
             return self.loss(pair, first, inputs, batch.labels.named())
-        return self._by_knowledge(pair, first, batch.labels, bias != UNKNOWN)
+        return self._by_knowledge(pair, first, batch.labels, self._known(batch))
 
     def _arguments(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
         """The loss's views and named tensors."""
@@ -124,16 +130,23 @@ class Contrastive(Method):
             inputs["extra_positives"] = embeddings[self.pair_views :]
         return embeddings[: self.pair_views], inputs
 
+    def _known(self, batch: Batch) -> Tensor:
+        """Whether each sample's bias is known, on the host, (B,): of a batch of the training split without a wait."""
+        if batch.host_index is not None:
+            return self.known[batch.host_index]
+        return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()
+
     def _by_knowledge(self, pair: Tensor, first: Tensor, labels: Labels, known: Tensor) -> Tensor:
         """The loss on the samples whose bias is known, SupCon on the others (FSCL paper 4.6)."""
         value, count = pair.new_zeros(()), int(known.sum())
+        there, absent = (mask.nonzero().squeeze(1).to(pair.device, non_blocking=True) for mask in (known, ~known))
         if count > 1:
-            labels_of_known = labels.at(known).named()
+            labels_of_known = labels.at(there).named()
             loss_inputs = labels_of_known if self.inputs.use_target else labels_of_known | {"target": None}
-            value = value + count * self.loss(pair[:, known], first[:, known], loss_inputs, labels_of_known)
+            value = value + count * self.loss(pair[:, there], first[:, there], loss_inputs, labels_of_known)
         if self.elsewhere is not None and len(known) - count > 1:
-            target = labels.target[~known] if self.inputs.use_target else None
-            rest = self.elsewhere(pair[:, ~known], {"target": target})
+            target = labels.target[absent] if self.inputs.use_target else None
+            rest = self.elsewhere(pair[:, absent], {"target": target})
             value = value + (len(known) - count) * self.loss.weights.contrast * rest
         return value / len(known)
 

@@ -136,8 +136,10 @@ def needs(method: Mapping[str, Any]) -> Needs:
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
         views=pairs or ("views" if method.get("views", 1) > 1 else None),
+        varies="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
         patch=patch(method),
         epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,
+        total="classifier_epochs" if stage_epochs(method) else None,
     )
 
 

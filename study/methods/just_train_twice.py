@@ -113,7 +113,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 def needs(method: Mapping[str, Any]) -> Needs:
     """Nothing but classes."""
-    return Needs(labels="name", epochs=("name", 2))
+    return Needs(labels="name", epochs=("name", 2), total="identification")
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

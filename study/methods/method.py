@@ -1,7 +1,7 @@
 """What every method is: networks, and the loss that trains them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from torch import Tensor, nn
 
@@ -32,6 +32,14 @@ class Method(nn.Module, ABC):
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         """Called before each epoch, the first is 1, `epochs` is the last."""
+
+    def recording(self) -> Hashable | None:
+        """What decides which operations a step of a full batch has, None: the batch does, or what a step left behind.
+
+        As long as it stays the same, one step can be recorded and given to the device again (`train.graph`): nothing
+        is asked of the device, and state changes in place.
+        """
+        return None
 
     @abstractmethod
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

@@ -17,6 +17,9 @@ class Needs:
         views: the key that asks for several views of a sample, which must differ.
         epochs: the key that asks for it, and how many epochs it takes at least.
         only_tables, only_binary: it works on rows of numbers, on two classes, alone.
+        varies: the key that makes a step's operations depend on its batch, or change state other than in place, so that
+            `train.graph` cannot record it; None: it can.
+        total: the key by which what it does in an epoch depends on the number of all epochs; None: it does not.
         patch: side in pixels of what a bias-capturing network sees of an image at once, which must have room for it.
     """
 
@@ -26,8 +29,10 @@ class Needs:
     views: str | None = None
     only_tables: bool = False
     only_binary: bool = False
+    varies: str | None = "name"
     patch: int | None = None
     epochs: tuple[str, int] | None = None
+    total: str | None = None
 
     def lacking(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """The keys whose wish a data set cannot fulfil, and why."""

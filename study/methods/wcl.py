@@ -1,7 +1,7 @@
 """wcl: two encoders without labels; what the biased one finds hard weighs more for the debiased one (WCL paper 5.2)."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from torch import Tensor
@@ -45,11 +45,14 @@ class Wcl(Method):
         super().__init__()
         self.options, self.network, self.biased = settings, network, biased
 
+    def recording(self) -> Hashable | None:
+        return ()
+
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, views = _embed(self.network, batch.views)
         biased_features, biased_views = _embed(self.biased, batch.views)
         triplet = biased_triplet(biased_views, tau_plus=self.options.tau_plus)
-        contrast = difficulty_weighted_info_nce(views, biased_views=biased_views.detach(), **asdict(self.options))
+        contrast = difficulty_weighted_info_nce(views, biased_views=biased_views.detach(), **vars(self.options))
         return contrast + triplet, {"encoder": features, "biased_encoder": biased_features}
 
     def encoders(self) -> dict[str, Encoder]:
@@ -69,7 +72,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 def needs(method: Mapping[str, Any]) -> Needs:
     """Two views that differ."""
-    return Needs(views="name")
+    return Needs(views="name", varies=None)
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 WITHIN = ("state_dict", "model")
 """Keys under which some programs keep the weights in their file."""
 
-PREFIXES = ("method.network.encoder.net.", "encoder.net.", "module.")
-"""What may stand before each name: in a trained model of this project, in its encoder, in a distributed training."""
+PREFIXES = ("method.network.encoder.net.", "encoder.net.", "module.", "backbone.")
+"""What may stand before each name: in a trained model of this project, in its encoder, in a distributed training, and
+in the files of self-supervised methods, whose heads are left out."""
 
 OLD_DENSE = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)")
 """Names in torchvision's files of DenseNets, which have a dot too many."""

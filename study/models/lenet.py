@@ -24,6 +24,7 @@ class LeNet(Encoder):
     """
 
     features = 84
+    by_sample = True
 
     def __init__(self, channels: int) -> None:
         super().__init__()

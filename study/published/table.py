@@ -147,6 +147,7 @@ class PublishedTable(BaseModel):
         spread: what ± is, or that none is printed, and what the paper leaves open about it.
         rows_title, columns_title: titles of the row labels and of the column labels.
         needs: which data the user must bring; None: `study data prepare` gets all.
+        no_study: why no cell of it can be run here; it has no study file then. None: the one of its name runs it.
         notes: remarks of the transcription: inconsistencies in the paper, settings of single cells.
         cells: a list per row with a string per column: `90.51 ± 1.55`, `11.8`, or `-` where no number is printed.
     """
@@ -163,6 +164,7 @@ class PublishedTable(BaseModel):
     rows_title: str
     columns_title: str
     needs: str | None = None
+    no_study: str | None = None
     notes: list[str] = Field(default_factory=list)
     columns: Annotated[list[Line], Field(min_length=1)]
     rows: Annotated[list[Line], Field(min_length=1)]
@@ -173,6 +175,8 @@ class PublishedTable(BaseModel):
     def _consistent(self) -> Self:
         rows, columns = _labels(self.rows, "row"), _labels(self.columns, "column")
         widths = [len(row) for row in self.cells]
+        if self.no_study and not all(row.published_only for row in self.rows):
+            raise ValueError("no_study given: each row is then published_only")
         if widths != [len(columns)] * len(rows):
             raise ValueError(f"rows of {widths} cells given, {len(rows)} rows of {len(columns)} cells are needed")
         for row in self.cells:

@@ -5,6 +5,10 @@ A configuration's value is the study's metric at the last epoch, or at the best 
 configurations are all confirmed on fresh seeds, the mean over these seeds decides, so that a lucky seed does not win;
 before that, the value in the search. Several metrics and constraints are ordered as in `study.spec.objective.order`;
 ties go to the earlier trial. Only validation metrics are used.
+
+Trials of different numbers of epochs are not compared. Once all that were extended (`study extend`) have ended, those
+of that many epochs come first and are ordered as above; the others follow, by what they were worth when they ended.
+Until then all count as they had ended before.
 """
 
 import statistics
@@ -14,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
-from study.home.events import ENDED
+from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_standard_error
 from study.ranking import epochs
@@ -48,6 +52,7 @@ class Candidate:
         repeats: its complete confirm trials.
         confirmed: the metric over the repeats, None without any.
         confirmed_score: the score of the repeats' means.
+        epochs: how many its trials ran.
     """
 
     trial: TrialRecord
@@ -57,6 +62,7 @@ class Candidate:
     repeats: list[TrialRecord] = field(default_factory=list)
     confirmed: Spread | None = None
     confirmed_score: Score | None = None
+    epochs: int = 0
 
 
 Rank = Callable[[StudyRecord, StudySpec], list[Candidate]]
@@ -112,32 +118,51 @@ def _cached_in_record(rank: Rank) -> Rank:
 
 @_cached_in_record
 def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """The search's complete trials, the best first: the confirmed ones by their means, then the others."""
-    return [candidate for candidate in ranked(record, spec) if candidate.trial.stage == "search"]
+    """The search's complete trials that are compared, the best first: the confirmed ones by their means, then the
+    others."""
+    return [candidate for candidate in comparable(record, spec) if candidate.trial.stage == "search"]
 
 
 @_cached_in_record
 def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """The search's complete trials by the value of the search alone, the best first."""
-    found = [candidate for trial in record.by_stage("search") if (candidate := _candidate(trial, record, spec))]
+    """The search's complete trials that are compared, by the value of the search alone, the best first."""
+    found = _compared(_complete(record, spec, "search"), compared_at(record, spec))
     return _sorted(found, [candidate.score for candidate in found])
 
 
 @_cached_in_record
 def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """Candidates and baseline, the best first: the baseline leads if the search gained nothing."""
-    reference, confirmed = baseline(record, spec), is_confirmed(record, spec)
-    all_candidates = ([reference] if reference else []) + searched(record, spec)
-    all_candidates.sort(key=lambda candidate: candidate.trial.number)
-    first = [candidate for candidate in all_candidates if confirmed and candidate.confirmed_score]
-    others = [candidate for candidate in all_candidates if candidate not in first]
+    """Every complete configuration, the baseline too, the best first: it leads if the search gained nothing. Those that
+    are not compared with the best come last."""
+    confirmed, most = is_confirmed(record, spec), compared_at(record, spec)
+    complete = _complete(record, spec, "baseline", "search")
+    same, apart = _compared(complete, most), _compared(complete, most, are=False)
+    first = [candidate for candidate in same if confirmed and candidate.confirmed_score]
+    others = [candidate for candidate in same if candidate not in first]
     means = [candidate.confirmed_score for candidate in first if candidate.confirmed_score]
-    return _sorted(first, means) + _sorted(others, [candidate.score for candidate in others])
+    in_order = _sorted(first, means) + _sorted(others, [candidate.score for candidate in others])
+    return in_order + _sorted(apart, [candidate.score for candidate in apart])
+
+
+def comparable(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """Those of `ranked` that are compared with one another."""
+    return _compared(ranked(record, spec), compared_at(record, spec))
+
+
+def compared_at(record: StudyRecord, spec: StudySpec) -> int:
+    """How many epochs the trials ran that are compared: the study's, or those of the last extension that is over and
+    left a complete trial of the search."""
+    for last, numbers in reversed(record.lengthened):
+        ends = [end for number in numbers if (end := _version(record.trials[number], last, spec))]
+        searched = [end for end in ends if end.stage == "search"] or ends
+        if all(end.state in ENDED for end in ends) and any(end.state == "complete" for end in searched):
+            return last
+    return spec.epochs
 
 
 def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The configurations, with the baseline, that are not dominated in the study's metrics; the best first."""
-    all_candidates = ranked(record, spec)
+    all_candidates = comparable(record, spec)
     return [all_candidates[place] for place in objective.front([candidate.score for candidate in all_candidates])]
 
 
@@ -161,7 +186,7 @@ def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
 
 def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
     """The baseline, if it completed."""
-    return next((_candidate(trial, record, spec) for trial in record.by_stage("baseline")), None)
+    return next(iter(_complete(record, spec, "baseline")), None)
 
 
 def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
@@ -190,23 +215,50 @@ def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[T
 
 def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
     """Whether every configuration to confirm has run on all its seeds: before that, their means are not comparable."""
-    trials = to_confirm(record, spec)
-    ended = [trial.repeats for trial in record.by_stage("confirm") if trial.state in ENDED]
+    trials, most = to_confirm(record, spec), compared_at(record, spec)
+    repeats = (_version(trial, most, spec) for trial in record.by_stage("confirm"))
+    ended = [trial.repeats for trial in repeats if trial and trial.state in ENDED]
     seeds = confirm(record, spec).seeds
     return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
 
 
-def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
-    if trial.state != "complete":
-        return None
-    seeds = [trial, *record.repeats_of(trial.number, "replicate")]
+def _complete(record: StudyRecord, spec: StudySpec, *stages: Stage) -> list[Candidate]:
+    """The complete configurations of these stages, by number."""
+    most = compared_at(record, spec)
+    return [found for trial in record.by_stage(*stages) if (found := _candidate(trial, record, spec, most))]
+
+
+def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec, most: int) -> Candidate | None:
+    """A configuration by its trials of the most epochs, of at most `most`, that are all complete."""
+    complete = (version for version in trial.versions if version.state == "complete")
+    found = (_of_epochs(version, record, spec) for version in complete if version.total(spec.epochs) <= most)
+    return next((candidate for candidate in found if candidate), None)
+
+
+def _of_epochs(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    """A configuration by those of its trials that ran as many epochs as this one, which is complete."""
+    ran = trial.total(spec.epochs)
+    versions = [_version(each, ran, spec) for each in record.repeats_of(trial.number, "replicate")]
+    seeds = [trial, *(each for each in versions if each)]
     needed = 1 if trial.stage == "final" else len(spec.seeds)
     score = mean_score(spec.objective, seeds)
     if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
         return None
-    repeats = [each for each in record.repeats_of(trial.number) if each.state == "complete"]
+    fresh = (_version(each, ran, spec) for each in record.repeats_of(trial.number))
+    repeats = [each for each in fresh if each and each.state == "complete"]
     confirmed = spread(epochs.value(spec.objective, each, spec.metric) for each in repeats)
-    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, mean_score(spec.objective, repeats))
+    means = mean_score(spec.objective, repeats)
+    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means, ran)
+
+
+def _version(trial: TrialRecord, ran: int, spec: StudySpec) -> TrialRecord | None:
+    """A trial as it was, or is, with this last epoch; None: it never had it."""
+    return next((version for version in trial.versions if version.total(spec.epochs) == ran), None)
+
+
+def _compared(candidates: Iterable[Candidate], ran: int, are: bool = True) -> list[Candidate]:
+    """The candidates whose trials ran so many epochs, or the others."""
+    return [candidate for candidate in candidates if (candidate.epochs == ran) is are]
 
 
 def _sorted(candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:

@@ -1,8 +1,9 @@
 """What each selection rule would have picked: the rules of `study.metrics.rules` on the trials of one study.
 
 A rule picks as a user would have who searched by it: by the values of the search, the mean over replicates, among all
-complete configurations, the baseline too. Nothing of it changes the study's own choice (`study.ranking.order`). The
-picks that run again on fresh seeds are trials of a stage of their own, `rule`, which no ranking looks at.
+complete configurations of as many epochs as the best, the baseline too. Nothing of it changes the study's own choice
+(`study.ranking.order`). The picks that run again on fresh seeds are trials of a stage of their own, `rule`, which no
+ranking looks at.
 """
 
 from collections.abc import Collection, Sequence
@@ -74,7 +75,7 @@ def picks(record: StudyRecord, spec: StudySpec) -> list[Pick]:
     """The pick of each rule of `rules_of` whose metrics some complete configuration has; of a final training none."""
     if spec.final_seeds is not None:
         return []
-    ranked = ranking.ranked(record, spec)
+    ranked = ranking.comparable(record, spec)
     ranks = {candidate.trial.number: place for place, candidate in enumerate(ranked, 1)}
     found = []
     for rule in rules_of(spec):

@@ -20,6 +20,7 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
 
+from study.home.as_searched import as_searched
 from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import find
@@ -62,7 +63,7 @@ def remaining_gain(spec: StudySpec, record: StudyRecord) -> RemainingGain:
     The baseline and the configurations of `search.enqueue` are no draws; the best value may be theirs. Of trials that
     early stopping pruned and of those that miss a constraint it is known alone that they are not the best.
     """
-    stop = spec.search.stop
+    stop, record = spec.search.stop, as_searched(record)
     confidence = stop.confidence if stop else 0.95
     scores = {candidate.trial.number: candidate.score for candidate in searched(record, spec)}
     draws, so_far = {trial.number for trial in drawn(spec, record)}, SoFar()

@@ -2,8 +2,9 @@
 
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
 their means over these seeds, so that a lucky seed does not win. A front uses the values on the search's own seeds,
-which all configurations have. The study's constraints hold here, too: configurations that miss them come last, and are
-on a front only where none keeps them. Test metrics choose nothing.
+which all configurations have. What was extended is chosen among itself (`study.ranking.order`). The constraints hold
+here, too: configurations that miss them come last, and are on a front only where none keeps them. Test metrics choose
+nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,10 +53,10 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
         UserError: the choice contradicts itself, names an unknown trial or metric, or too few trials are complete or
             keep the limits.
     """
-    ranked = ranking.ranked(record, spec)
     _check(choice)
     if choice.trial is not None:
-        return [_by_number(spec, record, ranked, choice.trial)]
+        return [_by_number(spec, record, ranking.ranked(record, spec), choice.trial)]
+    ranked = ranking.comparable(record, spec)
     limits = [_limit(text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])

@@ -1,6 +1,6 @@
 """A study's results as one JSON document and in a few lines."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from study import ranking
@@ -8,6 +8,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics.rules import DEBIASED
 from study.ranking import Candidate, Spread, epochs
 from study.ranking.beside import beside
+from study.ranking.extended import extended, sentence
 from study.spec import StudySpec
 
 
@@ -25,18 +26,21 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "constraints": spec.search.constraints,
         "trials": record.counts(),
         "epochs": sum(trial.epochs for trial in record.trials.values()),
+        "extended": extended(record, spec),
         "lost": sum(trial.attempt for trial in record.trials.values()),
         "test_readings": record.test_readings,
         "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
         "untested": {trial.number: trial.untested for trial in record.trials.values() if trial.untested},
     }
     if spec.final_seeds is not None:
-        return document | {"final": _final(spec, record)}
+        final = _final(spec, record)
+        return document | {"final": final, "shown": [*_debiased({"final": final}), *_study_metrics(spec)]}
     sides = {"baseline": _candidate(spec, reference) if reference else None}
     sides["best"] = _candidate(spec, best) if best else None
     return document | {
         "shown": [*_debiased(sides), *_study_metrics(spec)],
         **sides,
+        "searched": sum(candidate.trial.stage == "search" for candidate in ranking.candidates(record, spec)),
         "search_ended_by": record.enough,
         "learned_from": _learned(record),
         **({"front": [_front(spec, candidate) for candidate in ranking.front(record, spec)]} if several else {}),
@@ -109,11 +113,13 @@ def lines(document: dict[str, Any]) -> list[str]:
     whose = f", of {document['owner']}" if document["owner"] else ""
     texts = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
     if "final" in document:
-        return texts + _rows([("final", document["final"])], sorted(document["final"]["metrics"])) + _epochs(document)
+        return texts + _rows([("final", document["final"])], dict.fromkeys(document["shown"])) + _epochs(document)
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return texts
     texts += _rows(rows, dict.fromkeys(document["shown"])) + _epochs(document)
+    if longer := document.get("extended"):
+        texts.append(sentence(longer))
     if learned := document["learned_from"]:
         start = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
         texts.append(f"{start}; {learned['left_out']} were left out")
@@ -127,12 +133,13 @@ def lines(document: dict[str, Any]) -> list[str]:
     for why in dict.fromkeys(document["untested"].values()):
         numbers = [str(number) for number, other in document["untested"].items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
-    if document["baseline"] and best["trial"] == document["baseline"]["trial"]:
+    searched = document.get("searched", True)  # what a cluster runs may lack it
+    if searched and document["baseline"] and best["trial"] == document["baseline"]["trial"]:
         texts.append("The search gained nothing over the baseline.")
     return texts
 
 
-def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: Iterable[str]) -> list[str]:
+def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: Collection[str]) -> list[str]:
     lines = []
     for who, side in rows:
         lines += _values(who, side["metrics"], metrics)
@@ -141,13 +148,13 @@ def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: Iterable[str]) -> lis
     return lines
 
 
-def _values(who: str, values: dict[str, Any], metrics: Iterable[str]) -> list[str]:
-    lines = []
+def _values(who: str, values: dict[str, Any], metrics: Collection[str]) -> list[str]:
+    lines, wide = [], max([26, *map(len, metrics)])
     for metric in metrics:
         if value := values.get(metric):
             spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
             seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
-            lines.append(f"{who:<9} {metric:<26} {value['mean']:.4f}{spread} ({seeds})")
+            lines.append(f"{who:<9} {metric:<{wide}} {value['mean']:.4f}{spread} ({seeds})")
     return lines
 
 

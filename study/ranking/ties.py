@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from study.home.record import StudyRecord
 from study.metrics.rules import RULES
-from study.ranking.order import Candidate, baseline, searched
+from study.ranking.order import Candidate, comparable
 from study.spec import StudySpec
 
 FEWEST = 4
@@ -41,8 +41,7 @@ def ties(record: StudyRecord, spec: StudySpec) -> list[Tie]:
 
     None for a final training, or as long as fewer than `FEWEST` configurations are complete.
     """
-    reference = baseline(record, spec)
-    complete = [*([reference] if reference else []), *searched(record, spec)]
+    complete = sorted(comparable(record, spec), key=lambda one: one.trial.stage == "search")
     if spec.final_seeds is not None or len(complete) < FEWEST:
         return []
     by_metric = zip(spec.objective.metrics, zip(*(one.score.values for one in complete), strict=True), strict=True)

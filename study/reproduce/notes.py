@@ -20,6 +20,9 @@ BEST_EPOCH = (
 VARIANTS = ("method.variant", "method.alpha_squared", "method.base_temperature", "method.kld")
 """Keys that tell which variant of a loss was run: the paper's equation or the released code."""
 
+PAPERS, OWN = "the paper's protocol", "a protocol of our own"
+"""What a table's study file holds; `OWN` where its source says so."""
+
 NO_BUDGET = ("train.seed", "train.threads", "train.report_test", "train.keep_epochs")
 """Keys in which a run may differ from the protocol without a smaller budget."""
 
@@ -40,13 +43,18 @@ def notes(
         ours, missing: its cells, and why some have no value.
     """
     documents = list(_documents(table, spec, full))
-    lines = [_budget(spec, record, full, ours, documents), *_variants(here for here, _ in documents)]
+    protocol = OWN if OWN in table.source else PAPERS
+    lines = [_budget(spec, record, full, ours, documents, protocol), *_variants(here for here, _ in documents)]
     reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
     lines += [f"Missing: {reason}." for reason in reasons]
     lines += _no_verdicts(table)
     lines += [f"Data: {table.needs}."] if table.needs else []
-    spread = table.spread if table.trials is None else f"{table.spread}; {table.trials} trials"
-    return [*lines, f"The paper's ±: {spread}.", *table.notes]
+    return [*lines, printed_spread(table), *table.notes]
+
+
+def printed_spread(table: PublishedTable) -> str:
+    """What the paper's ± is."""
+    return f"The paper's ±: {table.spread if table.trials is None else f'{table.spread}; {table.trials} trials'}."
 
 
 def _no_verdicts(table: PublishedTable) -> list[str]:
@@ -77,8 +85,9 @@ def _budget(
     full: StudySpec,
     ours: Mapping[Labels, Cell],
     documents: list[tuple[Document, Document]],
+    protocol: str,
 ) -> str:
-    """What was run, and where it differs from the paper's protocol."""
+    """What was run, and where it differs from the protocol of this name."""
     seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
     titles_run = dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session)
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(ours_run["model"]["name"] for ours_run, _ in documents))
@@ -88,8 +97,8 @@ def _budget(
     what += f", {trained:,} training samples" if trained else ""
     trial_time = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
     differing: dict[str, dict[tuple[str, str], None]] = {}
-    for ours_run, protocol in documents:
-        mine, theirs = _flat(ours_run), _flat(protocol)
+    for ours_run, theirs_run in documents:
+        mine, theirs = _flat(ours_run), _flat(theirs_run)
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in NO_BUDGET:
                 differing.setdefault(key, {})[formatting.setting(mine[key]), formatting.setting(theirs[key])] = None
@@ -99,11 +108,7 @@ def _budget(
         f"{key} {' / '.join(run for run, _ in pairs)} instead of {' / '.join(dict.fromkeys(full for _, full in pairs))}"
         for key, pairs in sorted(differing.items())
     )
-    comparison = (
-        f"Against the paper's protocol: {shortfall}."
-        if shortfall
-        else "This is the paper's protocol, as in the study file."
-    )
+    comparison = f"Against {protocol}: {shortfall}." if shortfall else f"This is {protocol}, as in the study file."
     return f"Budget: {what}; {trial_time}. {comparison}"
 
 

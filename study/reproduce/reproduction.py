@@ -16,7 +16,7 @@ from study.ranking import Spread
 from study.reproduce import notes
 from study.reproduce.cell_matching import Labels, places
 from study.reproduce.cells import Cells, best_epoch, last_epoch, printed_per_unit
-from study.reproduce.missing import missing
+from study.reproduce.missing import PUBLISHED_ONLY, missing
 from study.spec import StudySpec
 
 BARE_NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -72,6 +72,14 @@ def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyReco
         _grid(table, best, reasons, [notes.BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
         claims_table([_stated(table, claim) for claim in table.claims], last),
     )
+
+
+def printed_alone(table: PublishedTable) -> Reproduction:
+    """A table of which nothing can be run here: the paper's numbers alone."""
+    reasons = dict.fromkeys(places(table), PUBLISHED_ONLY)
+    grid = _grid(table, {}, reasons, [f"Not run: {table.no_study}.", notes.printed_spread(table), *table.notes])
+    claims = claims_table([_stated(table, claim) for claim in table.claims], {})
+    return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
 
 def _stated(table: PublishedTable, claim: Claim) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from study.commands.sitting import View
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.reproduce.reproduction import Reproduction, build_reproduction
+from study.reproduce.reproduction import Reproduction, build_reproduction, printed_alone
 from study.reproduce.tabulate import tabulate
 from study.spec import StudySpec, load_study
+from study.text.shell import typed
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,13 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
         How it ended; None if it was complete already.
 
     Raises:
-        UserError: there is no such table, a study of that name has other settings, or see `study.commands.run.start`.
+        UserError: there is no such table, nothing of it can be run here, a study of that name has other settings, or
+            see `study.commands.run.start`.
     """
-    published.load(table)
+    why_not = published.load(table).no_study
+    if why_not:
+        numbers = typed("reproduce", table, "--report")
+        raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
     name = request.name or table
     if not _has_begun(home, name):
         return running.start(home, _requested_study(table, request), view)
@@ -61,6 +66,8 @@ def current_table(home: Home, table: str, request: Request) -> Reproduction:
         UserError: there is no such table, or no study of the given name.
     """
     paper_table, name = published.load(table), request.name or table
+    if paper_table.no_study:
+        return printed_alone(paper_table)
     if request.name is None and not _has_begun(home, name):
         return build_reproduction(paper_table, _requested_study(table, request), StudyRecord(), load_study(table))
     return tabulate(home.find(name), table)
@@ -77,6 +84,10 @@ def _requested_study(table: str, request: Request) -> StudySpec:
         raise UserError(
             "search.epoch: 'best' given, allowed is last: a table is compared at the last epoch, and where the paper "
             "did so at the best one on the test split"
+        )
+    if not spec.base["train"]["report_test"]:
+        raise UserError(
+            "train.report_test: false given, allowed is true: the cells of a table are test metrics of every trial"
         )
     return spec
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create_model
 
+from study import data, methods, models
 from study.errors import UserError, nearest
 from study.knobs import MOST, Knob, Range
 from study.spec.document import Document, Key
@@ -148,22 +149,23 @@ def _plain(default: Any) -> Any:
 
 def _path(location: tuple[int | str, ...]) -> Key:
     """The key of a validation error's location, without the union's branch that the error is from."""
-    branch = len(location) > 1 and location[-1] in ("bool", "int", "float", "str", "none")
+    last = str(location[-1])
+    branch = len(location) > 1 and (last in ("bool", "int", "float", "str", "none") or last.startswith("literal["))
     parts = (str(part) for part in (location[:-1] if branch else location))
     return tuple(part for part in parts if not BRANCH.fullmatch(part))
 
 
 def _joined(messages: list[str]) -> str:
-    """The messages about one key as one: a union has one per branch, `X given, allowed is Y`."""
+    """The messages about one key as one: a union has one per branch, `X given, allowed is Y`, of words `Allowed: Y`."""
     first, *others = messages
-    return " or ".join([first, *(other.partition(" allowed is ")[2] or other for other in others)])
+    return " or ".join([first, *(re.split(" allowed is | Allowed: ", other, maxsplit=1)[-1] for other in others)])
 
 
 def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str:
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         valid = _keys_at(model, detail["loc"][:-1])
-        return f"unknown key. {nearest(key[-1], valid)}Allowed here: {', '.join(valid)}"
+        return f"unknown key. {nearest(key[-1], valid)}Allowed here: {', '.join(valid)}{_elsewhere(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
@@ -176,6 +178,26 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str
     if isinstance(value, dict | list) and kind == "value_error":
         return message
     return f"{shown(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+
+
+def _elsewhere(key: Key) -> str:
+    """Which other networks, methods or data sets have a key of their section that the chosen one lacks."""
+    if len(key) != 2 or key[0] not in ("data", "model", "method"):
+        return ""
+    having: list[str] = {"data": _data_with, "model": _networks_with, "method": _methods_with}[key[0]](key[1])
+    return f". {key[0]}.name with this key: {', '.join(having)}" if having else ""
+
+
+def _data_with(key: str) -> list[str]:
+    return [name for name in data.names() if key in {knob.key for knob in data.data_knobs(name)}]
+
+
+def _networks_with(key: str) -> list[str]:
+    return [name for name in models.names() if key in models.model_knobs({"name": name})]
+
+
+def _methods_with(key: str) -> list[str]:
+    return [name for name in methods.names() if name != methods.OWN and key in methods.method_knobs({"name": name})]
 
 
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

@@ -44,9 +44,11 @@ class Document:
         """Override one key, given as `section.key`.
 
         Raises:
-            UserError: the path leads through a value that is not a section.
+            UserError: the path has an empty part, or leads through a value that is not a section.
         """
         path = split(dotted)
+        if not all(path):
+            raise UserError(f"{place}: {shortened(repr(dotted))}: is no key; allowed: section.key")
         at = self.values
         for depth, section in enumerate(path[:-1], start=1):
             at = at.setdefault(section, {})

@@ -32,6 +32,9 @@ def find(spec: str) -> Path:
     names = shipped()
     if spec in names:
         return names[spec]
+    for own in (f"{spec}.yaml", f"{spec}.yml"):
+        if os.path.isfile(own):
+            raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {own}?")
     raise UserError(
         f"{spec}: no study file of that name. {nearest(spec, names)}Shipped: {', '.join(names)}. "
         "For a file of your own give its path, ending in .yaml"

@@ -11,8 +11,10 @@ from typing import Any
 
 from study import metrics
 from study.spec.json_schema_keys import Keys, Schema, is_scalar
+from study.spec.json_schema_own import IS_OWN, own_file
 from study.spec.load import NAME_RULE
-from study.spec.schema import Layout, Resources, Search
+from study.spec.resources import Resources
+from study.spec.schema import Layout, Search
 from study.spec.search_checks import NEVER_SEARCHED
 from study.training.config import SECTIONS
 
@@ -52,7 +54,10 @@ def schema() -> Schema:
     for key, words in WORDS.items():
         properties[key] = {"description": words, **properties[key]}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file"}
-    return head | {**whole, "properties": properties, "$defs": _shared(definitions)}
+    file = {**whole, "properties": properties}
+    shared = _shared(definitions)
+    own, further = own_file(file, shared)
+    return head | {"type": "object", "if": IS_OWN, "then": own, "else": file, "$defs": shared | further}
 
 
 def text() -> str:
@@ -124,8 +129,13 @@ def _search_definitions(keys: dict[str, Keys]) -> dict[str, Schema]:
     properties["metric"]["anyOf"] = [metric, {"type": "array", "minItems": 1, "items": metric}]
     properties["time"]["anyOf"] = [DURATION, *properties["time"]["anyOf"]]
     resources = _plain(Resources.model_json_schema())
+    resources["properties"]["gpu"]["maximum"] = 1  # see study.spec.load; a study that ran with more can be read
     resources["properties"]["hang"]["anyOf"] = [DURATION, *resources["properties"]["hang"]["anyOf"]]
-    return definitions | {"Search": search, "Resources": resources}
+    stack = resources.pop("$defs")["Stack"]
+    short = resources["properties"]["stack"]
+    del short["$ref"]
+    short["anyOf"] = [_ref("Stack"), *stack["properties"]["trials"]["anyOf"]]
+    return definitions | {"Search": search, "Resources": resources, "Stack": stack}
 
 
 def _domain(values: Schema) -> Schema:

@@ -18,13 +18,13 @@ from study.spec.forms import forms
 from study.spec.objective import Constraint
 from study.spec.origin import check_origin
 from study.spec.paper import configurations, written_out
-from study.spec.rungs import most_brackets
+from study.spec.rungs import grace, most_brackets, with_grace
 from study.spec.schema import Domain, Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
 from study.spec.sections import Sections, train_knobs
 from study.spec.space import space
 from study.spec.study_spec import StudySpec
-from study.spec.trial_checks import check_trials, faults
+from study.spec.trial_checks import check_trials, faults, resources
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 MOST_TRIALS = 100
@@ -70,8 +70,14 @@ def load_resolved(path: Path) -> StudySpec:
 
     No catalogue is asked, so that a study whose method is no longer installed can still be read.
     """
-    problems = Problems(document := read(path))
+    document = read(path)
     apply_profile(document, None)
+    return resolved(document)
+
+
+def resolved(document: Document) -> StudySpec:
+    """The same of what stands in such a file."""
+    problems = Problems(document)
     layout = _layout(document.values, problems)
     problems.raise_any()
     sections = {section: layout[section] for section in SECTIONS}
@@ -128,6 +134,8 @@ def resolve(document: Document, one_trial: bool = False) -> StudySpec:
     _check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
+    for at, why in resources(spec.resources, spec.function):
+        problems.add(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
     for at, why in sampler_limits.problems(spec.search, spec.space):
@@ -152,9 +160,9 @@ def _layout(values: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
 
 
 def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, base: Mapping[str, Any]) -> StudySpec:
-    seeds = layout["final_seeds"]
-    checked = Layout.model_validate(values)
+    checked, seeds = Layout.model_validate(values), layout["final_seeds"]
     final_seeds = None if seeds is None else tuple(seeds)
+    search = search.model_copy(update={"early_stopping": with_grace(search.early_stopping, base["train"]["epochs"])})
     return StudySpec(layout["name"], base, search, checked.resources, final_seeds, layout["origin"], checked.notify)
 
 
@@ -241,9 +249,9 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
 def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:
     """Check that early stopping compares trials before their last epoch."""
     stopping = spec.search.early_stopping
-    if stopping.name != "none" and stopping.grace > spec.epochs:
+    if stopping.name != "none" and (first := grace(stopping, spec.epochs)) > spec.epochs:
         at = ("search", "early_stopping", "grace")
-        problems.add(at, f"{stopping.grace} given, allowed is at most train.epochs = {spec.epochs}")
+        problems.add(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
     elif stopping.brackets > (fit := most_brackets(stopping, spec.epochs)):
         message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
         problems.add(("search", "early_stopping", "brackets"), message)

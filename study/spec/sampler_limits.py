@@ -5,7 +5,7 @@ from study.spec.document import Key
 from study.spec.schema import Search
 from study.spec.space import Space
 
-LEARNING = ("tpe", "gp")
+LEARNING = ("tpe", "gp", "mfgp")
 """Samplers that can begin with another study's trials."""
 
 FORESEEABLE = ("random", "qmc", "tpe")
@@ -35,6 +35,11 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         for key, domain in space.domains.items():
             if len(domain.choices or ()) > 1:
                 faults.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
+    if search.sampler == "mfgp" and _several(search):
+        faults.append((("search", "sampler"), "'mfgp' given with several metrics or constraints. Allowed: tpe"))
+    if search.early_stopping.name == "freeze_thaw" and _several(search):
+        message = "'freeze_thaw' given with several metrics or constraints. Allowed: promotion, asha, hyperband, median"
+        faults.append((("search", "early_stopping", "name"), message))
     if search.from_ is not None and search.sampler not in LEARNING:
         message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
         faults.append((("search", "from"), message))
@@ -45,6 +50,10 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         if not endless and grid.count(space) > grid.MOST_CELLS:
             faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is at most that many"))
     return faults
+
+
+def _several(search: Search) -> bool:
+    return bool(search.constraints) or (not isinstance(search.metric, str) and len(search.metric) > 1)
 
 
 def _stop(search: Search) -> list[tuple[Key, str]]:

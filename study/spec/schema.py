@@ -1,32 +1,19 @@
 """The sections of a study file whose keys do not depend on data set, network or method."""
 
+import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from study.knobs import MOST
 from study.metrics.rules import RULES
 from study.spec.checks import STRICT
-
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def seconds(value: Any) -> Any:
-    """A duration such as `90m` or `1h30m` in seconds; anything else as it is."""
-    if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
-        return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", value))
-    return float(value) if type(value) is int and abs(value) <= MOST else value
-
-
-def configurations(value: Any) -> Any:
-    """A list of configurations; the word `papers` was replaced before where it is allowed, and is refused here."""
-    if isinstance(value, str):
-        raise ValueError("allowed is a list of configurations, or papers")
-    return value
-
+from study.spec.resources import Resources
+from study.spec.values import configurations, seconds
 
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -112,18 +99,23 @@ class EarlyStopping(BaseModel):
     `brackets` the trials are shared out evenly among as many such ladders, each beginning `reduction` times later than
     the one before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same
     budget. `median`: after each epoch from `grace` on, a trial stops whose best so far is below the median of the
-    others' means since `grace`. `study.spec.rungs` has the arithmetic.
+    others' means since `grace`. `promotion`: at the rungs of asha a trial pauses, and goes on once it is among the best
+    1/`reduction` of those that reached the rung. `freeze_thaw`: at rungs that are `reduction` times fewer epochs each,
+    from the last epoch down to `grace`, a trial pauses that a model of all curves does not expect to become the best,
+    and goes on when it does (one metric, no constraints). `grace` null: half of the epochs, before which the order of
+    trials on biased data misleads (`study guide frugal`); of hyperband and freeze_thaw, which do not rely on one rung,
+    1. `study.spec.rungs` has the arithmetic.
     """
 
     model_config = STRICT
-    name: Literal["asha", "hyperband", "median", "none"] = "none"
-    grace: Positive = 1
+    name: Literal["asha", "hyperband", "median", "promotion", "freeze_thaw", "none"] = "none"
+    grace: Positive | None = None
     reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
     brackets: Positive = 1
 
     @model_validator(mode="after")
     def _brackets_are_ashas(self) -> Self:
-        if self.brackets > 1 and self.name in ("hyperband", "median"):
+        if self.brackets > 1 and self.name in ("hyperband", "median", "promotion", "freeze_thaw"):
             raise ValueError(f"brackets {self.brackets} given, allowed is 1 with {self.name}: only asha can have more")
         return self
 
@@ -176,8 +168,8 @@ class Search(BaseModel):
     which epoch a trial is taken: `last`, or `best` by the metric (the first of several) and the constraints, where each
     epoch counts as the mean of the last `epoch_window` epochs up to it (`study.ranking.epochs`). `retries` is how often
     a trial that was cut off runs again.
-    `from` names another study of the home, whose complete configurations the sampler (tpe, gp) knows from the start.
-    `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
+    `from` names another study of the home, whose complete configurations the sampler (tpe, gp, mfgp) knows from the
+    start. `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
     resources allow.
     """
 
@@ -187,7 +179,7 @@ class Search(BaseModel):
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     from_: Annotated[str | None, Field(alias="from")] = None
-    sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
+    sampler: Literal["tpe", "gp", "mfgp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
     seed: Seed = 0
     trials: Positive | None = None
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
@@ -209,16 +201,6 @@ AIM = {"metric", "constraints", "epoch", "epoch_window"}
 """The keys of a search that say what a trial is worth: an exported configuration keeps them."""
 
 
-class Resources(BaseModel):
-    """What one trial takes: CPU cores and (shares of) GPUs. After `hang` (`15m`, seconds) without a report it is ended
-    and runs again; null: 10 times the study's usual epoch, at least a minute, 10 times more at start and end."""
-
-    model_config = STRICT
-    cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
-    gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
-    hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
-
-
 class Notify(BaseModel):
     """Who is told when a study ends, fails or is stopped by other than Ctrl-C.
 
@@ -231,6 +213,20 @@ class Notify(BaseModel):
     command: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
     url: str | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_mapping(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError(f"allowed is a mapping, as {{command: {_as_list(value)}}} or {{url: https://...}}")
+        return value
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _is_list(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError(f"allowed is a program and its arguments as a list, as {_as_list(value)}")
+        return value
+
     @model_validator(mode="after")
     def _can_be_told(self) -> Self:
         if self.command is None and self.url is None:
@@ -238,6 +234,14 @@ class Notify(BaseModel):
         if self.url is not None and not VARIABLE.fullmatch(self.url) and (why := wrong_address(self.url)):
             raise ValueError(f"url {why}")
         return self
+
+
+def _as_list(command: str) -> str:
+    """A command line as the list that a study file has."""
+    try:
+        return json.dumps(shlex.split(command), ensure_ascii=False)
+    except ValueError:  # a quote that is not closed
+        return json.dumps(command.split(), ensure_ascii=False)
 
 
 VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")

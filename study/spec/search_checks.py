@@ -18,6 +18,7 @@ NEVER_SEARCHED = {
     "train.seed": "seed",
     "train.inferred_groups": "groups to be judged by",
     "train.bias_model_epochs": "groups to be judged by",
+    "train.deterministic": "way to compute",
 }
 """Keys of which each study has one value, and what of its trials it is."""
 

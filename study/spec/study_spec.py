@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -14,11 +14,19 @@ from study.methods import OWN
 from study.metrics import Direction, available, lower_is_better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
-from study.spec.schema import Notify, Resources, Search
+from study.spec.resources import Resources
+from study.spec.schema import Notify, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig
 from study.training.own_function import PICKLE
+
+CONCURRENCY = "search.concurrency"
+
+STACK = "resources.stack.trials"
+
+PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields if key != "stack"), STACK, CONCURRENCY)
+"""Keys that say where trials run and how many at once, not what they compute."""
 
 BEGINNINGS = ("model.architecture", "model.weights")
 """Keys that decide which weights a trial begins from, besides `model.name`."""
@@ -35,6 +43,7 @@ class StudySpec:
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
         notify: who is told of its end, None: nobody.
+        of_file: the study as its file has it, where its driver was told other `PLACEMENT` (see `placed`).
     """
 
     name: str
@@ -44,6 +53,7 @@ class StudySpec:
     final_seeds: tuple[int, ...] | None = None
     origin: Mapping[str, Any] | None = None
     notify: Notify | None = None
+    of_file: "StudySpec | None" = None
 
     @property
     def metric(self) -> str:
@@ -206,6 +216,32 @@ class StudySpec:
             document["final_seeds"] = list(self.final_seeds)
         return document | ({"origin": dict(self.origin)} if self.origin else {})
 
+    def placed(self, placement: Mapping[str, Any]) -> "StudySpec":
+        """The study with other values for some of `PLACEMENT`: its trials are the same, and `train.threads` stays."""
+        if not placement:
+            return self
+        other = (STACK, CONCURRENCY)
+        of = {key.removeprefix("resources."): value for key, value in placement.items() if key not in other}
+        of["stack"] = self.resources.stack.model_copy(
+            update={"trials": placement.get(STACK, self.resources.stack.trials)}
+        )
+        resources = Resources.model_validate({**self.resources.model_dump(), **of})
+        at_once = placement.get(CONCURRENCY, self.search.concurrency)
+        search = self.search.model_copy(update={"concurrency": at_once})
+        return replace(self, resources=resources, search=search, of_file=self.of_file or self)
+
+    @property
+    def placement(self) -> dict[str, Any]:
+        """The values of `PLACEMENT` that are not those of the study's file."""
+        own = (self.of_file or self).of_placement
+        return {key: value for key, value in self.of_placement.items() if value != own[key]}
+
+    @property
+    def of_placement(self) -> dict[str, Any]:
+        """Every one of `PLACEMENT`, by key."""
+        resources = {f"resources.{key}": value for key, value in self.resources.model_dump(exclude={"stack"}).items()}
+        return {**resources, STACK: self.resources.stack.trials, CONCURRENCY: self.search.concurrency}
+
     def to_yaml(self) -> str:
         """The resolved study file as text."""
         return dump(self.to_document())
@@ -214,9 +250,14 @@ class StudySpec:
     def hash(self) -> str:
         """The same for two studies that run the same trials, whatever their names and resources.
 
-        Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`.
+        Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`. What `placed`
+        changes it does not know.
         """
+        if self.of_file is not None:
+            return self.of_file.hash
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
+        if (draws := self.resources.stack.draws) != "own":
+            document["draws"] = draws
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -3,7 +3,7 @@
 One search gives every selection rule's pick, so rules need no searches of their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -116,7 +116,7 @@ def load_suite(suite: str) -> Suite:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
     document = read(find_suite(suite))
-    _base_of_file(document)
+    base_of_file(document)
     problems = Problems(document)
     checked = check(SuiteLayout, document.values, (), problems)
     problems.raise_any()
@@ -148,7 +148,7 @@ def load_suite(suite: str) -> Suite:
     return found
 
 
-def _base_of_file(document: Document) -> None:
+def base_of_file(document: Document) -> None:
     """Put what is the same for all methods in the place of a study file's name or path."""
     base = document.values.get("base")
     if not isinstance(base, str):
@@ -223,16 +223,32 @@ def _resolved(
     return found
 
 
+def judged_by(suite: Suite, metric: str) -> Suite:
+    """The suite with another test metric in its table; what was picked and run stays the same.
+
+    Raises:
+        UserError: a data set cannot have it.
+    """
+    judged = replace(suite, judge=metric)
+    if wrong := list(_misjudged(judged)):
+        raise UserError("\n".join(f"--judge {metric}: {message}" for message in wrong))
+    return judged
+
+
+def _misjudged(suite: Suite) -> Iterator[str]:
+    """A message for each data set that cannot have the table's metric."""
+    for label in suite.data:
+        spec = suite.by_place[suite.methods[0], label][0].spec
+        valid = [f"test/{name}" for name in available(spec.describe(spec.base["data"]).on("test"))]
+        if suite.judge not in valid:
+            yield f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
+
+
 def _check_whole(suite: Suite, problems: Problems) -> None:
     """Check what only the whole table shows: its metric, its rules, splits of its own."""
     specs = {label: suite.by_place[suite.methods[0], label][0].spec for label in suite.data}
-    by_data = {label: spec.describe(spec.base["data"]).on("test") for label, spec in specs.items()}
-    for label, facts in by_data.items():
-        valid = [f"test/{name}" for name in available(facts)]
-        if suite.judge not in valid:
-            problems.add(
-                ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
-            )
+    for message in _misjudged(suite):
+        problems.add(("judge",), message)
     for place, rule in enumerate(suite.rules):
         if not any(suite.possible(rule, at) for at in suite.by_place):
             problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")

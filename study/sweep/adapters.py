@@ -3,30 +3,31 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import ray
-from ray import cloudpickle
-from ray.tune import ProgressReporter, Stopper
 from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
-from ray.tune.stopper import NoopStopper
 
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.hang import Watch
+from study.sweep.kept_states import KeptStates
+from study.sweep.nodes import Nodes, NodeUnusable
 from study.sweep.requests import Ear
-from study.training import own_function
+from study.sweep.run_error import error_of
+from study.sweep.share import Share
+from study.sweep.stack_jobs import StackJobs
+from study.sweep.stack_reports import StackReports
+from study.sweep.works import Works
 from study.upstream.ray_internals import (
     actor,
     actor_id,
+    end_free_processes,
     ended_trials,
-    error_files,
     forget,
     has_free_process,
     waits_for_room,
@@ -40,48 +41,55 @@ KEPT = 30.0
 """Seconds that Tune keeps a trial which has ended, at least: by then nothing more comes of it."""
 
 
-class JobSearcher(Searcher):
-    """Hands the agenda's jobs to Tune, as many at once as there are slots."""
+REST = 0.1
+"""Seconds between two turns of Tune's loop while a study has nothing under way and another one has its room."""
 
-    def __init__(self, agenda: Agenda, folder: StudyFolder, slots: Callable[[], int]) -> None:
+
+def stack_jobs(agenda: Agenda, folder: StudyFolder) -> StackJobs:
+    """What hands out a study's jobs."""
+    return StackJobs(agenda, Works(agenda, folder, KeptStates(folder, agenda.spec, agenda.record)))
+
+
+class JobSearcher(Searcher):
+    """Hands the agenda's jobs to Tune, as many at once as there are slots; of a shared cluster, as its share is."""
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        folder: StudyFolder,
+        slots: Callable[[], int],
+        share: Share | None = None,
+        jobs: StackJobs | None = None,
+    ) -> None:
         super().__init__()
-        self._agenda, self._folder, self._slots = agenda, folder, slots
+        self._jobs = jobs or stack_jobs(agenda, folder)
+        self._slots, self._share = slots, share
         self._under_way: set[str] = set()
-        function = agenda.spec.function
-        self._function = own_function.place(function, folder.path) if function else None
 
     def suggest(self, trial_id: str) -> Any:
-        if len(self._under_way) >= self._slots():
+        free = self._room() - len(self._under_way)
+        if free < 1:
+            if not self._under_way:
+                time.sleep(REST)
             return None
-        job = self._agenda.next()
-        if job is None:
+        taken = self._jobs.take(trial_id, free)
+        if self._share is not None:
+            self._share.wants(taken is not None and taken != "done")
+        if taken is None:
             return None
-        if job == "done":
+        if taken == "done":
             return str(Searcher.FINISHED)
-        trial, folder = job.trial, self._folder
-        goal = self._agenda.spec.objective
-        kept = self._agenda.spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
-        params = {**trial.params, "train.seed": trial.seed}
-        work = {
-            "kind": job.kind,
-            "trial": trial.number,
-            "attempt": trial.attempt,
-            "alone": trial.alone,
-            "heard": trial.epochs,
-            "document": json.dumps(self._agenda.spec.trial_document(params)),  # Tune copies and flattens what is nested
-            "checkpoint": str(folder.checkpoint_file(trial.number)),
-            "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
-            "goal": json.dumps(asdict(goal)) if job.needs_chosen_weights(self._agenda.spec) else None,
-            "function": self._function,
-            "needed": goal.needed,
-            "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
-        }
+        job, work = taken
         self._under_way.add(trial_id)
-        return {**params, "job": work}
+        return {**job.trial.params, "train.seed": job.trial.seed, "job": work}
+
+    def _room(self) -> int:
+        return self._slots() if self._share is None else self._share.limit(len(self._under_way))
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Its slot is free; what came of it the scheduler hears."""
         self._under_way.discard(trial_id)
+        self._jobs.freed(trial_id)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the ledger is the memory, Tune's snapshots are never read."""
@@ -96,22 +104,40 @@ class JobSearcher(Searcher):
 class ReportingScheduler(FIFOScheduler):
     """Tells the agenda every result, every end and what users ask, stops what the agenda stops, and ends what hangs.
 
-    Only the newest attempt of a trial is heard: one that was given up as lost may still report.
+    Only the newest run of a trial is heard: one that was given up as lost may still report.
     """
 
-    def __init__(self, agenda: Agenda, folder: StudyFolder) -> None:
+    def __init__(
+        self,
+        agenda: Agenda,
+        folder: StudyFolder,
+        nodes: Nodes | None = None,
+        tell: Callable[[str], object] = str,
+        share: Share | None = None,
+        states: KeptStates | None = None,
+        jobs: StackJobs | None = None,
+    ) -> None:
         super().__init__()
-        self._agenda, self._folder = agenda, folder
+        self._states = states or KeptStates(folder, agenda.spec, agenda.record)
+        self._stacks = StackReports(agenda, jobs or stack_jobs(agenda, folder), self._tidy)
+        self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
+        self._places = nodes or Nodes(agenda.spec.resources, ray.nodes)
         self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._ear = Ear(agenda, folder.requests)
         self._hung: set[str] = set()
         self._looked = 0.0
         self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
         self._machines: dict[str, str] = {}  # Ray's id of the node of each actor
+        self._devices: dict[str, dict[str, str]] = {}  # that each actor computes on, as told with its first job
         self._actors: dict[str, str] = {}  # of each run
+        self._new: dict[str, TuneTrial] = {}  # those of Tune's that have not begun, as far as is known
         self._begun: set[str] = set()
         self._ended: set[TuneTrial] = set()  # as Tune kept them when they were last looked at
         self._forgot = time.monotonic()
+
+    def on_trial_add(self, tune_controller: Any, trial: TuneTrial) -> None:
+        """Tune has made a trial."""
+        self._new[trial.trial_id] = trial
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
         """Tune asks in each round of its loop, and gives what is chosen the process that came free.
@@ -120,17 +146,26 @@ class ReportingScheduler(FIFOScheduler):
         end that process, and where trials end more often than processes start, those would never come to start.
         """
         self._ear.listen()
-        live = tune_controller.get_live_trials()
-        for trial in live:
-            if trial.trial_id not in self._begun and trial.status == TuneTrial.RUNNING:
+        while self._agenda.dropped:
+            self._tidy(self._agenda.dropped.pop())
+        for name, trial in list(self._new.items()):
+            if trial.status == TuneTrial.RUNNING and name not in self._begun:
                 self._begin(trial)
+            if name in self._begun or trial.is_finished():
+                del self._new[name]
         if time.monotonic() - self._looked >= LOOK:
-            self._end_what_hangs(live)
+            self._end_what_hangs(tune_controller.get_live_trials())
         if time.monotonic() - self._forgot >= KEPT:
             self._forget_what_ended(tune_controller)
+        if self._share is not None:
+            live = tune_controller.get_live_trials()
+            self._share.runs(sum(trial.status == TuneTrial.RUNNING for trial in live))
         if not has_free_process(tune_controller):
             return None
-        pending = (trial for trial in live if trial.status == TuneTrial.PENDING)
+        pending = [trial for trial in tune_controller.get_live_trials() if trial.status == TuneTrial.PENDING]
+        if self._share is not None and not pending and self._share.gives_way:
+            end_free_processes(tune_controller)
+            return None
         waiting = [trial for trial in pending if waits_for_room(tune_controller, trial)]
         return min(waiting, key=lambda trial: trial.config["job"]["trial"], default=None)
 
@@ -156,11 +191,19 @@ class ReportingScheduler(FIFOScheduler):
         if "node" in result:
             self._nodes[actor_id(trial)] = result["node"]
             self._machines[actor_id(trial)] = result["machine"]
+            self._devices[actor_id(trial)] = json.loads(result.get("device", "{}"))
             self._begun.add(trial.trial_id)
-        self._watch.heard(trial.trial_id, result.get("epoch"), result.get("metrics/time/epoch"))
-        if agenda.stopping or job["attempt"] != record.attempt:
+        device = self._devices.get(actor_id(trial), {})
+        if job["kind"] == "stack":
+            epoch, seconds = self._stacks.slowest(result)
+            self._watch.heard(trial.trial_id, epoch, seconds, device.get("name", ""), last=record.until)
+            goes_on = self._stacks.heard(trial, result, self._nodes[actor_id(trial)], device)
+            return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
+        metrics = json.loads(result.get("metrics", "{}"))
+        epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
+        self._watch.heard(trial.trial_id, epoch, seconds, kind, last=record.until)
+        if agenda.stopping or job["run"] != record.run:
             return str(TrialScheduler.STOP)
-        metrics = {key.removeprefix("metrics/"): value for key, value in result.items() if key.startswith("metrics/")}
         goes_on = True
         if "diverged" in result:
             told = agenda.untested if job["kind"] == "test" else agenda.failed
@@ -171,7 +214,7 @@ class ReportingScheduler(FIFOScheduler):
             self._begin(trial)
             goes_on = agenda.reported(number, result["epoch"], metrics)
         elif record.state != "running":
-            goes_on = agenda.started(number, result["node"], result["behind"], result.get("note"))
+            goes_on = agenda.started(number, result["node"], result["behind"], result.get("note"), device)
         self._tidy(number)
         return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
 
@@ -179,16 +222,22 @@ class ReportingScheduler(FIFOScheduler):
         """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
         self._actors[trial.trial_id] = actor_id(trial)
         job, node = trial.config["job"], self._nodes.get(actor_id(trial))
-        current = job["attempt"] == self._agenda.record.trials[job["trial"]].attempt and not self._agenda.stopping
+        if job["kind"] == "stack":
+            if node:
+                self._begun.add(trial.trial_id)
+                self._stacks.begin(trial, node, self._devices.get(actor_id(trial), {}))
+            return
+        current = job["run"] == self._agenda.record.trials[job["trial"]].run and not self._agenda.stopping
         if job["kind"] == "train" and not job["heard"] and node and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
-            self._agenda.started(job["trial"], node)
+            self._agenda.started(job["trial"], node, device=self._devices.get(actor_id(trial)))
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
         job, agenda = trial.config["job"], self._agenda
+        self._stacks.over(trial)
         record = agenda.record.trials[job["trial"]]
-        current = job["attempt"] == record.attempt and not agenda.stopping
+        current = job["run"] == record.run and not agenda.stopping
         if job["kind"] == "train" and record.state == "running" and current:
             agenda.failed(job["trial"], Failure("BUG", "ended before its last epoch"))
 
@@ -196,84 +245,55 @@ class ReportingScheduler(FIFOScheduler):
         """The trial function raised, or its process died.
 
         Raises:
-            CannotGoOn: there was no room on the disk.
+            CannotGoOn: there was no room on the disk, or no node is left.
         """
-        job, error = trial.config["job"], _error_of(trial)
+        job, error = trial.config["job"], error_of(trial)
         number = job["trial"]
+        broken = getattr(error, "cause", None) or error
+        if isinstance(broken, NodeUnusable):
+            self._leave_out(broken.machine, broken.host, broken.reason)
         if full := full_disk(error):
             raise CannotGoOn(full, self._folder.path) from error
-        if self._agenda.stopping or job["attempt"] != self._agenda.record.trials[number].attempt:
+        stacked = job["kind"] == "stack"
+        if self._agenda.stopping or (not stacked and job["run"] != self._agenda.record.trials[number].run):
             return
-        try:
-            self._folder.write_error(number, str(error))
-        except OSError as problem:
-            raise CannotGoOn(problem, self._folder.path) from problem
         cause = HUNG if trial.trial_id in self._hung else failure(error)
         if cause in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
             cause = NODE_LOST
+        if stacked:
+            self._stacks.failed(trial, cause, lambda row: self._write_error(row, error))
+            self._places.check_left()
+            return
+        self._write_error(number, error)
         if job["kind"] == "train":
             self._agenda.failed(number, cause)
         else:
             self._agenda.untested(number, cause)
         self._tidy(number)
+        self._places.check_left()
+
+    def _write_error(self, number: int, error: BaseException) -> None:
+        try:
+            self._folder.write_error(number, str(error))
+        except OSError as problem:
+            raise CannotGoOn(problem, self._folder.path) from problem
+
+    def _leave_out(self, machine: str, host: str, reason: str) -> None:
+        """Place no more trials on a node, and say so once."""
+        if self._places.leave_out(machine, host, reason):
+            self._agenda.unusable(host, reason)
+            self._tell(f"{host} is not used: {reason}")
 
     def _lost_its_node(self, trial: TuneTrial) -> bool:
         return is_out_of_reach(self._machines.get(self._actors.pop(trial.trial_id, "")), ray.nodes())
 
     def _tidy(self, number: int) -> None:
-        """A trial that has ended needs no checkpoint."""
-        if self._agenda.record.trials[number].state in ENDED:
-            self._folder.checkpoint_file(number).unlink(missing_ok=True)
+        """A trial that has ended leaves what is kept of it."""
+        if (trial := self._agenda.record.trials[number]).state in ENDED:
+            self._states.ended(trial)
 
     def on_trial_remove(self, tune_controller: Any, trial: TuneTrial) -> None:
         """Nothing: a trial is removed only when the study is stopped."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return FIFOScheduler, ()  # see JobSearcher.save
-
-
-class StudyOver(BaseException):
-    """Leaves Tune's loop. No Exception, because Tune would then clean up first, and wait for each actor to end by
-    itself; shutting Ray down ends them at once."""
-
-
-class AgendaStopper(Stopper):
-    """Ends Tune's run when the agenda is over.
-
-    Raises:
-        StudyOver: it is.
-    """
-
-    def __init__(self, agenda: Agenda) -> None:
-        self._agenda = agenda
-
-    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        return False
-
-    def stop_all(self) -> bool:
-        if self._agenda.is_over:
-            raise StudyOver
-        return False
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return NoopStopper, ()  # see JobSearcher.save
-
-
-class NoReports(ProgressReporter):
-    """Has Tune show nothing: in a notebook its own reporter clears the cell's output, whatever its verbosity."""
-
-    def should_report(self, trials: list[TuneTrial], done: bool = False) -> bool:
-        return False
-
-
-def _error_of(trial: TuneTrial) -> BaseException:
-    """What ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
-    pickled, text = error_files(trial)
-    try:
-        if pickled is not None:
-            error = cloudpickle.loads(Path(pickled).read_bytes())
-            if isinstance(error, BaseException):
-                return error
-    except Exception:  # an exception's class may do anything when it is made anew
-        pass
-    return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")

@@ -5,6 +5,9 @@ from study.ranking.remaining_gain import SoFar, unsuitable
 from study.spec import StudySpec
 from study.spec.objective import Score
 
+EVERY_CELL = "every cell of the grid"
+"""What ended a search of a grid that has nothing left."""
+
 
 class Budget:
     """Time, GPU hours, a plateau and what more search would gain, read from the record: a resumed study counts on.
@@ -14,7 +17,7 @@ class Budget:
 
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._search, self._record = spec.search, record
-        self._gpu = spec.resources.gpu
+        self._gpu = (spec.of_file or spec).resources.gpu
         self._front: list[Score] = []
         self._since = 0
         self._spec, self._so_far = spec, SoFar()
@@ -27,7 +30,7 @@ class Budget:
             return None
         if search.time is not None and record.worked >= search.time:
             return "time"
-        if search.gpu_hours is not None and record.busy * self._gpu >= search.gpu_hours * 3600:
+        if search.gpu_hours is not None and record.taken("gpu", self._gpu) >= search.gpu_hours * 3600:
             return "gpu_hours"
         if search.plateau is not None and self._since >= search.plateau.trials:
             return "plateau"

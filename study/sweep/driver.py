@@ -1,8 +1,9 @@
 """Runs a study through Ray Tune to its end, or until it is stopped."""
 
+import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Any
+from contextlib import closing, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
 
 from study import data, models
 from study.data import Dataset
@@ -10,23 +11,31 @@ from study.data.group_sizes import group_sizes
 from study.data.inventory import inventory
 from study.errors import Stopped, UserError
 from study.files.whole import parts
-from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
+from study.home.standing import Standing
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
+from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart
 from study.sweep.processes import Processes
-from study.sweep.ray_session import Slots, fitting, nothing, ray_session
+from study.sweep.ray_session import Slots, fitting, gpus, nothing, ray_session
 from study.sweep.requests import Ear
+from study.sweep.share import Share, newcomer
 from study.sweep.shared_ray import Session
 from study.sweep.signals import stopped_by_signals
 from study.sweep.steps import PREPARING, STARTING
 from study.sweep.watch import RayEnded, watched
-from study.upstream.ray_internals import let_trials_inherit_environment
+from study.text.shell import typed
+from study.training import own_function
+from study.upstream.ray_internals import do_not_block_for_trials, is_job, job_metadata, let_trials_inherit_environment
+from study.upstream.tune_loop import lighten
+
+if TYPE_CHECKING:
+    from study.sweep.nodes import Nodes
 
 
 def drive(
@@ -69,30 +78,41 @@ def drive(
         raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
     told: dict[str, Any] = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
     told["datasets"] = inventory(datasets)
-    if begun := _weights(spec, record):
+    if begun := initial_weights(spec, record):
         told["weights"] = begun
+    if function := _function(spec, folder):
+        told["function"] = function
+    told["placement"] = spec.placement or None
     told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
+    changed = any(before.get("function", function) != function for before in record.sessions[-1:])
     record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
     state, enough = "interrupted", None
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
-    _tidy(folder, record)
+    without_ray = remedy if address is None else _on_a_cluster(spec.name, address)
+    _tidy(folder, spec, record)
     tell(STARTING)
+    if function and changed:
+        tell(
+            f"warning: {function[0]['file']} has changed since this study last ran; trials from here on run it as it is"
+        )
     try:
         agenda = Agenda(spec, ledger, record, early_stopping(spec))
         processes = _processes(spec) if address is None else None
         with (
             stopped_by_signals(agenda, tell),
             session(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
-            watched(ray, agenda, remedy),
+            watched(ray, agenda, without_ray),
         ):
             tell(PREPARING)
-            _tune(agenda, folder, datasets, processes)
+            _tune(agenda, folder, datasets, processes, tell)
         Ear(agenda, folder.requests).obey()  # what came too late is answered, and no later driver takes it up
         state, enough = agenda.outcome, agenda.enough
-        _tidy(folder, record)
+        _tidy(folder, spec, record)
     except CannotStart as trouble:
         raise Stopped(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
-    except (CannotGoOn, RayEnded) as trouble:
+    except RayEnded as trouble:
+        raise Stopped(f"{trouble}. {without_ray}") from trouble
+    except CannotGoOn as trouble:
         raise Stopped(f"{trouble}. {remedy}") from trouble
     finally:
         with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
@@ -100,7 +120,15 @@ def drive(
     return agenda.by_hand
 
 
-def _weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:
+def _on_a_cluster(name: str, address: str) -> str:
+    """What to do once a cluster has ended under a study; one that was started anew knows nothing of its jobs."""
+    lost = "Nothing is lost; once the cluster is up again, go on with it:"
+    if is_job():
+        return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"
+    return f"{lost} {typed('resume', name, '--address', address)}"
+
+
+def initial_weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:
     """The weights that trials begin from: those of the study's beginning, and of an exported configuration's study.
 
     Raises:
@@ -118,41 +146,77 @@ def _weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:
     return now
 
 
-def _tidy(folder: StudyFolder, record: StudyRecord) -> None:
+def _function(spec: StudySpec, folder: StudyFolder) -> list[dict[str, str]]:
+    """The file of the training function of the user's own, see `own_function.source`; nothing where there is none."""
+    return own_function.source(spec.function, own_function.place(spec.function, folder.path)) if spec.function else []
+
+
+def _tidy(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:
     """Remove checkpoints that no trial will go on from, and parts of weights; what was killed leaves some."""
-    needed = {folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED}
-    for path in set(folder.checkpoints.glob("*")) - needed | set(parts(folder.models)):
-        path.unlink(missing_ok=True)  # on a cluster a trial may have outlived its driver and moved its part
+    tidy(folder, spec, record)
+    for path in parts(folder.models):
+        path.unlink(missing_ok=True)
 
 
 def _processes(spec: StudySpec) -> Processes:
     """One for each trial that this machine would run at the beginning."""
     trials = len(spec.final_seeds) if spec.final_seeds is not None else spec.trials
     count = min(trials, fitting(spec.resources, spec.search.concurrency))
-    return Processes(count, threads=max(1, int(spec.resources.cpu)))
+    return Processes(count, max(1, int(spec.resources.cpu)), gpus=gpus() if spec.resources.gpu else None)
 
 
-def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], processes: Processes | None) -> None:
-    """Have Ray Tune do what the agenda says; `processes`: of a Ray of its own, None on a cluster."""
+def _tune(
+    agenda: Agenda,
+    folder: StudyFolder,
+    datasets: Mapping[str, Dataset],
+    processes: Processes | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Have Ray Tune do what the agenda says; `processes`: of a Ray of its own, None on a cluster.
+
+    Raises:
+        UserError: the cluster has no node that a trial fits on.
+        CannotGoOn: no node is left.
+    """
     import ray
     from ray import tune
 
-    from study.sweep import memory_kills
-    from study.sweep.adapters import AgendaStopper, JobSearcher, NoReports, ReportingScheduler, StudyOver
+    from study.sweep import memory_kills, reuse
+    from study.sweep.adapters import JobSearcher, ReportingScheduler
+    from study.sweep.nodes import Nodes
+    from study.sweep.stack_jobs import StackJobs
+    from study.sweep.stopper import AgendaStopper, NoReports, StudyOver
     from study.sweep.worker import run_job
+    from study.sweep.works import Works
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
     places = models.weights_places(spec.model_sections)
     work = tune.with_parameters(run_job, datasets=shared, weights=places)
-    slots = Slots(ray.cluster_resources, spec.resources, spec.search.concurrency, grows=processes is None)
-    bundles = {alone: _bundle(spec, alone) for alone in (False, True)}
+    nodes = Nodes(spec.resources, ray.nodes)
+    if processes is None:
+        nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
+    slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=processes is None)
+
+    states = KeptStates(folder, spec, agenda.record)
+    share = None if processes is not None else _share(agenda, folder, nodes, slots, tell)
+    jobs = StackJobs(agenda, Works(agenda, folder, states), lambda: share is not None and share.gives_way)
+    wishes: dict[str, tune.PlacementGroupFactory] = {}
+
+    def place(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
+        bundle, labels = nodes.place(config["job"]["alone"])
+        selector: Any = {"bundle_label_selector": [labels]} if labels else {}
+        wish = json.dumps([bundle, labels])  # one object for equal ones: Tune compares them many times for each trial
+        if wish not in wishes:
+            wishes[wish] = tune.PlacementGroupFactory([bundle], **selector)
+        return wishes[wish]
+
     tuner = tune.Tuner(
-        tune.with_resources(work, lambda config: tune.PlacementGroupFactory([bundles[config["job"]["alone"]]])),
+        tune.with_resources(work, place),
         tune_config=tune.TuneConfig(
             metric=None,
-            search_alg=JobSearcher(agenda, folder, slots),
-            scheduler=ReportingScheduler(agenda, folder),
+            search_alg=JobSearcher(agenda, folder, slots, share, jobs),
+            scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states, jobs),
             num_samples=-1,
             reuse_actors=True,
             trial_dirname_creator=lambda trial: "{kind}-{trial:05d}".format(**trial.config["job"]),
@@ -165,14 +229,36 @@ def _tune(agenda: Agenda, folder: StudyFolder, datasets: Mapping[str, Dataset], 
             progress_reporter=NoReports(),
         ),
     )
+    lighten()
     memory_kills.survive()
+    reuse.tell_of_busy_processes()
     if processes is not None:
         let_trials_inherit_environment()
         processes.wait(ray.cluster_resources().get("CPU", 1.0), lambda: agenda.stopping is not None)
-    with suppress(StudyOver):
+    else:
+        do_not_block_for_trials()
+    with closing(share) if share else nullcontext(), suppress(StudyOver):
         tuner.fit()
 
 
-def _bundle(spec: StudySpec, alone: bool) -> dict[str, float]:
-    """What Ray sets aside for a job; `alone`: on its GPU."""
-    return {"CPU": spec.resources.cpu, "GPU": max(1.0, spec.resources.gpu) if alone else spec.resources.gpu}
+def _share(
+    agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots, tell: Callable[[str], None]
+) -> Share | None:
+    """The study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
+    import ray
+
+    spec, standing = agenda.spec, Standing.of(job_metadata())
+    most = standing.slots
+    cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or owner()
+    mine = newcomer(of, cluster, spec.resources, standing.share, most or slots())
+    with suppress(OSError):
+        return Share(
+            folder.path.parent,
+            mine,
+            slots if most is None else lambda: min(slots(), most),
+            nodes.available,
+            ray.available_resources,
+            grows=spec.search.concurrency is not None,
+            tell=tell,
+        )
+    return None

@@ -1,44 +1,33 @@
-"""Which searched trials go on. Rules are fed from the ledger, so that a resumed study decides as an uninterrupted one.
-
-They hear every report of every searched trial in the ledger's order and draw nothing at random.
-"""
+"""Which searched trials go on: the rules that never pause one, and which rule a study asks for."""
 
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from study.spec import StudySpec
 from study.spec.objective import Objective, Score
-from study.spec.rungs import bracket_of, brackets, turn
+from study.spec.rungs import bracket_of, brackets, grace, turn
 from study.spec.schema import EarlyStopping as Rule
+from study.sweep.freeze_thaw import FreezeThaw
+from study.sweep.promotion import Promotion
+from study.sweep.rule import EarlyStopping, Verdict
 from study.sweep.rung_peers import ByDominance, ByValue, Peers, Standing
 
-
-class EarlyStopping(Protocol):
-    """Hears the score of each searched trial's epochs and says which trial is pruned."""
-
-    name: str
-
-    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
-        """Whether the trial ends after this epoch; never told of the last epoch of a full run.
-
-        Hearing an epoch of a trial again changes nothing, and does not stop it.
-        """
+__all__ = ["EarlyStopping", "Verdict", "early_stopping"]
 
 
-class NoEarlyStopping:
+class NoEarlyStopping(EarlyStopping):
     """Every trial runs in full."""
 
     name = "none"
 
-    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
-        return False
+    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
+        return "on"
 
 
-class Asha:
+class Asha(EarlyStopping):
     """Asynchronous successive halving (Li et al. 2020, MLSys), in one bracket or several, or in Hyperband's.
 
     A trial that reaches a rung of its bracket goes on if it is among the best 1/`reduction` of those that reached the
@@ -58,16 +47,16 @@ class Asha:
         self._peers: dict[tuple[int, int], Peers] = defaultdict(new_peers)
         self._heard: set[tuple[int, int]] = set()
 
-    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
+    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
         bracket = bracket_of(trial, self._brackets)
         rung = bisect_right(self._brackets[bracket].rungs, epoch)
         if rung == 0 or (trial, rung) in self._heard:
-            return False
+            return "on"
         self._heard.add((trial, rung))
         peers, standing = self._peers[bracket, rung], Standing(score.gains, score.violation, turn(trial))
         goes_on = peers.admit(standing)
         peers.add(standing)
-        return not goes_on
+        return "on" if goes_on else "prune"
 
 
 @dataclass
@@ -86,7 +75,7 @@ class _Course:
     count: int = 0
 
 
-class Median:
+class Median(EarlyStopping):
     """The median stopping rule (Golovin et al. 2017, Google Vizier, section 3.2.1), as Ray Tune implements it.
 
     After each epoch from `grace` on a trial is pruned if its best so far is worse than the median of the others' means
@@ -109,20 +98,20 @@ class Median:
         self._reached: dict[int, int] = defaultdict(int)
         self._courses: dict[int, _Course] = {}
 
-    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
+    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
         scores = [*score.gains, -score.violation]
         course = self._courses.setdefault(trial, _Course(0, scores, [0.0] * len(scores)))
         if epoch <= course.epoch:
-            return False
+            return "on"
         course.epoch, course.best = epoch, [max(pair) for pair in zip(course.best, scores, strict=True)]
         if epoch < self._grace:
-            return False
+            return "on"
         course.count, course.sums = course.count + 1, [sum(pair) for pair in zip(course.sums, scores, strict=True)]
         peers, lot = self._peers[epoch], turn(trial)
         goes_on = self._reached[epoch] < self.ENOUGH or peers.admit(_standing(course.best, lot))
         peers.add(_standing([total / course.count for total in course.sums], lot))
         self._reached[epoch] += 1
-        return not goes_on
+        return "on" if goes_on else "prune"
 
 
 def early_stopping(spec: StudySpec) -> EarlyStopping:
@@ -130,9 +119,14 @@ def early_stopping(spec: StudySpec) -> EarlyStopping:
     rule = spec.search.early_stopping
     if rule.name == "none":
         return NoEarlyStopping()
+    if rule.name == "freeze_thaw":
+        return FreezeThaw(spec)
     if rule.name == "median":
-        return Median(rule.grace, partial(_new_peers, spec.objective, 2))
-    return Asha(rule, spec.epochs, partial(_new_peers, spec.objective, rule.reduction))
+        return Median(grace(rule, spec.epochs), partial(_new_peers, spec.objective, 2))
+    new_peers = partial(_new_peers, spec.objective, rule.reduction)
+    if rule.name == "promotion":
+        return Promotion(rule, spec.epochs, spec.search.confirm.top, new_peers)
+    return Asha(rule, spec.epochs, new_peers)
 
 
 def _new_peers(objective: Objective, reduction: int) -> Peers:

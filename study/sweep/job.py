@@ -1,9 +1,11 @@
 """One thing for a worker to do, and what ends all work at once."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from study.errors import DISK_FULL
 from study.home.ledger import TakenOver
 from study.home.record import TrialRecord
 from study.spec import StudySpec
@@ -22,7 +24,34 @@ class CannotGoOn(BaseException):
         text = str(problem)
         if isinstance(problem, OSError):
             text = f"{problem.filename or place}: {problem.strerror}"
+            text += ". Make room there" if problem.errno in DISK_FULL else ""
         super().__init__(text)
+
+
+class Work(Mapping[str, Any]):
+    """What a worker is told of its job, see `study.sweep.worker.run_job`.
+
+    No dictionary: those Tune flattens and copies several times for each trial and report, and writes them into messages
+    that nobody reads. Its values are not changed, so that a copy is itself.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __deepcopy__(self, memo: Any) -> "Work":
+        return self
+
+    def __repr__(self) -> str:
+        return f"Work(trial {self._values.get('trial')})"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from optuna.storages.journal import BaseJournalBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from study.home.as_searched import as_searched
 from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import mean_score, spread
@@ -31,6 +32,7 @@ STATES = {
     "pruned": TrialState.PRUNED,
     "failed": TrialState.FAIL,
     "running": TrialState.RUNNING,
+    "paused": TrialState.RUNNING,
     "interrupted": TrialState.WAITING,
     "waiting": TrialState.WAITING,
 }
@@ -52,10 +54,10 @@ class Lines(BaseJournalBackend):
 def journal(spec: StudySpec, record: StudyRecord) -> str:
     """The journal of a study: one line of JSON per step.
 
-    Values are those of the search (the mean over replicates), constraints what each is missed by; trials of several
-    metrics have their course as the user attribute `course`, as Optuna knows none of them.
+    Values are those of the search (the mean over replicates), as it ended its trials, constraints what each is missed
+    by; trials of several metrics have their course as the user attribute `course`, as Optuna knows none of them.
     """
-    lines, goal = Lines(), spec.objective
+    lines, goal, record = Lines(), spec.objective, as_searched(record)
     directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(storage=JournalStorage(lines), study_name=spec.name, directions=directions)

@@ -15,7 +15,7 @@ from study.logging import is_verbose
 from study.sweep.processes import PRELOAD, Processes
 from study.sweep.session_folder import session_folder
 from study.upstream.own_ray_internals import forget, lean_node, preloading, within
-from study.upstream.ray_internals import listening_at, stay_on_loopback, take_signals_back
+from study.upstream.ray_internals import listening_at, read_the_token_again, stay_on_loopback, take_signals_back
 
 TRIES = 3
 
@@ -41,7 +41,10 @@ class OwnRay:
 
     Attributes:
         started: those that this process started, by Ray's names for them; they start the others.
+        grace: seconds that a driver gets to end by itself once one of them has ended.
     """
+
+    grace = 10.0
 
     def __init__(self, folder: Path) -> None:
         self.started: dict[str, subprocess.Popen[bytes]] = {}
@@ -57,6 +60,10 @@ class OwnRay:
                 how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
                 return f"Ray's {name} {how}"
         return None
+
+    def missing(self) -> str | None:
+        """The same: what has ended stays so."""
+        return self.ended()
 
     def last_words(self) -> str:
         """What they wrote before they ended."""
@@ -115,6 +122,7 @@ def own_ray(
     """
     stay_on_loopback()
     make_token()
+    read_the_token_again()
     with session_folder() as folder:
         ray = _started(folder, processes, tell, stopping, leave)
         try:
@@ -158,6 +166,7 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
     with lean_node(count, variables, ray.add, patience.wait, logs=is_verbose()):
         init(
             address="local",
+            num_gpus=processes.gpus if processes else None,
             include_dashboard=False,
             log_to_driver=is_verbose(),
             configure_logging=False,

@@ -29,10 +29,11 @@ class Processes:
         count: how many, as many as trials run at once.
         threads: of each, in libraries that ask the environment when they are imported. Ray says it when a trial begins,
             which is too late for what is imported by then.
+        gpus: that Ray is told the machine has; None: it counts them itself.
     """
 
-    def __init__(self, count: int, threads: int) -> None:
-        self.count = count
+    def __init__(self, count: int, threads: int, gpus: int | None = None) -> None:
+        self.count, self.gpus = count, gpus
         self._threads = threads
         self._folder: Path | None = None
 

@@ -13,11 +13,20 @@ from typing import Any
 from study.address import check_token, give_token, is_loopback
 from study.errors import UserError
 from study.logging import hush, is_verbose
-from study.spec.schema import Resources
+from study.spec.resources import Resources
+from study.sweep.joined_ray import JoinedRay
 from study.sweep.own_ray import OwnRay, own_ray
 from study.sweep.processes import Processes
 from study.upstream.environment import Part, set_here
-from study.upstream.ray_internals import leave_signals_alone, stay_on_loopback, take_signals_back
+from study.upstream.own_ray_internals import forget
+from study.upstream.ray_internals import (
+    accelerator,
+    leave,
+    leave_signals_alone,
+    read_the_token_again,
+    stay_on_loopback,
+    take_signals_back,
+)
 
 NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
@@ -34,6 +43,20 @@ def check_machine(resources: Resources) -> None:
         if amount > machine[name]:
             key = f"resources.{name.lower()}"
             raise UserError(f"{key}: {amount:g} given, this machine has {machine[name]:g}. Fewer: --set {key}=...")
+    if resources.gpu:
+        _check_gpus(resources)
+
+
+def _check_gpus(resources: Resources) -> None:
+    """Refuse GPUs that are counted and cannot be used, and another kind than the one that is asked for."""
+    from study.training.device import unusable
+
+    if why := unusable():
+        given = f"resources.gpu: {resources.gpu:g} given, but this machine's GPU cannot be used"
+        raise UserError(f"{given}: {why}. On the CPU: --set resources.gpu=0")
+    if resources.accelerator not in (None, kind := accelerator()):
+        there = f"this machine's GPUs are: {kind}" if kind else "Ray does not recognise the kind of this machine's"
+        raise UserError(f"resources.accelerator: {resources.accelerator} given, {there}")
 
 
 def fitting(resources: Resources, concurrency: int | None) -> int:
@@ -48,10 +71,17 @@ def _machine(resources: Resources) -> dict[str, float]:
     """This machine's CPUs and GPUs; a trial without GPU needs no count of them, for which PyTorch takes seconds."""
     machine = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
     if resources.gpu:
-        import torch
-
-        machine["GPU"] = float(torch.cuda.device_count())
+        machine["GPU"] = float(gpus())
     return machine
+
+
+def gpus() -> int:
+    """How many GPUs trials can be placed on here: a slice of one (MIG) is one too, of which CUDA shows a process the
+    first alone."""
+    import torch
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return len(visible) if all(name.startswith("MIG-") for name in visible) else torch.cuda.device_count()
 
 
 def nothing(text: str) -> None:
@@ -65,8 +95,8 @@ def ray_session(
     processes: Processes | None = None,
     tell: Callable[[str], None] = nothing,
     stopping: Callable[[], bool] = bool,
-) -> Iterator[OwnRay | None]:
-    """Ray, until the block is left: that of the cluster at an address, else one of its own, which it gives.
+) -> Iterator[OwnRay | JoinedRay]:
+    """Ray, until the block is left: that of the cluster at an address, else one of its own.
 
     Args:
         address: `auto` or HOST:PORT, for a driver within the cluster's network.
@@ -89,13 +119,15 @@ def ray_session(
         with own_ray(processes, tell, stopping, _leave) as own:
             yield own
         return
+    joined = None
     try:
         _join(address)
+        joined = _joined()
         if home is not None:
             check_nodes(home)
-        yield None
+        yield joined
     finally:
-        _leave()
+        forget() if joined and joined.missing() else _leave()
 
 
 def _leave() -> None:
@@ -105,13 +137,11 @@ def _leave() -> None:
     One of Ray's that is freed while Ray ends makes it end the process: so they are freed before, and collection rests
     meanwhile.
     """
-    import ray
-
     collects = gc.isenabled()
     gc.disable()
     try:
         gc.collect()
-        ray.shutdown()
+        leave()
     finally:
         if collects:
             gc.enable()
@@ -126,6 +156,7 @@ def _join(address: str) -> None:
     import ray
 
     give_token()
+    read_the_token_again()
     if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
         stay_on_loopback()
     try:
@@ -135,6 +166,16 @@ def _join(address: str) -> None:
         raise UserError(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
     take_signals_back()
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
+
+
+def _joined() -> JoinedRay:
+    """The cluster that this process has joined."""
+    import ray
+
+    context = ray.get_runtime_context()
+    host, _, port = context.gcs_address.rpartition(":")
+    node = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
+    return JoinedRay((host.strip("[]"), int(port)), (node["NodeManagerAddress"], node["NodeManagerPort"]))
 
 
 def check_nodes(home: Path) -> None:

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from study.home.requests import removed, waiting
+from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda
 
 LOOK = 1.0
@@ -28,7 +28,7 @@ class Ear:
         self._looked = time.monotonic()
 
     def obey(self) -> None:
-        """Obey what is there. What is no request is removed; nothing is read once the study stops.
+        """Obey what is there, and refuse what is no request; nothing is read once the study stops.
 
         Raises:
             CannotGoOn: the ledger cannot be written.
@@ -36,6 +36,8 @@ class Ear:
         for path, request in waiting(self._folder):
             if self._agenda.stopping:
                 return
-            if request is not None:
+            if request is None:
+                self._agenda.refuse(name_of(path), "its file cannot be read as a request")
+            else:
                 self._agenda.obey(request)
             removed(path)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from study.sweep.joined_ray import JoinedRay
 from study.sweep.own_ray import OwnRay
 from study.sweep.processes import Processes
 from study.sweep.ray_session import ray_session
@@ -21,7 +22,7 @@ class Session(Protocol):
         processes: Processes | None,
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
-    ) -> AbstractContextManager[OwnRay | None]: ...
+    ) -> AbstractContextManager[OwnRay | JoinedRay]: ...
 
 
 class SharedRay:
@@ -34,7 +35,7 @@ class SharedRay:
 
     def __init__(self) -> None:
         self._open = ExitStack()
-        self._ray: OwnRay | None = None
+        self._ray: OwnRay | JoinedRay | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -52,7 +53,7 @@ class SharedRay:
         processes: Processes | None,
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
-    ) -> Iterator[OwnRay | None]:
+    ) -> Iterator[OwnRay | JoinedRay]:
         """The Ray of all; the arguments are those of `ray_session`, of which later studies' change nothing."""
         if address is not None:
             with ray_session(address, home, processes, tell, stopping) as joined:

@@ -3,19 +3,25 @@
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from study.sweep.agenda import Agenda
+from study.sweep.steps import STOPPING
 from study.upstream.interrupt import NUMBERS, has_come
 
-STOPPING = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
+__all__ = ["STOPPING", "TWICE", "stopped_by_signals"]
+
+TWICE = 0.3
+"""Seconds within which the same signal again is the first one, told twice: to a whole group of processes, and once more
+by one of them that passes it on, as `uv run` does."""
 
 
 @contextmanager
 def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM ask the agenda to stop; a second one is the usual KeyboardInterrupt.
+    """SIGINT and SIGTERM ask the agenda to stop; a second one, `TWICE` later, is the usual KeyboardInterrupt.
 
     One that came before and that a library swallowed is obeyed, too. Outside the main thread, where no signal arrives,
     it does nothing.
@@ -30,14 +36,22 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         yield
         return
 
+    first: list[tuple[int, float]] = []
+
     def stop(signum: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if first and signum == first[0][0] and now - first[0][1] < TWICE:
+            return
         if agenda.stopping:
             raise KeyboardInterrupt
+        first.append((signum, now))
         agenda.stopping, agenda.by_hand = "interrupted", signum == signal.SIGINT
 
     def acknowledge() -> None:
         told = False
         while number := arrived.recv(1):
+            if number[0] == signal.SIGTERM:
+                signal.alarm(0)  # with which Ray's C++ ends the process, if it came before `take_signals_back`
             if not told and number[0] in NUMBERS:
                 told = True
                 tell(STOPPING)

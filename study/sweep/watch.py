@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from study.sweep.agenda import Agenda
+from study.sweep.joined_ray import JoinedRay
 from study.sweep.own_ray import OwnRay
 from study.upstream.own_ray_internals import end_at_once
 
 EVERY = 0.25
 """Seconds between two looks."""
-
-GRACE = 10.0
-"""Seconds that the block gets to end by itself; a call of Ray's in it may wait for an answer that never comes."""
 
 
 class RayEnded(Exception):
@@ -21,20 +19,17 @@ class RayEnded(Exception):
 
 
 @contextmanager
-def watched(ray: OwnRay | None, agenda: Agenda, remedy: str) -> Iterator[None]:
+def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
     """Have the agenda stop soon after one of Ray's processes has ended. Ray itself would notice within a minute, print,
     and end this process.
 
     Args:
-        ray: None: another's, which is not watched.
+        ray: gives the block a `grace` to end by itself; a call of Ray's in it may wait for an answer that never comes.
         remedy: what to do then. It is said here only where the block does not end, and this process is ended instead.
 
     Raises:
         RayEnded: one has.
     """
-    if ray is None:
-        yield
-        return
     over, lost = threading.Event(), list[str]()
 
     def watch() -> None:
@@ -42,7 +37,7 @@ def watched(ray: OwnRay | None, agenda: Agenda, remedy: str) -> Iterator[None]:
             if ended := ray.ended():
                 lost.append(ended)
                 agenda.stopping = agenda.stopping or "interrupted"
-                if not over.wait(GRACE):
+                if not over.wait(ray.grace):
                     ray.kill(ray.all())
                     print(f"error: {ended}. {remedy}", file=sys.stderr)
                     end_at_once()
@@ -53,7 +48,7 @@ def watched(ray: OwnRay | None, agenda: Agenda, remedy: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if ended := ray.ended():  # whatever Ray, and Tune after it, made of that
+        if ended := ray.missing():  # whatever Ray, and Tune after it, made of that
             raise RayEnded(ended) from None
         raise
     finally:

@@ -1,21 +1,29 @@
 """What a worker process runs: one job, reporting to Ray Tune."""
 
 import json
-import os
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ray
+import torch
 from ray import tune
 
 from study import data, models
 from study.data import Dataset
-from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
+from study.sweep import here
+from study.sweep.goes_on import choice, goes_on_behind
+from study.sweep.nodes import NodeUnusable
+from study.sweep.stack_worker import StackWorker
+from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, deterministic, device_memory
+from study.training.device import CUDA, CardFull, NoDevice, try_cards
+from study.training.gpu_errors import fault
+from study.upstream.environment import Part, set_here
 
-if TYPE_CHECKING:
-    from study.ranking.epochs import EpochChoice
+set_here(Part.TRIAL)
 
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, str]) -> None:
@@ -23,28 +31,56 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
     Args:
         config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
-            complete sections as JSON), `model` (path of the weights to write or read, None for neither), `kept` (paths
-            of those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep),
-            `heard` (epochs that the study knows of) and `goal` (the study's objective as JSON, where it chooses the
-            epoch whose weights are taken; None: the last), `function` (where the user's training function is found,
-            None without one) and `needed` (metrics that it must yield).
+            complete sections as JSON), `gpu` (its share of a GPU), `alone` (it has one to itself), `device` (cpu or
+            cuda, as the study asks), `model` (path of the weights to write or read, None for neither), `kept` (paths of
+            those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep), `end`
+            (path of the state behind the last epoch to write, None: it is not kept), `heard` (epochs that the study
+            knows of), `pauses` (epochs behind which the trial may pause), `goal` (the study's objective as JSON, where
+            it chooses the epoch whose weights are taken; None: the last), `function` (where the user's training
+            function is found, None without one), `needed` (metrics that it must yield) and `whole` (no other trial has
+            a share of its GPU).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
         weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
+
+    Raises:
+        NodeUnusable: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
     """
-    models.take_weights_places(weights)
     job = config["job"]
-    trial_config = TrialConfig.from_document(json.loads(job["document"]))
+    try:
+        device_memory.keep_to(1.0 if job["alone"] else job["gpu"])
+        _run(job, datasets, weights)
+    except NodeUnusable:
+        raise
+    except Exception as error:
+        if job["device"] == CUDA and (why := fault(error)):
+            raise _unusable(why) from error
+        raise
+    finally:
+        with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
+            device_memory.free()  # the process stays for other trials
+
+
+def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[str, str]) -> None:
+    models.take_weights_places(weights)
+    first = job["rows"][0] if job["kind"] == "stack" else job
+    trial_config = TrialConfig.from_document(json.loads(first["document"]))
+    deterministic.before_cuda(trial_config.train)
+    if job["device"] == CUDA:
+        try_gpu(job["whole"])
+    if job["kind"] == "stack":
+        StackWorker(job, datasets).run()
+        return
     trial: Trial | FunctionTrial
     if job["function"] is not None:
-        trial = FunctionTrial(trial_config, job["function"], job["needed"])
+        trial = FunctionTrial(trial_config, job["function"], job["needed"], job["device"])
     else:
         dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
-        trial = Trial(trial_config, dataset, begins=job["kind"] != "test")
+        trial = Trial(trial_config, dataset, job["device"], begins=job["kind"] != "test")
     try:
         if job["kind"] == "test":
             trial.load(Path(job["model"]))
-            tune.report({"metrics": trial.evaluate("test", final=True)})
+            tell(trial.evaluate("test", final=True))
         else:
             _train(trial, job)
     except Diverged as diverged:
@@ -52,51 +88,54 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
 
 def _train(trial: Trial | FunctionTrial, job: Mapping[str, Any]) -> None:
-    checkpoint = Path(job["checkpoint"])
-    behind, note = _goes_on_behind(trial, checkpoint, job["heard"])
-    tell_start(job["heard"], behind, note)
-    for epoch, metrics in enumerate(trial.run(checkpoint, PAUSE, _choice(job["goal"])), start=behind + 1):
+    checkpoint, end = Path(job["checkpoint"]), Path(job["end"]) if job["end"] else None
+    behind, note = goes_on_behind(trial, checkpoint, job["heard"])
+    tell_start(job["heard"], behind, note, trial.device)
+    course = trial.run(checkpoint, PAUSE, choice(job["goal"]), job["pauses"], job["heard"], end)
+    for epoch, metrics in enumerate(course, start=behind + 1):
         if epoch == trial.config.train.epochs and job["model"]:
             trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
         if epoch in job["kept"]:
             trial.save(Path(job["kept"][epoch]))
-        tune.report({"epoch": epoch, "metrics": metrics})
+        tell(metrics, epoch)
 
 
-def _choice(goal: str | None) -> "EpochChoice | None":
-    """What chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
-    if goal is None:
-        return None
-    from study.ranking.epochs import EpochChoice  # tenths of a second, which most studies have no use for
-    from study.spec.objective import Objective
-
-    return EpochChoice(Objective.from_document(json.loads(goal)))
+def tell(metrics: Mapping[str, float], epoch: int | None = None) -> None:
+    """Report the metrics of an epoch, or of the test split (None). They are JSON: of what is nested Tune would flatten
+    each report twice, and keep six statistics of each number."""
+    report = {"metrics": json.dumps(metrics)}
+    tune.report(report if epoch is None else {"epoch": epoch, **report})
 
 
-def tell_start(heard: int, behind: int = 0, note: str | None = None) -> None:
+@cache
+def try_gpu(whole: bool) -> None:
+    """Try the GPU that Ray gave this process, once.
+
+    Args:
+        whole: no other trial has a share of it.
+
+    Raises:
+        NodeUnusable: it cannot be used.
+        OutOfMemoryError: its memory is full, and it may be that of other trials.
+    """
+    try:
+        try_cards()
+    except CardFull as why:
+        if not whole:
+            raise torch.OutOfMemoryError(str(why)) from None
+        raise _unusable(str(why)) from None
+    except NoDevice as why:
+        raise _unusable(str(why)) from None
+
+
+def _unusable(why: str) -> NodeUnusable:
+    return NodeUnusable(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
+
+
+def tell_start(heard: int, behind: int = 0, note: str | None = None, device: torch.device | None = None) -> None:
     """Report that a trial begins, where the driver cannot know where or behind which epoch: in a process's first job,
     and for a trial that had reported before. A report costs as much as a very short trial.
     """
-    global _known
-    if heard or note or not _known:
-        machine = ray.get_runtime_context().get_node_id()
-        told = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": machine}
-        tune.report({**told, "behind": behind, "note": note})
-        _known = True
-
-
-_known = False
-"""Whether the driver knows of this process."""
-
-
-def _goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
-    """The epoch behind which the trial goes on; where the file is of no use it is removed, and why is said."""
-    try:
-        epoch, note = trial.epochs_in(checkpoint), None
-    except Unusable as unusable:
-        epoch, note = 0, str(unusable)
-    if epoch > heard:
-        epoch, note = 0, f"{checkpoint}: is of epoch {epoch}, the study knows of {heard}"
-    if note:
-        checkpoint.unlink()
-    return epoch, note
+    if heard or note or not here.known():
+        tune.report({**here.told(device), "behind": behind, "note": note})
+        here.note()

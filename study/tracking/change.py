@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from study.home.ledger import Event
+
 
 class Point(NamedTuple):
     """One value of a metric.
@@ -64,3 +66,8 @@ class Change:
     inputs: list[Input] = field(default_factory=list)
     status: str | None = None
     end: int | None = None
+
+
+def milliseconds(event: Event) -> int:
+    """When an event was, since the epoch."""
+    return int(event["time"] * 1000)

@@ -12,6 +12,7 @@ from study.errors import UserError
 from study.home.sqlite_address import address_of, path_of
 from study.logging import hush
 from study.tracking.bounded import bound_answers
+from study.tracking.database_file import synced_once
 from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def _make_database(path: Path) -> None:
         return
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        MlflowClient(address_of(part)).search_experiments(max_results=1)
+        with synced_once(part):
+            MlflowClient(address_of(part)).search_experiments(max_results=1)
         with suppress(OSError):  # another process has made it meanwhile; or there are no links here, and MLflow does it
             os.link(part, path)
     finally:

@@ -10,6 +10,7 @@ Nor can the client delete anything for good.
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from mlflow.store.tracking.dbmodels.models import (
 )
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.utils.uri import append_to_uri_path
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select
 
 from study.home.folder import Home
 from study.tracking.change import Change, Input
@@ -79,6 +80,7 @@ class Database(Store):
         made = {change.key: free.get(change.key) or uuid.uuid4().hex for change in changes if change.key not in runs}
         rows: Rows = defaultdict(list)
         with self._tables.engine.begin() as connection:
+            _reopen_or_end(connection, [(runs[one.key], one) for one in changes if one.key not in made])
             for change in changes:
                 if change.key in made:
                     rows[SqlRun].append(self._run(experiment, change, made[change.key]))
@@ -86,8 +88,6 @@ class Database(Store):
                         {"mlflow.parentRunId": made.get(change.parent) or runs[change.parent]} if change.parent else {}
                     )
                     _tag(rows, made[change.key], {"mlflow.runName": change.name, **parent})
-                else:
-                    _reopen_or_end(connection, change, runs[change.key])
                 _fill(rows, change, made.get(change.key) or runs[change.key])
             _read(
                 rows, connection, int(experiment), {made.get(one.key) or runs[one.key]: one.inputs for one in changes}
@@ -105,7 +105,7 @@ class Database(Store):
                 # what is there already, from before a crash, is the same; of tags and last values the newer one counts
                 how = "OR REPLACE" if table in (SqlTag, SqlLatestMetric) else "OR IGNORE"
                 if rows[table]:
-                    connection.execute(insert(table).prefix_with(how), rows[table])
+                    _insert(connection, table, rows[table], how)
         runs |= made
 
     def purge(self, models: Iterable[str] = (), runs: Iterable[str] = (), experiment: str | None = None) -> None:
@@ -162,13 +162,23 @@ def close_connections(uri: str) -> None:
         engine.dispose()
 
 
-def _reopen_or_end(connection: Connection, change: Change, run_id: str) -> None:
-    if change.status is not None:
-        connection.execute(
-            update(SqlRun).where(SqlRun.run_uuid == run_id).values(status=change.status, end_time=change.end)
-        )
-    if change.untag:
-        connection.execute(delete(SqlTag).where(SqlTag.run_uuid == run_id, SqlTag.key.in_(change.untag)))
+def _insert(connection: Connection, table: Any, rows: list[dict[str, Any]], how: str) -> None:
+    """Rows, all of the same columns, by SQLite itself: SQLAlchemy would take most of the time to look at each value."""
+    names = list(rows[0])
+    columns, places = ", ".join(f'"{name}"' for name in names), ", ".join("?" for _ in names)
+    statement = f'INSERT {how} INTO "{table.__tablename__}" ({columns}) VALUES ({places})'
+    connection.exec_driver_sql(statement, list(map(itemgetter(*names), rows)))
+
+
+def _reopen_or_end(connection: Connection, changes: list[tuple[str, Change]]) -> None:
+    """Status, end and tags that go, of runs that are there."""
+    states = [(change.status, change.end, run_id) for run_id, change in changes if change.status is not None]
+    if states:
+        statement = f'UPDATE "{SqlRun.__tablename__}" SET status = ?, end_time = ? WHERE run_uuid = ?'
+        connection.exec_driver_sql(statement, states)
+    for run_id, change in changes:
+        if change.untag:
+            connection.execute(delete(SqlTag).where(SqlTag.run_uuid == run_id, SqlTag.key.in_(change.untag)))
 
 
 def _fill(rows: Rows, change: Change, run_id: str) -> None:
@@ -192,6 +202,8 @@ def _fill(rows: Rows, change: Change, run_id: str) -> None:
 def _read(rows: Rows, connection: Connection, experiment: int, inputs: Mapping[str, list[Input]]) -> None:
     """The rows of data sets that runs read, without those that are there."""
     wanted = {(one.name, one.digest): one for several in inputs.values() for one in several}
+    if not wanted:
+        return
     found: Any = connection.execute(
         select(SqlDataset.name, SqlDataset.digest, SqlDataset.dataset_uuid).where(
             SqlDataset.experiment_id == experiment, SqlDataset.name.in_({name for name, _ in wanted})

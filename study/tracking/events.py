@@ -12,15 +12,18 @@ from study.ranking import Candidate, ablation, ablation_steps, epochs
 from study.ranking.picks import picks
 from study.ranking.summary import result_metrics, result_seeds
 from study.spec import StudySpec
-from study.tracking.change import Change, Point
+from study.tracking.change import Change, Point, milliseconds
 from study.tracking.inputs import inputs
-from study.tracking.study_run import NOTE, cut, note, params
+from study.tracking.study_run import MOST, NOTE, cut, device_tags, inherited, note, params
 from study.tracking.tracked import STUDY, Tracked
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
-OF_AN_END = ("stopped_by", "failure", "failure_kind")
+OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind")
 """Tags that a trial which runs again does not keep."""
+
+PAUSED = "study.paused"
+"""Tag of a trial that is paused: behind which epoch. Its run is RUNNING, as MLflow knows no pause."""
 
 
 class Events:
@@ -67,11 +70,12 @@ class Events:
         change = self._change(STUDY)
         change.name, change.start = self._spec.name, milliseconds(event)
         change.params |= params(self._spec)
-        self._tag(STUDY, {"study.kind": "study", "study.hash": self._spec.hash, **self._inherited()})
+        self._tag(STUDY, {"study.kind": "study", "study.hash": self._spec.hash, **inherited(self._spec, self.record)})
 
     def _opened(self, event: Event) -> None:
-        self._tag(STUDY, {**self._inherited(), "study.node": event.get("node", "")})
+        self._tag(STUDY, {**inherited(self._spec, self.record), "study.node": event.get("node", "")})
         self._tag(STUDY, {NOTE: note(self._spec, self.record)})
+        self._untag(STUDY, [UNUSABLE])
         for key, told in self._datasets().items():
             self._change(STUDY).inputs += inputs(json.loads(key), told)
         self._begin(STUDY)
@@ -79,6 +83,13 @@ class Events:
 
     def _extended(self, event: Event) -> None:
         self._tag(STUDY, {"study.extended": event["trials"]})
+
+    def _lengthened(self, event: Event) -> None:
+        """Their runs go on behind the epochs that they hold; MLflow changes no parameter, a tag has the new total."""
+        self._tag(STUDY, {"study.lengthened": f"{len(event['trials'])} trials to epoch {event['epochs']}"})
+        for number in event["trials"]:
+            self._progress.epochs[str(number)] = self.record.trials[number].epochs
+            self._tag(str(number), {"study.epochs": event["epochs"]})
 
     def _confirming(self, event: Event) -> None:
         rules = ", and the picks of other rules" if event.get("rules") else ""
@@ -118,8 +129,9 @@ class Events:
         tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
         tags |= {"study.picked_by": self._picked_by(event["repeats"])} if stage == "rule" else {}
         tags |= {"study.moved": self._moved(event["params"])} if stage == "ablation" else {}
-        self._tag(key, {**self._inherited(), **tags})
-        document = self._spec.trial_document({**event["params"], "train.seed": event["seed"]})
+        self._tag(key, {**inherited(self._spec, self.record), **tags})
+        own = {"train.seed": event["seed"], "train.epochs": self.record.trials[event["trial"]].total(self._spec.epochs)}
+        document = self._spec.trial_document({**event["params"], **own})
         change.params |= {
             f"{section}.{name}": cut(value) for section, keys in document.items() for name, value in keys.items()
         }
@@ -155,12 +167,17 @@ class Events:
 
     def _started(self, event: Event) -> None:
         key = str(event["trial"])
-        self._tag(key, {"study.node": event["node"]})
+        stack = event.get("stack", [])
+        told = {"study.stack": ", ".join(map(str, stack)), "study.stack_size": str(len(stack))} if stack else {}
+        self._tag(key, {"study.node": event["node"], **device_tags(event.get("device", {})), **told})
         if key not in self._progress.open:  # cut off by a stop, running again
             self._begin(key)
             self._untag(key, OF_AN_END)
-            self._tag(key, self._inherited())
+            self._tag(key, inherited(self._spec, self.record))
             self._progress.open.append(key)
+
+    def _unusable(self, event: Event) -> None:
+        self._tag(STUDY, {UNUSABLE: "; ".join(map(": ".join, self.record.unusable.items()))})
 
     def _report(self, event: Event) -> None:
         """An epoch that the run holds already, from before the trial was cut off, is the same again."""
@@ -170,18 +187,27 @@ class Events:
             self._progress.epochs[key] = event["epoch"]
 
     def _tested(self, event: Event) -> None:
-        self._point(str(event["trial"]), event["metrics"], event, self._spec.epochs)
+        total = self.record.trials[event["trial"]].total(self._spec.epochs)
+        self._point(str(event["trial"]), event["metrics"], event, total)
 
     def _untested(self, event: Event) -> None:
         self._tag(str(event["trial"]), {"test_failure": event["reason"]})
+
+    def _paused(self, event: Event) -> None:
+        self._tag(str(event["trial"]), {PAUSED: f"behind epoch {event['epoch']}"})
+
+    def _thawed(self, event: Event) -> None:
+        self._untag(str(event["trial"]), [PAUSED])
 
     def _lost(self, event: Event) -> None:
         self._tag(str(event["trial"]), {f"study.lost.{event['attempt']}": f"{event['kind']}: {event['reason']}"})
 
     def _ended(self, event: Event) -> None:
         key, state, reason = str(event["trial"]), event["state"], event.get("reason", "")
+        if self.record.trials[event["trial"]].paused:
+            self._untag(key, [PAUSED, "interrupted"])  # it may end without having run again
         if state == "pruned":
-            self._tag(key, {"stopped_by": reason})
+            self._tag(key, {"pruned_by": reason})
         elif state == "failed":
             self._tag(key, {"failure": reason} | ({"failure_kind": event["kind"]} if "kind" in event else {}))
         self._end(key, event)
@@ -216,12 +242,12 @@ class Events:
             if name.startswith("val/")
             for part in ("mean", "sd")
         }
-        self._point(str(trial.number), values, event, self._spec.epochs)
+        self._point(str(trial.number), values, event, trial.total(self._spec.epochs))
         self._tag(str(trial.number), {"study.seeds_complete": len(complete)})
 
     def _closed(self, event: Event) -> None:
         for key in list(self._progress.open):
-            self._tag(key, {"stopped_by": "interrupt"})
+            self._tag(key, {"interrupted": "true"})
             self._end(key, {**event, "state": "interrupted"})
         with ranking.ranked_once(self.record):
             self._tell_results(event)
@@ -244,11 +270,8 @@ class Events:
         """Tag the runs of a configuration, and take the tag from those that have it no longer."""
         candidate = find(self.record, self._spec) if self._spec.final_seeds is None else None
         number = candidate.trial.number if candidate else None
-        runs = (
-            [str(trial.number) for trial in self.record.trials.values() if number in (trial.number, trial.repeats)]
-            if number is not None
-            else []
-        )
+        trials = self.record.trials.values() if number is not None else ()
+        runs = [str(trial.number) for trial in trials if number in (trial.number, trial.repeats)]
         for key in set(self._progress.marked.get(tag, ())) - set(runs):
             self._untag(key, [tag])
         for key in runs:
@@ -273,27 +296,5 @@ class Events:
         points = [Point(name, value, time, step) for name in names if (value := metrics[name]) is not None]
         self._change(key).points += points
 
-    def _inherited(self) -> dict[str, Any]:
-        """Tags of the study's run that each trial's run has too: which study, on which code, libraries and data."""
-        session = self.record.sessions[-1] if self.record.sessions else {}
-        plain = {key: value for key, value in session.items() if key not in NOT_TAGS}
-        tags = {"study.id": self.record.id, "study.name": self._spec.name}
-        tags |= {f"study.{key}": value for key, value in plain.items()}
-        if weights := session.get("weights"):
-            tags["study.weights"] = "; ".join("{name}: {file}, sha256 {sha256}".format(**entry) for entry in weights)
-        tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
-        tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
-        source = f"study {session['version']}" if "version" in session else "study"
-        tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # its column of what made it
-        return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
-
-NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec", "weights", "datasets")
-
-MOST = 200
-"""Characters of a name before its seed; MLflow takes 250 in all."""
-
-
-def milliseconds(event: Event) -> int:
-    """When an event was, since the epoch."""
-    return int(event["time"] * 1000)
+UNUSABLE = "study.unusable_nodes"

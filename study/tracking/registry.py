@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.errors import UserError
+from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.tracking import model_form
 from study.tracking.connection import error_line
@@ -62,21 +62,36 @@ def download(home: Home, uri: str, folder: Path) -> Path:
     named = REGISTERED.fullmatch(uri)
     if named is None:
         raise UserError(f"{uri}: not of the form models:/NAME@ALIAS or models:/NAME/VERSION")
+    name, alias, number = named.groups()
+    client, registered = None, None
     try:
         client = open_mlflow(home)
         from mlflow.artifacts import download_artifacts
 
-        name, alias, number = named.groups()
         registered = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
         place = Path(
             download_artifacts(artifact_uri=registered.source, dst_path=str(folder), tracking_uri=home.tracking_uri)
         )
     except Exception as error:  # whatever MLflow, its database or the network raise
-        raise UserError(f"{uri}: {error_line(error, home.tracking_uri)}") from None
+        absent = _absent(error, client, name) if client and not registered else None
+        raise UserError(f"{uri}: {absent or error_line(error, home.tracking_uri)}") from None
     descriptions = sorted((place / "artifacts").glob("*.json"))
     if len(descriptions) != 1:
         raise UserError(f"{uri}: is not a model that study train registered")
     return descriptions[0]
+
+
+def _absent(error: Exception, client: "MlflowClient", name: str) -> str | None:
+    """What there is in place of a model, version or alias that MLflow does not have; None: it said another thing."""
+    if getattr(error, "error_code", None) not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+        return None
+    found = client.search_registered_models(f"name = '{name}'")
+    if not found:
+        names = [model.name for model in client.search_registered_models(max_results=20)]
+        return f"no registered model of this name. {nearest(name, names)}Registered: {', '.join(names) or 'none'}"
+    aliases, versions = sorted(found[0].aliases), client.search_model_versions(f"name = '{name}'")
+    numbers = ", ".join(sorted((str(version.version) for version in versions), key=int))
+    return f"not in the registry. {name} has the aliases: {', '.join(aliases) or 'none'}; versions: {numbers or 'none'}"
 
 
 def _is_registered(client: "MlflowClient", name: str, description: Description) -> bool:

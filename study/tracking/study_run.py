@@ -11,6 +11,9 @@ from study.text.markdown import Written, escape, table
 LONGEST = 5000
 """Characters of a parameter or tag that every MLflow takes."""
 
+MOST = 200
+"""Characters of a name before its seed; MLflow takes 250 in all."""
+
 NOTE = "mlflow.note.content"
 """The tag that MLflow's UI shows as a run's description, as Markdown."""
 
@@ -108,3 +111,27 @@ def _name(spec: StudySpec, section: str) -> str:
     """Of a method or network; of those that are searched over each."""
     domain = spec.search.space.get(f"{section}.name")
     return ", ".join(map(str, domain.ends())) if domain else str(spec.base[section]["name"])
+
+
+def device_tags(device: Mapping[str, str]) -> dict[str, str]:
+    """The tags of a trial's run that say what it ran on: `study.device` is its name, `study.device.driver` the rest."""
+    return {f"study.device.{key}".removesuffix(".name"): value for key, value in device.items()}
+
+
+FILES = ("weights", "function")
+NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec", "datasets", *FILES)
+
+
+def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    """Tags of the study's run that each trial's run has too: which study, on which code, libraries and data."""
+    session = record.sessions[-1] if record.sessions else {}
+    plain = {key: value for key, value in session.items() if key not in NOT_TAGS}
+    tags = {"study.id": record.id, "study.name": spec.name}
+    tags |= {f"study.{key}": value for key, value in plain.items()}
+    for key in session.keys() & set(FILES):
+        tags[f"study.{key}"] = "; ".join("{name}: {file}, sha256 {sha256}".format(**one) for one in session[key])
+    tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
+    tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
+    source = f"study {session['version']}" if "version" in session else "study"
+    tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # its column of what made it
+    return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})

@@ -14,6 +14,7 @@ from study.errors import UserError
 from study.files import digest
 from study.methods import Method
 from study.trained.description import Description
+from study.training.device import take
 from study.training.evaluation import Evaluation
 from study.training.networks import networks
 from study.training.resident import Resident
@@ -25,15 +26,15 @@ class Classifier:
     Args:
         description: of the model.
         folder: where its weights are.
-        device: where it computes; by default the GPU if there is one.
+        device: where it computes: auto, cpu, cuda, cuda:1; by default a GPU if one works.
 
     Raises:
-        UserError: the weights are missing, were changed, or do not fit the description.
+        UserError: the weights are missing, were changed, or do not fit the description; or that device cannot be used.
     """
 
     def __init__(self, description: Description, folder: Path, device: str | None = None) -> None:
         self.description, self.facts = description, description.facts
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.device = take(device)
         state = weights(description, folder)
         try:
             modules = networks(description.trial_config, self.facts, begins=False)

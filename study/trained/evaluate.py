@@ -18,10 +18,16 @@ from study.trained import Description
 from study.trained.classifier import weights
 from study.trained.model_files import fingerprint_of_test
 from study.training import Diverged, Trial, TrialConfig
+from study.training.device import take
 
 
 def evaluate(
-    home: Home, model: Path, split: str, study: str | None = None, assignments: Iterable[str] = ()
+    home: Home,
+    model: Path,
+    split: str,
+    study: str | None = None,
+    assignments: Iterable[str] = (),
+    device: str | None = None,
 ) -> dict[str, float]:
     """Every metric of a trained model on a split, as `SPLIT/NAME`; on its own data the values of its training.
 
@@ -31,9 +37,11 @@ def evaluate(
         model: the description's file.
         study: a study file whose data are used; None: the model's own.
         assignments: overrides of keys of the data, `data.rho=0.9`.
+        device: where it computes: auto, cpu, cuda, cuda:1; None: auto, a GPU if one works.
 
     Raises:
-        UserError: the model or data cannot be used, the data are not of the model's kind, or have no such split.
+        UserError: the device, the model or the data cannot be used, the data are not of the model's kind, or have no
+            such split.
     """
     description = Description.read(model)
     assignments = list(assignments)
@@ -50,8 +58,9 @@ def evaluate(
     config = replace(config, train=replace(config.train, inferred_groups="none"))
     weights(description, model.parent)  # refuses what was not written by study
     counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
+    place = str(take(device))
     with _noted(home, description) if counts else nullcontext():
-        trial = Trial(config, dataset, begins=False)
+        trial = Trial(config, dataset, place, begins=False)
         trial.load(model.parent / description.weights)
         try:
             return trial.evaluate(split, final=True)

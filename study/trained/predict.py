@@ -94,6 +94,8 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> P
         needed = some([column.name for column in encoding])
         problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
         raise UserError(f"{place}: {problem}It has: {some(names)}. The model takes: {needed}")
+    if twice := [column.name for column in encoding if names.count(column.name) > 1]:
+        raise UserError(f"{place}: has more than one column {', '.join(map(quoted, twice))}. Which one is meant?")
     if frame.empty:
         raise UserError(f"{place}: has no rows")
     inputs, problems = columns.rows(frame.set_axis(names, axis=1), encoding)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from study.data.dataset import Dataset, Split
@@ -13,23 +12,25 @@ from study.knobs import options
 from study.methods import UNKNOWN, Labels
 from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
 from study.training.config import TrainOptions, TrialConfig
-from study.training.resident import Resident, tensor
+from study.training.resident import tensor
 from study.training.stand_in import BATCH, PLAIN, StandIn
 
 OBSERVED = 2048
 """Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
 
 
-def known_labels(config: TrialConfig, dataset: Dataset, device: torch.device) -> Labels:
+def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     """The labels of the training split as the `method` section lets its method know them.
 
     The state of torch's generators stays as it is, whether a network was trained for this or not.
+
+    Args:
+        labels: all that the data say of that split, on the trial's device.
 
     Raises:
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
         Diverged: the loss of the network that stands in for labels is not finite.
     """
-    labels = Resident(dataset.splits["train"], dataset.facts, device).labels
     return _SOURCES[config.method.get("bias_source", LABELS)](labels, config, dataset)
 
 
@@ -92,7 +93,11 @@ def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.boo
 
 def _training(config: TrialConfig, seed: int) -> TrainOptions:
     preparation = options(Preparation, config.method)
-    rate, threads = preparation.bias_learning_rate, config.train.threads
     return TrainOptions(
-        epochs=preparation.bias_epochs, batch_size=BATCH, learning_rate=rate, seed=seed, threads=threads
+        epochs=preparation.bias_epochs,
+        batch_size=BATCH,
+        learning_rate=preparation.bias_learning_rate,
+        seed=seed,
+        threads=config.train.threads,
+        deterministic=config.train.deterministic,
     )

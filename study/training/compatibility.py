@@ -33,12 +33,26 @@ def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterato
         yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"
     if late := [epoch for epoch in train["keep_epochs"] if epoch >= train["epochs"]]:
         yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
+    if train["micro_batch"] is not None and train["compile"]:
+        yield ("train", "micro_batch"), f"{train['micro_batch']} given, train.compile needs the whole batch: null"
+    if train["graph"]:
+        yield from _recording(method, train)
     if train["inferred_groups"] != "none":
         yield from _biased_network(sections, facts)
     needed = methods.needs(method).epochs
     if needed and train["epochs"] < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"
         yield ("method", needed[0]), why
+
+
+def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Whether a step can be recorded."""
+    if train["compile"]:
+        yield ("train", "graph"), "True given, so is train.compile: allowed is one of the two"
+    if train.get("micro_batch") is not None:
+        yield ("train", "graph"), "True given, a step in parts (train.micro_batch) cannot be recorded"
+    if (key := methods.needs(method).varies) is not None:
+        yield ("train", "graph"), f"True given, a step with method.{key} {method[key]!r} differs from batch to batch"
 
 
 def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:

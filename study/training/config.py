@@ -19,6 +19,13 @@ class TrainOptions:
 
     epochs: Annotated[int, Range(low=1), Doc("passes over the training split")] = 80
     batch_size: Annotated[int, Range(low=2), Doc("samples per step, the last partial batch kept")] = 256
+    micro_batch: Annotated[
+        Annotated[int, Range(low=4)] | None,
+        Doc(
+            "samples whose views go through the network at a time, for a batch that does not fit a GPU; the loss "
+            "sees the whole batch (gradient caching). null: all of the batch"
+        ),
+    ] = None
     optimizer: Annotated[
         Literal["adam", "sgd", "lars"], Doc("optimizer of the encoder; sgd and lars use `momentum`")
     ] = "adam"
@@ -96,7 +103,21 @@ class TrainOptions:
         Literal["float32", "bfloat16"],
         Doc("precision of the networks; losses and metrics are computed in float32 at least"),
     ] = "float32"
+    deterministic: Annotated[
+        bool,
+        Doc(
+            "on a GPU, compute by algorithms alone that give the same bits in every run on the same kind of card and "
+            "the same versions; slower, by how much depends on the network. On the CPU it is always so"
+        ),
+    ] = False
     compile: Annotated[bool, Doc("compile the method by torch.compile; the first steps take longer")] = False
+    graph: Annotated[
+        bool,
+        Doc(
+            "on a GPU, record the step as a CUDA graph and launch it as one, with the same results: for small "
+            "networks, which otherwise wait for launches. Without effect on a CPU"
+        ),
+    ] = False
     final: Annotated[
         tuple[Literal["knn", "lbfgs", "mlp", "representation", "ridge"], ...],
         Doc(

@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _plain(function: Function) -> Function:
+def plain(function: Function) -> Function:
     """A function without what PyTorch wraps around it, where it does."""
     return getattr(function, "__wrapped__", function)
 
@@ -22,22 +22,22 @@ def _plain(function: Function) -> Function:
 class Eager(Optimizer):
     """An optimizer whose calls do not look for a compiler; to be inherited from before the optimizer itself."""
 
-    state_dict = _plain(Optimizer.state_dict)
-    load_state_dict = _plain(Optimizer.load_state_dict)
-    add_param_group = _plain(Optimizer.add_param_group)
-    zero_grad = _plain(Optimizer.zero_grad)
+    state_dict = plain(Optimizer.state_dict)
+    load_state_dict = plain(Optimizer.load_state_dict)
+    add_param_group = plain(Optimizer.add_param_group)
+    zero_grad = plain(Optimizer.zero_grad)
 
 
 class Adam(Eager, torch.optim.Adam):
     """`torch.optim.Adam`, bit for bit."""
 
-    step = torch.no_grad()(_plain(torch.optim.Adam.step))
+    step = torch.no_grad()(plain(torch.optim.Adam.step))
 
 
 class SGD(Eager, torch.optim.SGD):
     """`torch.optim.SGD`, bit for bit."""
 
-    step = torch.no_grad()(_plain(torch.optim.SGD.step))
+    step = torch.no_grad()(plain(torch.optim.SGD.step))
 
 
 class LBFGS(Eager, torch.optim.LBFGS):

@@ -1,5 +1,6 @@
 """What a trial's networks are worth on a split: online for every epoch, and the final word."""
 
+import math
 from collections.abc import Callable, Mapping
 
 import torch
@@ -9,13 +10,33 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.methods import Method
 from study.training import metrics, probes, representation
-from study.training.augment import evaluation_resize
+from study.training.augment import evaluation_resize, output_shape
 from study.training.config import TrainOptions
 from study.training.diverged import check_features
 from study.training.probes import ridge
 from study.training.resident import Resident
 
-BATCH = 2048
+MOST = 2048
+"""Samples of a batch of evaluation at most."""
+
+LEAST = 2**19
+"""Pixels per channel, or values of rows, of a batch of evaluation at least where there are `MOST` samples of them: with
+less a GPU would wait for launches."""
+
+
+def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int:
+    """Samples that evaluation takes at a time: as many pixels as a training step, which holds more of each of them for
+    its gradient. So a split is evaluated in less memory than a step takes.
+
+    Args:
+        views: of each sample in a step.
+        shape: of a sample of the data.
+    """
+    trained = output_shape(options.augmentation, shape, options)
+    side = options.evaluation_size
+    evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
+    pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
+    return max(2, min(MOST, max(pixels, LEAST) // math.prod(evaluated)))
 
 
 class Evaluation:
@@ -27,6 +48,9 @@ class Evaluation:
         splits: of the data, on the device.
         inferred: gives, by split, the class of the group that each sample was found to be in, (N,); a split that is
             not there has no metrics of inferred groups.
+
+    Attributes:
+        batch: samples that are taken at a time.
     """
 
     def __init__(
@@ -40,6 +64,7 @@ class Evaluation:
     ) -> None:
         self._method, self._online, self._splits = method, online, splits
         self._facts, self._options, self._inferred = facts, options, inferred
+        self.batch = batch_size(options, method.views, facts.shape)
 
     @torch.no_grad()
     def __call__(self, split: str, final: bool = False) -> dict[str, float]:
@@ -51,18 +76,30 @@ class Evaluation:
         Raises:
             Diverged: the features of a sample are not finite.
         """
-        values: dict[str, Tensor] = {}
-        for name in self._method.encoders():
-            prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
-            features = self.features(split, name)
+        return self.of_features(split, {name: self.features(split, name) for name in self._method.encoders()}, final)
+
+    @torch.no_grad()
+    def of_features(self, split: str, features_of: Mapping[str, Tensor], final: bool = False) -> dict[str, float]:
+        """The same by the features (N, F) that each encoder gives for the whole split."""
+        for features in features_of.values():
             check_features(features, split)
+        values = self.measured(split, features_of, final)
+        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
+
+    @torch.no_grad()
+    def measured(self, split: str, features_of: Mapping[str, Tensor], final: bool = False) -> dict[str, Tensor]:
+        """The same as scalars on the device, whatever the features are. Without `final`, thresholds for odds and
+        inferred groups it works under `torch.vmap`."""
+        values: dict[str, Tensor] = {}
+        for name, features in features_of.items():
+            prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
             ruling = split == "val" and name == "encoder"
             of_encoder = self._metrics(split, scores, self._predicted(split, name, scores), errors=ruling)
             if final and self._options.final:
                 of_encoder |= self._final(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
-        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
+        return values
 
     @torch.no_grad()
     def features(self, split: str, encoder: str = "encoder") -> Tensor:
@@ -72,7 +109,7 @@ class Evaluation:
         with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
             parts = [
                 module(data.normalised(evaluation_resize(data.pixels(index), size))).float()
-                for index in torch.arange(len(data), device=device).split(BATCH)
+                for index in data.in_order(self.batch)
             ]
         return torch.cat(parts)
 

@@ -1,11 +1,10 @@
 """One trial that runs a training function of the user's own, in the place of `study.training.trial.Trial`."""
 
-import inspect
 import json
 import random
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,15 @@ import torch
 
 from study.errors import UserError
 from study.files.whole import write_whole
-from study.training.checkpoint import Unusable
+from study.training import elastic
+from study.training.checkpoint import Unusable, behind
 from study.training.chosen_weights import Choice
 from study.training.clock import Clock
 from study.training.config import TrialConfig
+from study.training.device import best
 from study.training.diverged import Diverged
 from study.training.kept_folder import KeptFolder
-from study.training.own_function import TAKEN, load
+from study.training.own_function import PICKLE, TAKEN, load, takes
 
 METRIC = re.compile(r"(train|val|test)/\w+")
 
@@ -40,17 +41,27 @@ class FunctionTrial:
         config: what to train: `method`'s keys are the function's configuration.
         where: see `place`.
         needed: names of metrics that each epoch must have.
+        device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
+            the GPUs that the trial takes, and none otherwise.
     """
 
-    def __init__(self, config: TrialConfig, where: str, needed: Sequence[str] = ()) -> None:
+    def __init__(self, config: TrialConfig, where: str, needed: Sequence[str] = (), device: str | None = None) -> None:
         self.config, self._needed = config, needed
-        self._name = str(config.method["function"])
-        self._function = load(self._name, where)
-        self._takes = [name for name in TAKEN if name in inspect.signature(self._function).parameters]
+        self.device = torch.device(device) if device else best()
+        named = str(config.method["function"])
+        self._function = load(named, where)
+        self._name = self._function.__name__ if named.startswith(PICKLE) else named
+        self._takes = [name for name in TAKEN if takes(self._function, name)]
         self._test: dict[str, float] = {}
 
     def run(
-        self, resume: Path | None = None, pause: float = 0.0, choice: Choice | None = None
+        self,
+        resume: Path | None = None,
+        pause: float = 0.0,
+        choice: Choice | None = None,
+        may_stop: Container[int] = (),
+        told: int | None = None,
+        ended: Path | None = None,
     ) -> Iterator[dict[str, float]]:
         """Call the function, and give the metrics of each epoch; see `TrainingLoop.run`.
 
@@ -60,6 +71,7 @@ class FunctionTrial:
 
         Args:
             resume: a file that keeps that folder between two epochs.
+            ended: a file that keeps it behind the last one.
 
         Raises:
             Diverged: a metric that is needed, or the loss, is not finite.
@@ -70,13 +82,16 @@ class FunctionTrial:
         _seed_all(seed)
         with tempfile.TemporaryDirectory(prefix="study-") as scratch:
             kept = KeptFolder(resume, Path(scratch), self._identity(), pause) if self._resumes and resume else None
+            at_end = KeptFolder(ended, Path(scratch), self._identity()) if self._resumes and ended else None
             done, before = kept.restore() if kept else (0, None)
             if before:
                 self._test = before["test"]
                 if choice:
                     choice.load_state_dict(before["choice"])
+                if behind(done, before.get("metrics"), told) < done:
+                    yield before["metrics"]
             given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": Path(scratch)}
-            clock = Clock(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+            clock = Clock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
             for epoch in range(done + 1, epochs + 1):
                 try:
@@ -89,18 +104,26 @@ class FunctionTrial:
                 metrics = self._checked(yielded, epoch)
                 self._keep_test(metrics, choice, last=epoch == epochs)
                 cost = clock.epoch(images=0)
-                yield _shown(metrics) | {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
-                if kept and epoch < epochs:
-                    kept.keep(epoch, {"test": self._test, "choice": choice.state_dict() if choice else None})
+                shown = _shown(metrics) | {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
+                beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
+                if at_end and epoch == epochs:
+                    at_end.keep(epoch, beside)
+                kept_first = kept is not None and epoch in may_stop
+                if kept and kept_first:
+                    kept.keep(epoch, {**beside, "metrics": shown}, now=True)
+                yield shown
+                if kept and epoch < epochs and not kept_first:
+                    kept.keep(epoch, beside)
             running.close()  # type: ignore[attr-defined]
 
-    def epochs_in(self, path: Path) -> int:
-        """The epoch that a checkpoint was written after, 0 where there is none.
+    def epochs_in(self, path: Path, told: int | None = None) -> int:
+        """See `TrainingLoop.epochs_in`.
 
         Raises:
             Unusable: it is damaged, or another trial's.
         """
-        return KeptFolder(path, Path(), self._identity()).epoch() if self._resumes else 0
+        epoch, beside = KeptFolder(path, Path(), self._identity()).holds() if self._resumes else (0, None)
+        return behind(epoch, (beside or {}).get("metrics"), told)
 
     def save(self, path: Path) -> None:
         """Write the values of the test split, as safetensors of one number each, in one step."""
@@ -141,7 +164,10 @@ class FunctionTrial:
         return {key: value for key, value in self.config.method.items() if key not in ("name", "function")}
 
     def _identity(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(json.dumps(self.config.to_document()))
+        sections = self.config.to_document()
+        document: dict[str, Any] = json.loads(
+            json.dumps(sections if "epochs" in self._takes else elastic.identity(sections))
+        )
         return document
 
     def _checked(self, yielded: Any, epoch: int) -> dict[str, float]:

@@ -50,6 +50,7 @@ class BiasedNetwork:
             learning_rate=LEARNING_RATE,
             seed=SEED,
             threads=own.threads,
+            deterministic=own.deterministic,
         )
         splits = {name: replace(split, bias=None, condition=None) for name, split in self.dataset.splits.items()}
         facts = replace(self.dataset.facts, bias_classes=None, condition=None)

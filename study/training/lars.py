@@ -51,13 +51,19 @@ class LARS(Eager):
     def _step(self, group: dict[str, Any], moving: list[Tensor]) -> None:
         grads = [tensor.grad for tensor in moving if tensor.grad is not None]
         decay = group["weight_decay"]
-        length, slope = (torch.stack(torch._foreach_norm(tensors)) for tensors in (moving, grads))
+        # a list of norms at once copies from the host, which no step that is recorded may do; its rate is a tensor
+        norms = _each_norm if isinstance(group["lr"], Tensor) else torch._foreach_norm
+        length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
         rates = group["trust"] * length / (slope + decay * length + TINY)
         velocity = [self._velocity(tensor) for tensor in moving]
         torch._foreach_mul_(velocity, group["momentum"])
         torch._foreach_addcmul_(velocity, grads, list(rates.unbind()))
         torch._foreach_addcmul_(velocity, moving, list((rates * decay).unbind()))
-        torch._foreach_add_(moving, velocity, alpha=-group["lr"])
+        rate = group["lr"]
+        if isinstance(rate, Tensor):  # of a step that is recorded
+            torch._foreach_sub_(moving, torch._foreach_mul(velocity, rate))
+        else:
+            torch._foreach_add_(moving, velocity, alpha=-rate)
 
     def _velocity(self, tensor: Tensor) -> Tensor:
         state = self.state[tensor]
@@ -65,3 +71,7 @@ class LARS(Eager):
             state["momentum_buffer"] = torch.zeros_like(tensor)
         velocity: Tensor = state["momentum_buffer"]
         return velocity
+
+
+def _each_norm(tensors: list[Tensor]) -> list[Tensor]:
+    return [torch.linalg.vector_norm(tensor) for tensor in tensors]

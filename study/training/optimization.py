@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
@@ -17,26 +18,39 @@ from study.training.schedule import rate_at
 Parameters = Iterable[nn.Parameter] | Iterable[dict[str, Any]]
 
 
-def _adam(parameters: Parameters, options: TrainOptions) -> Optimizer:
-    return Adam(parameters, lr=options.learning_rate, weight_decay=options.weight_decay)
+def adam(
+    parameters: Parameters, rate: float, options: TrainOptions, device: torch.device, decay: float = 0.0
+) -> Optimizer:
+    """Adam; on CUDA one launch for all parameters."""
+    on_gpu = device.type == "cuda"
+    return Adam(parameters, lr=rate, weight_decay=decay, fused=on_gpu or None, capturable=on_gpu and options.graph)
 
 
-def _sgd(parameters: Parameters, options: TrainOptions) -> Optimizer:
+def _adam(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
+    return adam(parameters, options.learning_rate, options, device, options.weight_decay)
+
+
+def _sgd(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
     rate, decay = options.learning_rate, options.weight_decay
-    return SGD(parameters, lr=rate, momentum=options.momentum, weight_decay=decay)
+    fused = device.type == "cuda" or None
+    return SGD(parameters, lr=rate, momentum=options.momentum, weight_decay=decay, fused=fused)
 
 
-def _lars(parameters: Parameters, options: TrainOptions) -> Optimizer:
+def _lars(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
     rate, decay = options.learning_rate, options.weight_decay
     return LARS(parameters, lr=rate, momentum=options.momentum, weight_decay=decay)
 
 
-OPTIMIZERS: dict[str, Callable[[Parameters, TrainOptions], Optimizer]] = {"adam": _adam, "sgd": _sgd, "lars": _lars}
+OPTIMIZERS: dict[str, Callable[[Parameters, TrainOptions, torch.device], Optimizer]] = {
+    "adam": _adam,
+    "sgd": _sgd,
+    "lars": _lars,
+}
 
 
-def optimizer(parameters: Parameters, options: TrainOptions) -> Optimizer:
-    """The optimizer of `train.optimizer`, for these parameters."""
-    return OPTIMIZERS[options.optimizer](parameters, options)
+def optimizer(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
+    """The optimizer of `train.optimizer`, for these parameters on a device."""
+    return OPTIMIZERS[options.optimizer](parameters, options, device)
 
 
 def groups(networks: nn.Module, options: TrainOptions) -> Parameters:

@@ -56,6 +56,25 @@ def place(function: str, folder: Path) -> str:
     return str(Path(file).parent) if file else os.getcwd()
 
 
+def source(function: str, where: str) -> list[dict[str, str]]:
+    """The file that a function is defined in, by its digest: `name`, `file` and `sha256`; nothing for a pickle, whose
+    name is its digest, and for what is in no file.
+
+    Args:
+        where: as `place` gives it.
+    """
+    if function.startswith(PICKLE):
+        return []
+    _search_in(where)
+    try:
+        found = importlib.util.find_spec(function.partition(":")[0])
+        file = Path(found.origin or "") if found else Path()
+        content = file.read_bytes()
+    except Exception:  # what the user's packages do when they are imported; `load` tells of it
+        return []
+    return [{"name": function, "file": file.name, "sha256": hashlib.sha256(content).hexdigest()}]
+
+
 def load(function: str, where: str) -> Function:
     """A function, checked.
 
@@ -68,6 +87,11 @@ def load(function: str, where: str) -> Function:
     loaded = _unpickled(function, Path(where)) if function.startswith(PICKLE) else _imported(function, where)
     check(loaded, function)
     return loaded
+
+
+def takes(function: Function, name: str) -> bool:
+    """Whether a function is given one of `TAKEN`."""
+    return name in inspect.signature(function).parameters
 
 
 def check(function: Any, name: str) -> None:
@@ -88,8 +112,6 @@ def check(function: Any, name: str) -> None:
 
 
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
-
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 
 

@@ -16,7 +16,7 @@ class Trial(TrainingLoop):
     `train.inferred_groups` has them found; see `TrainingLoop`."""
 
     def _labels(self) -> Labels:
-        return known_labels(self.config, self.dataset, self.device)
+        return known_labels(super()._labels(), self.config, self.dataset)
 
     @cached_property
     def inferred(self) -> Mapping[str, Tensor]:

@@ -15,6 +15,7 @@ class Part(Enum):
 
     DRIVER = "the driver of a study and its trials, which inherit it"
     OWN_RAY = "the driver too, where Ray is of its own and not a cluster's"
+    TRIAL = "the processes that run trials, set by themselves"
     NODE = "the nodes of a cluster"
     LOCAL_NODE = "the nodes of a cluster that `study cluster up` starts, on loopback"
     MLFLOW_CLIENT = "whoever talks to MLflow"
@@ -44,6 +45,9 @@ _MLFLOW = _CLIENT | _SERVER
 UV_HOOK = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
 """Ray reads it where it is imported, and has a constant of that name."""
 
+RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
+"""Seconds after which Ray ends a driver whose head does not answer; 60 where it is not set."""
+
 SETTINGS = (
     Setting(UV_HOOK, "0", _TRIALS, "else workers of `uv run` first build an environment"),
     Setting("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIALS, "a trial without GPU must see none"),
@@ -51,9 +55,7 @@ SETTINGS = (
     Setting("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0", _LOOPBACK, "whatever its name says: all keep to 127.0.0.1"),
     Setting("RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK, "a busy machine takes longer than 30 s"),
     Setting("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK, "longer than 5 s"),
-    Setting(
-        "RAY_gcs_rpc_server_reconnect_timeout_s", "600", _OWN, "whether it lives is watched, see study.sweep.watch"
-    ),
+    Setting(RECONNECT, "600", _OWN, "whether it lives is watched, see study.sweep.watch"),
     Setting("RAY_raylet_start_wait_time_s", "1", _OWN, "who waits asks again, and can be stopped between"),
     Setting("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
     Setting("RAY_agent_register_timeout_ms", "600000", _for(Part.LOCAL_NODE), "longer than 30 s, the same"),
@@ -66,7 +68,9 @@ SETTINGS = (
     Setting("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER, "stopping is the agenda's"),
     Setting("TUNE_PRINT_ALL_TRIAL_ERRORS", "0", _DRIVER, "a failed trial's traceback goes into the study's folder"),
     Setting("TUNE_GLOBAL_CHECKPOINT_S", "3600", _DRIVER, "nobody reads Tune's snapshots"),
+    Setting("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER, "Tune knows none of the metrics"),
     Setting("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
+    Setting("TUNE_FUNCTION_THREAD_TIMEOUT_S", "600", _for(Part.TRIAL), "a trial that ends frees its GPU, or cleans up"),
     Setting("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
     Setting("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _CLIENT, "it prints two lines for each run that ends"),
     Setting("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _CLIENT, "its bars would cross the study's own lines"),

@@ -2,6 +2,9 @@
 reference's callback, and so does an `except:` of a library that is being loaded."""
 
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -28,3 +31,17 @@ def has_come() -> bool:
     """Whether one of the signals has come since `listen`."""
     handlers = [signal.getsignal(number) for number in NUMBERS]
     return any(isinstance(handler, Interrupt) and handler.came for handler in handlers)
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Have both signals change nothing until the block is left, as a clean-up that has to come to its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in NUMBERS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def lean_node(
 ) -> Iterator[None]:
     """Have `ray.init` start a Ray for one driver alone: no dashboard, no monitor of an autoscaler, and no agents, which
     serve metrics, jobs and environments that a study has no use for. They take seconds of a processor, and `ray.init`
-    would wait for them. Signals stay this process's.
+    would wait for them. Signals stay this process's, and those that are sent to its whole group, as `timeout` and
+    batch systems do, do not reach them: a study could not be stopped in good order without its Ray.
 
     Args:
         processes: that the node starts at once, for the first trials; by itself it starts one per processor.
@@ -111,6 +113,7 @@ def lean_node(
         (node, "Node", Node),
         (node, "wait_for_persisted_port", wait_for_persisted_port),
         (services, "start_ray_process", start_process),
+        (services, "ConsolePopen", partial(services.ConsolePopen, process_group=0)),
         (services, "get_node", get_node),
         (ray_constants, UV_HOOK, False),  # whoever imported Ray before that was set
     )

@@ -1,15 +1,20 @@
 """Everything of Ray that this package uses and that Ray does not promise to keep: here and, for a Ray of a driver's
-own, in `study.upstream.own_ray_internals`. No other module touches any of it.
+own, in `study.upstream.own_ray_internals`, for Tune's loop in `study.upstream.tune_loop`. No other module touches any
+of it.
 
-`tests/upstream/test_ray_internals.py` tries each against the installed Ray and names what depends on it. Ray is
-imported inside the functions only: some are called before its settings are made.
+`tests/upstream/test_ray_internals.py` and `test_tune_controller.py` try each against the installed Ray and name what
+depends on it. Ray is imported inside the functions only: some are called before its settings are made.
 """
 
+import json
 import os
 import signal
 import threading
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from study.upstream.tune_loop import told_of_ends
 
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
@@ -17,6 +22,14 @@ if TYPE_CHECKING:
 
 NODES = "/nodes?view=summary"
 """What the head's dashboard answers with its nodes, see `study.cluster.nodes`."""
+
+LOG = "/api/v0/logs/file"
+"""Where the head's dashboard gives a file below a node's logs to who has the token. It follows links in them; what it
+says where there is no such file, or no such node:"""
+NO_FILE, NO_NODE = "A file is not found", "Agent for node id"
+
+LOGS = "/api/v0/logs"
+"""Where it lists such files by a pattern: `data.result`, by kind."""
 
 CLIENT_LOGGERS = ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk")
 """Loggers by which the client of Ray's jobs says what it uploads where."""
@@ -42,6 +55,30 @@ def take_signals_back() -> None:
     the process by SIGABRT three seconds later."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+
+
+def read_the_token_again() -> None:
+    """To be called before Ray in this process sends a token: it keeps the first that it read, and what it was given may
+    have changed since, from one cluster's to another's, say, or to this process's own."""
+    from ray import _raylet
+
+    raylet: Any = _raylet  # whose stub leaves it out
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def leave() -> None:
+    """`ray.shutdown`, whose C++ leaves SIGTERM at its default while Ray's processes are ended and afterwards: it would
+    end this process in the midst of its report. Here it stays with this process's handler."""
+    import ray
+    from ray._private import worker
+
+    if (node := worker._global_node) is not None:
+        end = node.kill_all_processes
+        node.kill_all_processes = lambda *given, **named: (take_signals_back(), end(*given, **named))
+    try:
+        ray.shutdown()
+    finally:
+        take_signals_back()
 
 
 AGENTS_PORTS = (
@@ -101,6 +138,44 @@ def is_job() -> bool:
     return "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
 
 
+def job_logs() -> Path | None:
+    """The folder of Ray's logs on this node, where Ray writes what a job's process prints; None: this is none."""
+    try:
+        path = Path(os.readlink("/proc/self/fd/1"))
+    except OSError:
+        return None
+    return path.parent if is_job() and path.name.startswith("job-driver-") else None
+
+
+def job_metadata() -> dict[str, str]:
+    """What the job that this process belongs to was submitted with, its id as `job_submission_id`; nothing for none."""
+    try:
+        told = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])["metadata"]
+        return {str(key): str(value) for key, value in told.items()}
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def end_free_processes(controller: Any) -> None:
+    """Have Tune end the processes whose trials have ended, and give back what they take."""
+    controller._cleanup_cached_actors(force_all=True)
+
+
+def do_not_block_for_trials() -> None:
+    """Have the Tune of this process go on with its loop while no trial runs and the searcher has none to give. By
+    itself it asks the searcher again and again for ten minutes, and ends no process meanwhile."""
+    from ray.tune.execution.tune_controller import TuneController
+
+    controller_class: Any = TuneController
+    update = getattr(controller_class._update_trial_queue, "__wrapped__", controller_class._update_trial_queue)
+
+    def once(controller: Any, blocking: bool = False, timeout: int = 600) -> Any:
+        return update(controller, blocking=False, timeout=timeout)
+
+    once.__wrapped__ = update  # type: ignore[attr-defined]
+    controller_class._update_trial_queue = once
+
+
 def cpus() -> int:
     """How many processors of this machine Ray would place trials on, a container's limits considered."""
     from ray._private.utils import get_num_cpus
@@ -118,6 +193,15 @@ def gpus() -> int:
     visible = manager.get_current_process_visible_accelerator_ids()
     there = int(manager.get_current_node_num_accelerators())
     return there if visible is None else min(there, len(visible))
+
+
+def accelerator() -> str | None:
+    """The kind of this machine's GPUs as Ray calls it, `H100` for example; None: there is none, or Ray does not know
+    it."""
+    from ray._private.accelerators import get_accelerator_manager_for_resource
+
+    manager = get_accelerator_manager_for_resource("GPU")
+    return manager.get_current_node_accelerator_type() if manager is not None else None
 
 
 def nodes(client: "JobSubmissionClient") -> Any:
@@ -167,6 +251,27 @@ def forget(controller: Any, trials: Collection["Trial"]) -> None:
     controller._trials[:] = [trial for trial in controller._trials if trial not in trials]
 
 
+WORDS = b"study"
+"""Namespace of what this package leaves in the store of Ray's head."""
+
+
+def leave_word(key: str, content: bytes) -> None:
+    """Leave something for a process of this Ray, which `word` gives it."""
+    from ray.experimental import internal_kv
+
+    internal_kv._internal_kv_put(key, content, overwrite=True, namespace=WORDS)
+
+
+def word(key: str) -> bytes | None:
+    """What was left under a key, which is removed; None: nothing."""
+    from ray.experimental import internal_kv
+
+    content: bytes | None = internal_kv._internal_kv_get(key, namespace=WORDS)
+    if content is not None:
+        internal_kv._internal_kv_del(key, namespace=WORDS)
+    return content
+
+
 def error_files(trial: "Trial") -> tuple[str | None, str | None]:
     """Where Tune wrote what ended a trial's run: the pickled exception, and its text."""
     return trial.pickled_error_file, trial.error_file
@@ -174,12 +279,31 @@ def error_files(trial: "Trial") -> tuple[str | None, str | None]:
 
 def change_errors_of_processes(change: Callable[[Exception], Exception]) -> None:
     """Have the Tune of this process see what `change` makes of each error that ended a trial's process or call."""
-    from ray.air.execution._internal import RayActorManager
     from ray.tune.execution import tune_controller
 
-    class Actors(RayActorManager):
+    manager: Any = told_of_ends()
+
+    class Actors(manager):
         def _actor_task_failed(self, tracked_actor_task: Any, exception: Exception) -> None:
             super()._actor_task_failed(tracked_actor_task, change(exception))
 
     module: Any = tune_controller
     module.RayActorManager = Actors
+
+
+def change_failed_reuse(error: Callable[[], Exception]) -> None:
+    """Have the Tune of this process take a trial for failed, by this error, where the process that it was handed to
+    could not end the trial before."""
+    from ray.tune.execution.tune_controller import TuneController
+
+    def heard(controller: Any, trial: Any, success: bool) -> None:
+        if success:
+            handed_over(controller, trial, success)
+            return
+        controller._resetting_trials.remove(trial)
+        controller._trial_task_failure(trial, exception=error())
+
+    controller_class: Any = TuneController
+    handed_over = getattr(controller_class._on_trial_reset, "__wrapped__", controller_class._on_trial_reset)
+    heard.__wrapped__ = handed_over  # type: ignore[attr-defined]
+    controller_class._on_trial_reset = heard

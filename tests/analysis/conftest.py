@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from ablated_study import BASELINE, PARAMS, write_ablation
+from helpers import quickstart
 
+from study.analysis.figures.style import STYLE
 from study.commands.final_training import final_study
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.spec import StudySpec, load_study
+from study.spec import StudySpec
 
 
 class Writer:
@@ -69,6 +71,13 @@ class Writer:
         return record
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures as files cost little: no PDF, and few pixels."""
+    monkeypatch.setattr("study.analysis.report.report.pdf", lambda figure: b"%PDF")
+    monkeypatch.setitem(STYLE, "savefig.dpi", 40)
+
+
 @pytest.fixture(scope="session")
 def writer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Writer]:
     """Opens new ledgers."""
@@ -78,13 +87,13 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Writer]:
 @pytest.fixture(scope="session")
 def spec() -> StudySpec:
     """The quickstart, of 4 epochs."""
-    return load_study("quickstart", ["train.epochs=4", "search.early_stopping.grace=1", "search.trials=5"])
+    return quickstart("train.epochs=4", "search.early_stopping.grace=1", "search.trials=5")
 
 
 @pytest.fixture(scope="session")
 def final_spec() -> StudySpec:
     """A configuration without a search, as `study train` runs it."""
-    return final_study(load_study("quickstart", ["train.epochs=4"]), [0, 1], "trained")
+    return final_study(quickstart("train.epochs=4", "search.early_stopping.grace=1"), [0, 1], "trained")
 
 
 @pytest.fixture(scope="session")

@@ -66,6 +66,7 @@ def test_what_cannot_be_pickled_is_told() -> None:
     ("given", "written"),
     [
         ((1, 4), {"low": 1, "high": 4}),
+        ((0.1, 4.0, "log"), {"low": 0.1, "high": 4.0, "log": True}),
         (["a", 1], {"choices": ["a", 1]}),
         ({"low": 1, "high": 2, "log": True}, {"low": 1, "high": 2, "log": True}),
         (3, 3),
@@ -88,7 +89,12 @@ def test_the_study_has_all_that_was_given() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"space": {"rate": (1, 2, 3)}}, r"space: rate: \(1, 2, 3\) given; a tuple is \(low, high\)"),
+        ({"space": {"rate": (1, 2, 3)}}, r"space: rate: \(1, 2, 3\) given; a range is \(low, high\)"),
+        (
+            {"space": {"rate": "log"}},
+            r"space: rate: 'log' given; a range is .*, one on a log scale \(low, high, 'log'\)",
+        ),
+        ({"space": {"rate": (0.0, 1.0, "log")}}, r"search.space.method.rate: a log range needs low above 0"),
         ({"maximize": False}, r"maximize: False given for 'val/accuracy', whose name says otherwise"),
         ({"metric": "val/my_error", "maximize": True}, r"maximize: True given for 'val/my_error'"),
         ({"metric": "accuracy"}, r"study.run: search.metric: 'accuracy' given"),
@@ -136,7 +142,7 @@ def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_fro
     assert functions.brought(home, spec) == content
     assert spec.function is not None
     assert spec.function.startswith(PICKLE)
-    first = next(functions.function_trial(home, spec).run())
+    first = next(functions.function_trial(home, spec, "cpu").run())
     assert first["val/accuracy"] == 0.35
     with pytest.raises(study.UserError, match=r"no study in .* has this function, which was defined in a notebook"):
         functions.brought(Home(tmp_path / "other"), spec)
@@ -159,16 +165,16 @@ def test_the_pages_functions_run_as_trials(tmp_path: Path) -> None:
     )
     home = Home(tmp_path)
     home.create(spec, functions.brought(home, spec, content))
-    epochs = list(functions.function_trial(home, spec).run())
+    epochs = list(functions.function_trial(home, spec, "cpu").run())
     assert epochs[-1]["val/accuracy"] > 0.85
     assert all("test/accuracy" not in epoch for epoch in epochs)
     exec(second, shared)
     spec, content = made(shared["resumable"], name="resumable", space={"rate": (0.001, 1.0)})
     home.create(spec, functions.brought(home, spec, content))
-    whole = [epoch["val/accuracy"] for epoch in functions.function_trial(home, spec).run()]
-    running_trial: FunctionTrial = functions.function_trial(home, spec)
+    whole = [epoch["val/accuracy"] for epoch in functions.function_trial(home, spec, "cpu").run()]
+    running_trial: FunctionTrial = functions.function_trial(home, spec, "cpu")
     cut = running_trial.run(tmp_path / "state.pt")
     next(cut), next(cut)
     cut.close()  # type: ignore[attr-defined]
-    rest = functions.function_trial(home, spec).run(tmp_path / "state.pt")
+    rest = functions.function_trial(home, spec, "cpu").run(tmp_path / "state.pt")
     assert [epoch["val/accuracy"] for epoch in rest] == whole[1:]

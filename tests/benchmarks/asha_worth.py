@@ -1,13 +1,16 @@
-"""What is ASHA worth on real data? The quickstart's study with it and without, a quarter of an hour on two CPU cores.
+"""What is early stopping worth on real data? One study file with two searches; the quickstart takes minutes a pair.
 
-    python tests/benchmarks/asha_worth.py HOME [--seeds 5] [--set KEY=VALUE ...]
+    python tests/benchmarks/asha_worth.py HOME [--study quickstart] [--searches early none] [--seeds 5]
+                                               [--set KEY=VALUE ...]
 
-Both have the same number of trials and the same seeds, in pairs: the sampler's seed is 0, 1 ..., the training seed 0,
-10 ..., so that no two pairs confirm on the same seeds. Studies are kept in HOME: called again, it goes on with the one
-that was cut off and leaves those that are complete. Printed are mean and sample standard deviation over the pairs, and
-of the differences within them: epochs of the search and of all trials, minutes from the first trial's start to the end,
-and the accuracies of the configuration that the study chose, on its fresh seeds: validation, which chose it, and test,
-which did not.
+Both have the same seeds, in pairs: the sampler's seed is 0, 1 ..., the training seed 0, 10 ..., so that no two pairs
+confirm on the same seeds. `early` is TPE and ASHA as the file had them before its search followed the tables: 24 trials
+and rungs from epoch 4 on in the quickstart, 12 trials and rungs from epoch 1 on in `fairkl_biased_mnist`, which runs
+with its profile `cpu`. `none` is the same without early stopping, `shipped` is the search of the shipped file. Studies
+are kept in HOME: called again, it goes on with the one that was cut off and leaves those that are complete. Printed are
+mean and sample standard deviation over the pairs, and of the differences within them: epochs of the search and of all
+trials, minutes from the first trial's start to the end, and the accuracies of the configuration that the study chose,
+on its fresh seeds: validation, which chose it, and test, which did not.
 """
 
 import argparse
@@ -23,7 +26,21 @@ from study.home.ledger import read
 from study.home.record import StudyRecord
 from study.ranking.summary import summary
 
-RULES = {"asha": [], "none": ["search.early_stopping={}"]}
+BEFORE = {"quickstart": (24, 4), "fairkl_biased_mnist": (12, 1)}
+"""Trials and the first rung's epoch."""
+
+PROFILE = {"quickstart": [], "fairkl_biased_mnist": ["--profile", "cpu"]}
+SEARCHES = ("early", "none", "shipped")
+
+
+def assigned(study: str, search: str) -> list[str]:
+    """The search's keys."""
+    trials, grace = BEFORE[study]
+    rule = f"{{name: asha, grace: {grace}, reduction: 3}}" if search == "early" else "{}"
+    before = ["search.sampler=tpe", f"search.trials={trials}", f"search.early_stopping={rule}"]
+    return [] if search == "shipped" else before
+
+
 FIGURES = {
     "epochs of the search": 1,
     "epochs of all trials": 1,
@@ -35,11 +52,18 @@ FIGURES = {
 """And the digits that are printed."""
 
 
-def measure(home: Path, rule: str, seed: int, assignments: Sequence[str]) -> dict[str, float]:
+def measure(home: Path, study: str, search: str, seed: int, assignments: Sequence[str]) -> dict[str, float]:
     """Run a study, unless it is there, and give its figures."""
-    folder = StudyFolder(home / f"{rule}-{seed}")
-    given = [*RULES[rule], f"search.seed={seed}", f"train.seed={10 * seed}", *assignments]
-    command = ["run", "quickstart", "--name", folder.name, *(part for one in given for part in ("--set", one))]
+    folder = StudyFolder(home / f"{search}-{seed}")
+    given = [*assigned(study, search), f"search.seed={seed}", f"train.seed={10 * seed}", *assignments]
+    command = [
+        "run",
+        study,
+        *PROFILE[study],
+        "--name",
+        folder.name,
+        *(part for one in given for part in ("--set", one)),
+    ]
     begun = folder.ledger_file.exists()
     if not begun or StudyRecord.load(folder.ledger_file).state != "complete":
         command = [sys.executable, "-m", "study", *(["resume", folder.name] if begun else command)]
@@ -59,18 +83,23 @@ def measure(home: Path, rule: str, seed: int, assignments: Sequence[str]) -> dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
+    parser.add_argument("--study", choices=BEFORE, default="quickstart")
+    parser.add_argument("--searches", nargs=2, choices=SEARCHES, default=["early", "none"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     given = parser.parse_args()
-    found: dict[str, list[dict[str, float]]] = {rule: [] for rule in RULES}
+    found: dict[str, list[dict[str, float]]] = {search: [] for search in given.searches}
     for seed in range(given.seeds):
-        for rule in list(RULES)[:: 1 if seed % 2 else -1]:  # in turns, as the machine's load may drift
-            found[rule].append(measure(given.home, rule, seed, given.set))
-            print(rule, seed, {name: round(one, 2) for name, one in found[rule][-1].items()}, file=sys.stderr)
-    print(f"| {given.seeds} pairs of studies, mean ± sd | ASHA | none | difference in pairs |\n|---|---|---|---|")
+        for search in given.searches[:: 1 if seed % 2 else -1]:  # in turns, as the machine's load may drift
+            found[search].append(measure(given.home, given.study, search, seed, given.set))
+            print(search, seed, {name: round(one, 2) for name, one in found[search][-1].items()}, file=sys.stderr)
+    first, second = given.searches
+    print(
+        f"| {given.seeds} pairs of studies, mean ± sd | {first} | {second} | difference in pairs |\n|---|---|---|---|"
+    )
     for name, digits in FIGURES.items():
-        asha, none = ([one[name] for one in found[rule]] for rule in RULES)
-        columns = asha, none, [one - other for one, other in zip(asha, none, strict=True)]
+        values, others = ([one[name] for one in found[search]] for search in given.searches)
+        columns = values, others, [one - other for one, other in zip(values, others, strict=True)]
         told = [f"{statistics.fmean(one):.{digits}f} ± {statistics.stdev(one):.{digits}f}" for one in columns]
         print(f"| {name} | {' | '.join(told)} |")
 

@@ -23,6 +23,7 @@ from torchvision.transforms import v2
 from study.catalogue import modules
 from study.training import augment
 from study.training.config import TrainOptions
+from study.training.heap import keep_freed_memory
 
 NAMES = ("crop_flip", "simclr", "simclr_blur", "bias_con")
 CALLS = 30
@@ -121,6 +122,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    keep_freed_memory()  # as a trial does
     if not arguments.json:
         print(f"{'':33}{'ours':>15}{'kornia':>15}{'torchvision':>15}")
     for size in arguments.size:

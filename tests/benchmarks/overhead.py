@@ -5,6 +5,7 @@
     uv run python tests/benchmarks/overhead.py growth     driver time per trial from 200 to 3,000 trials
     uv run python tests/benchmarks/overhead.py steady     trials of 2 seconds: how busy the slots are
     uv run python tests/benchmarks/overhead.py scale      trials of a second, 20 at once on shares of the cores
+    uv run python tests/benchmarks/overhead.py parts      the driver's CPU per trial and per report, by part
 
 Trials do nothing but report, so that what is measured is the service; those of `scale` report once, or ten times. `cpu`
 are the driver's CPU seconds from the first trial's start on, with those of its threads and of Ray's in it: what bounds
@@ -20,8 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import driver_parts
+import mlflow_server
 
 SPACE = {"method.alpha": (1e-3, 1.0), "method.lambda": (0.0, 2.0), "method.epsilon": (0.0, 0.5)}
 METRICS = 15
@@ -32,9 +39,8 @@ def value(params: dict[str, Any], report: int) -> float:
     return 1.0 - (params["method.lambda"] - 1.0) ** 2 + 0.01 * report
 
 
-def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) -> dict[str, float]:
+def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, parts: bool) -> dict[str, float]:
     """This project, tracked: everything of `study run` but the trial; `slots` trials at once, 0: one per core."""
-    from ray import tune
 
     import study.sweep.worker as worker
     from study import data
@@ -50,11 +56,12 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
         for report in range(1, reports + 1):
             time.sleep(seconds / reports)
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
-            tune.report({"epoch": report, "metrics": {"val/accuracy": value(config, report), **extra}})
+            worker.tell({"val/accuracy": value(config, report), **extra}, report)
 
     worker.run_job = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())
     given = [f"search.space={{{space}}}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
+    given.append("search.sampler=tpe")
     if slots:
         given.append(f"resources.cpu={(os.cpu_count() or 1) / slots}")
     spec = load_study("quickstart", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
@@ -62,21 +69,27 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
     folder = home.create(spec)
     datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.told(folder.ledger_file)
+    clock = driver_parts.install() if parts else None
     tracker = Tracker(home, folder, spec) if tracking != "none" else None
     if tracker:
         tracker.start()
     cpu: dict[str, float] = {}
-    append = ledger.append
+    ends, append = 0, ledger.append
 
     def noting(event: str, **fields: Any) -> Any:
+        nonlocal ends
         if event == "started":
             cpu.setdefault("begin", time.process_time())
         elif event == "ended":
+            ends += 1
             cpu["end"] = time.process_time()
+            if clock:
+                clock.ended(ends, trials)
         return append(event, **fields)
 
     ledger.append = noting  # type: ignore[method-assign]
-    drive(folder, spec, datasets, ledger, record)
+    with driver_parts.shown(spec, record) if parts else nullcontext():
+        drive(folder, spec, datasets, ledger, record)
     drained = time.perf_counter()
     if tracker and (trouble := tracker.finish()):
         raise SystemExit(trouble)
@@ -89,10 +102,11 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int) 
         "drain": time.perf_counter() - drained,
         "cpu": cpu["end"] - cpu["begin"],
         **_rates(sorted(ended), first),
+        **(clock.per_trial() if clock else {}),
     }
 
 
-def plain(trials: int, reports: int, seconds: float, tracking: str, slots: int) -> dict[str, float]:
+def plain(trials: int, reports: int, seconds: float, tracking: str, slots: int, parts: bool) -> dict[str, float]:
     """Ray Tune as its documentation has it, with OptunaSearch in memory and reused actors."""
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
@@ -152,7 +166,13 @@ WAYS = {"study": study, "plain": plain}
 
 
 def run(
-    way: str, trials: int, reports: int = 1, seconds: float = 0.0, tracking: str = "own", slots: int = 0
+    way: str,
+    trials: int,
+    reports: int = 1,
+    seconds: float = 0.0,
+    tracking: str = "own",
+    slots: int = 0,
+    parts: bool = False,
 ) -> dict[str, float]:
     """One run in a process of its own; `tracking`: none, own (SQLite in the home) or an MLflow URI."""
     with tempfile.TemporaryDirectory() as home:
@@ -162,7 +182,8 @@ def run(
             tracking = f"sqlite:///{home}/plain.db"
         elif tracking not in ("own", "none"):
             environment["MLFLOW_TRACKING_URI"] = tracking
-        command = [sys.executable, __file__, "one", way, str(trials), str(reports), str(seconds), tracking, str(slots)]
+        given = (way, trials, reports, seconds, tracking, slots, int(parts))
+        command = [sys.executable, __file__, "one", *map(str, given)]
         done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{way} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
@@ -191,32 +212,13 @@ def table(found: dict[str, list[dict[str, float]]], keys: list[str]) -> str:
     return "\n".join(lines)
 
 
-def server() -> tuple[str, subprocess.Popen[bytes]]:
-    """An MLflow server on loopback with SQLite, as Tune's users have it."""
-    import urllib.request
-
-    folder, port = tempfile.mkdtemp(), 5511
-    command = ["mlflow", "server", "--port", str(port), "--workers", "1", "--backend-store-uri", "sqlite:///s.db"]
-    environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
-    path = Path(sys.executable).parent / command[0]
-    process = subprocess.Popen(
-        [str(path), *command[1:]], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    for _ in range(120):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
-            return f"http://127.0.0.1:{port}", process
-        except OSError:
-            time.sleep(1)
-    raise SystemExit("the MLflow server did not start")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["empty", "reports", "growth", "steady", "scale"])
+    parser.add_argument("part", choices=["empty", "reports", "growth", "steady", "scale", "parts"])
     parser.add_argument("--trials", type=int, default=None)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--slots", type=int, default=20, help="of scale: trials at once")
+    parser.add_argument("--slots", type=int, default=20, help="of scale and parts: trials at once")
+    parser.add_argument("--reports", type=int, default=11, help="of parts: reports of the longer trials")
     parser.add_argument("--only", default="", help="the cases whose names hold this; the callback takes minutes each")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -229,7 +231,7 @@ def main() -> None:
         }
         keys = ["wall", "drain"]
     elif given.part == "reports":
-        uri, process = server()
+        uri, process = mlflow_server.start()
         size = {"trials": given.trials or 30, "reports": 20}
         cases = {
             "study, no tracking": {"way": "study", "tracking": "none", **size},
@@ -247,6 +249,15 @@ def main() -> None:
         size = {"trials": given.trials or 10_000, "seconds": 1.0, "slots": given.slots}
         cases = {f"study, {count} reports": {"way": "study", "reports": count, **size} for count in (1, 10)}
         keys = ["wall", "drain", "cpu", "first", "last"]
+    elif given.part == "parts":
+        size = {"trials": given.trials or 1000, "slots": given.slots or 8, "parts": True}
+        cases = {
+            f"{'SQLite' if tracking == 'own' else 'no tracking'}, {count} reports": {
+                "way": "study", "reports": count, "seconds": 0.2 + 0.05 * count, "tracking": tracking, **size
+            }
+            for tracking in ("own", "none")
+            for count in (1, given.reports)
+        }  # fmt: skip
     else:
         size = {"trials": given.trials or 60, "reports": 4, "seconds": 2.0}
         cases = {"study, SQLite": {"way": "study", **size}}
@@ -265,12 +276,15 @@ def main() -> None:
         for one in found.get("study, SQLite", []):
             one["overhead"] = 1 - size["trials"] * 2.0 / (2 * one["wall"])
         keys.append("overhead")
-    print(json.dumps(found) if given.json else table(found, keys))
+    if given.json:
+        print(json.dumps(found))
+    else:
+        print(driver_parts.table(found, given.reports) if given.part == "parts" else table(found, keys))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["one"]:
-        _, _, way, trials, reports, seconds, tracking, slots = sys.argv
-        print(json.dumps(WAYS[way](int(trials), int(reports), float(seconds), tracking, int(slots))))
+        _, _, way, trials, reports, seconds, tracking, slots, parts = sys.argv
+        print(json.dumps(WAYS[way](int(trials), int(reports), float(seconds), tracking, int(slots), parts == "1")))
     else:
         main()

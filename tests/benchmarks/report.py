@@ -119,6 +119,7 @@ def study_of(trials: int, epochs: int) -> "StudySpec":
     from study.spec import load_study
 
     settings = [f"search.space={SPACE}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
+    settings += ["search.sampler=tpe", "search.early_stopping={name: asha, grace: 4, reduction: 3}"]
     return load_study("quickstart", [*settings, f"train.epochs={epochs}"])
 
 

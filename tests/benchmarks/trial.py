@@ -1,10 +1,13 @@
 """One trial on this machine's CPU or GPU, without Ray: parity, images per second, several trials at once.
 
-    STUDY_DATA=... python tests/benchmarks/trial.py [--only parity throughput packing] [--images N] [--json FILE]
+    STUDY_DATA=... python tests/benchmarks/trial.py [--only parity steps ...] [--images N] [--minutes 10] [--json FILE]
 
-On the CPU each run trains on `--images` samples (default 12,800) with one thread; on CUDA on the whole training split.
+What to run first on a machine with a GPU. On the CPU each run trains on `--images` samples (default 12,800) with one
+thread; on CUDA on the whole training split. What has not begun when `--minutes` are over is left out, and said so.
 
-* parity: every loss, forward and gradient, float32 on the GPU against float64 on the CPU; the same trial on both.
+* parity: every loss and method, value and gradient, float32 on the GPU against float64 on the CPU, whose own float32 is
+  compared where there is no GPU; the same trial on both.
+* steps: milliseconds and launches of a step, plain and as a CUDA graph; for how much of the time kernels run.
 * throughput: images a second in training, beside the plain way in the same run: torchvision's MNIST as PIL images, a
   DataLoader with one worker process (on CUDA as many as there are cores), no channels-last, the encoder's backward and
   the probe's one after the other. `floor` is the network's arithmetic over the device's measured rate of large bf16
@@ -35,8 +38,11 @@ from torchvision.transforms import Compose, Normalize, ToTensor
 
 from study import data, methods, models
 from study.data import Dataset, Split
+from study.errors import UserError
 from study.losses.catalogue import losses, regularisers
 from study.training import Trial, TrialConfig
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
@@ -187,35 +193,27 @@ def throughput(images: int, networks: Sequence[str]) -> Iterator[dict[str, Any]]
 
 
 def parity(images: int) -> Iterator[dict[str, Any]]:
-    if not CUDA:
-        yield {"loss": "-", "left out": "no GPU here"}
+    del images
+    from parity import has_values
+    from parity import parity as of_losses_and_methods
+
+    yield from of_losses_and_methods(DEVICE)
+    if not CUDA or not has_values(DEVICE):
         return
-    generator = torch.Generator().manual_seed(0)
-    rows = functional.normalize(torch.randn(2, 256, 128, generator=generator, dtype=torch.float64), dim=2)
-    extra = functional.normalize(torch.randn(2, 256, 128, generator=generator, dtype=torch.float64), dim=2)
-    labels = {"target": torch.arange(256) % 10, "bias": torch.arange(256) // 7 % 10}
-    inputs = labels | {"biased_views": extra, "bias_features": extra[0], "condition": extra[:, :, :3]}
-    for name, function in (losses() | regularisers()).items():
-        known = set(function.__annotations__)
-        given = {key: value for key, value in inputs.items() if key in known}
-        if name == "fair_kl":
-            del given["bias_features"]
-        exact = rows.clone().requires_grad_()
-        value = function(exact, **given)
-        value.backward()
-        there = {k: v.to("cuda", torch.float32 if v.is_floating_point() else None) for k, v in given.items()}
-        fast = rows.float().cuda().requires_grad_()
-        found = function(fast, **there)
-        found.backward()
-        worst = (fast.grad.cpu().double() - exact.grad).abs().max() / exact.grad.abs().max()
-        yield {"loss": name, "value": abs(float(found) - float(value)) / abs(float(value)), "gradient": float(worst)}
     of = dataset("simple_conv_net", 5120)
     curves = []
     for device in ("cpu", "cuda"):
         trial = Trial(config("simple_conv_net", precision="float32", threads=os.cpu_count() or 1), of, device)
         curves.append([epoch["train/loss"] for epoch in trial.run()])
     apart = max(abs(one - other) / abs(one) for one, other in zip(*curves, strict=True))
-    yield {"loss": "trial of 2 epochs", "value": apart, "gradient": float("nan")}
+    yield {"loss": "trial of 2 epochs", "value": apart, "fits": apart < 1e-2}
+
+
+def steps(images: int, networks: Sequence[str]) -> Iterator[dict[str, Any]]:
+    from steps import steps as of_networks
+
+    count = min(images, 12_800)
+    yield from of_networks(list(networks) if CUDA else ["lenet"], lambda name: dataset(name, count), config, DEVICE)
 
 
 def packing(images: int) -> Iterator[dict[str, Any]]:
@@ -245,11 +243,28 @@ def show(row: dict[str, Any]) -> None:
         print(f"    {label:<28} {value:.4g}" if isinstance(value, float) else f"    {label:<28} {value}", flush=True)
 
 
+def within(until: float, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows until the time is over, or data are missing; what is left out is a row."""
+    try:
+        while time.monotonic() < until:
+            yield next(rows)
+        yield {"part": "the rest", "left out": "the minutes are over"}
+    except StopIteration:
+        return
+    except UserError as error:
+        yield {"part": "the rest", "left out": str(error).splitlines()[0]}
+
+
+BY_NETWORK = {"steps": steps, "throughput": throughput}
+PARTS = ("parity", "steps", "throughput", "packing")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS))
-    parser.add_argument("--only", nargs="+", choices=("parity", "throughput", "packing"))
+    parser.add_argument("--only", nargs="+", choices=PARTS)
     parser.add_argument("--images", type=int, default=54_000 if CUDA else 12_800)
+    parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -258,11 +273,13 @@ def main() -> None:
         return
     name = torch.cuda.get_device_name() if CUDA else f"{platform.machine()} CPU"
     print(f"{name}, torch {torch.__version__}, Python {platform.python_version()}")
-    parts = {"parity": parity, "throughput": partial(throughput, networks=given.networks), "packing": packing}
-    found = {}
-    for part in given.only or parts:
+    of_networks = {name: partial(part, networks=given.networks) for name, part in BY_NETWORK.items()}
+    parts = {"parity": parity, **of_networks, "packing": packing}
+    found: dict[str, list[dict[str, Any]]] = {}
+    until = time.monotonic() + 60 * given.minutes
+    for part in given.only or PARTS:
         found[part] = []
-        for row in parts[part](given.images):
+        for row in within(until, parts[part](given.images)):
             show(row)
             found[part].append(row)
     if given.json:

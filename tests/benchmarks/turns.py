@@ -1,6 +1,6 @@
 """What a report costs the driver with many trials at once, beside what the trial's own events cost.
 
-    uv run python tests/benchmarks/turns.py [--trials 20 100 500 1000 2000]
+    uv run python tests/benchmarks/turns.py [--trials 20 100 500 1000 2000 3000]
 
 For each report Tune's loop turns once: it waits for the next of as many calls as there are trials, and asks this
 project's scheduler what to run. Both are measured as they are, in milliseconds of CPU time; one process answers for all
@@ -11,18 +11,19 @@ import argparse
 import asyncio
 import random
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import ray
 from ray.air.execution import PlacementGroupResourceManager, ResourceRequest
-from ray.air.execution._internal import RayActorManager
 from ray.tune.experiment import Trial
 
 from study.home.record import StudyRecord
 from study.spec import load_study
 from study.sweep.adapters import ReportingScheduler
 from study.sweep.ray_session import ray_session
+from study.upstream.tune_loop import told_of_ends
 
 TURNS = 300
 
@@ -39,7 +40,7 @@ class Trials:
 
 def waiting(count: int) -> float:
     """Of a turn of the event manager."""
-    manager, begun = RayActorManager(PlacementGroupResourceManager()), []
+    manager, begun = told_of_ends()(PlacementGroupResourceManager()), []
     cls = ray.remote(max_concurrency=count)(Trials)
     actor = manager.add_actor(cls, {}, ResourceRequest([{"CPU": 1}]), on_start=begun.append)
     while not begun:
@@ -64,7 +65,8 @@ def waiting(count: int) -> float:
 def looking(count: int) -> float:
     """Of a turn of the scheduler."""
     agenda: Any = SimpleNamespace(spec=load_study("quickstart"), record=StudyRecord())
-    scheduler = ReportingScheduler(agenda, folder=None)  # type: ignore[arg-type]
+    folder: Any = SimpleNamespace(requests=Path("none"))
+    scheduler = ReportingScheduler(agenda, folder)
     trials = [SimpleNamespace(trial_id=str(number), status=Trial.RUNNING) for number in range(count)]
     for trial in trials:
         scheduler._begun.add(trial.trial_id)
@@ -80,7 +82,7 @@ def looking(count: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, nargs="+", default=[20, 100, 500, 1000, 2000])
+    parser.add_argument("--trials", type=int, nargs="+", default=[20, 100, 500, 1000, 2000, 3000])
     given = parser.parse_args()
     print(f"{'trials at once':>14}{'waiting, ms':>14}{'looking, ms':>14}")
     with ray_session(None, None):

@@ -1,24 +1,31 @@
 """What `study cluster` remembers."""
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from study.cluster.local import LocalCluster
-from study.cluster.process import Process
+from study.cluster import local_parts
+from study.cluster.local import LocalCluster, tell_nobody
+from study.cluster.process import Process, free_port
+from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
 from study.tracking.connection import connect
+from study.upstream.own_ray_internals import JOB
 
 
 def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started() -> None:
     mine = Process.of("me", os.getpid())
     assert mine.is_alive
-    assert not Process("me", mine.pid, mine.born - 1).is_alive
+    assert not replace(mine, began="1").is_alive
+    assert not replace(mine, machine="before a reboot").is_alive
 
 
 def test_what_has_ended_is_not_alive() -> None:
@@ -41,7 +48,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 
 def test_none_is_said_to_be_none(tmp_path: Path) -> None:
-    assert "study cluster up" in LocalCluster.of(Home(tmp_path)).lines()[0]
+    assert "study cluster up" in lines(LocalCluster.of(Home(tmp_path)))[0]
 
 
 ODD = "a?b #1%20%3F'$(id)"
@@ -53,7 +60,7 @@ def test_a_shell_reads_the_exports_whatever_the_homes_path_holds(tmp_path: Path)
     cluster.path.mkdir(parents=True)
     cluster.password_file.write_text("secret")
     cluster.processes = [Process.of("me", os.getpid())]
-    exports = "\n".join(line for line in cluster.lines() if line.strip().startswith("export"))
+    exports = "\n".join(line for line in lines(cluster) if line.strip().startswith("export"))
     given = [f'{exports}\nprintf \'%s %s\' "$RAY_AUTH_TOKEN_PATH" "$MLFLOW_TRACKING_PASSWORD"']
     done = subprocess.run(["sh", "-eu", "-c", *given], capture_output=True, text=True, check=True)
     assert done.stdout == f"{cluster.token_file} secret"
@@ -70,12 +77,79 @@ def test_its_mlflow_keeps_runs_and_users_in_the_home_whatever_its_path_holds(
     try:
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a password for tests")
-        client = connect(cluster._start_mlflow(home))
+        cluster.mlflow = f"http://127.0.0.1:{free_port()}"
+        cluster._bring_up([local_parts.mlflow(cluster, home)], tell_nobody)
+        client = connect(cluster.mlflow)
         run = client.create_run(client.create_experiment("one"))
         client.log_text(run.info.run_id, "mine", "note.txt")
+        assert (cluster.path / "mlflow-users.db").stat().st_size > 0
     finally:
         cluster.stop()
     assert {path.name for path in home.path.iterdir()} == {".cluster", "mlflow.db", "artifacts"}
-    assert (cluster.path / "mlflow-users.db").stat().st_size > 0
     assert [path.read_text() for path in home.artifacts.rglob("note.txt")] == ["mine"]
     assert list(tmp_path.iterdir()) == [home.path]
+
+
+DRIVER = """\
+import signal, sys, time
+
+
+def stop(*_):
+    open(sys.argv[1], "w").write("in good order")
+    sys.exit()
+
+
+signal.signal(signal.SIGTERM, stop)
+print("runs", flush=True)
+time.sleep(100)
+"""
+
+NODE = """\
+import subprocess, sys
+given = {"stdin": subprocess.PIPE, "env": {}, "start_new_session": True}
+worker = subprocess.Popen([sys.executable, "-S", "-c", "input()"], **given)
+print(worker.pid, flush=True)
+worker.wait()
+"""
+
+
+def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Path) -> None:
+    """Of a node its workers too, that have no mark; and nothing of another cluster."""
+    cluster, word = LocalCluster(tmp_path / ".cluster"), tmp_path / "word"
+    cluster.path.mkdir()
+    for name in ("state.json", "token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db-wal", "head.log"):
+        (cluster.path / name).write_text("{")
+    scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")
+    (cluster.path / "ray").symlink_to(scratch)
+    marked = {"STUDY_CLUSTER": cluster.mark}
+    given = ((DRIVER, {**marked, JOB: "{}"}), (NODE, marked), (NODE, {"STUDY_CLUSTER": "another"}))
+    started = [
+        subprocess.Popen([sys.executable, "-S", "-c", script, str(word)], env=env, stdout=subprocess.PIPE, text=True)
+        for script, env in given
+    ]
+    said = [process.stdout.readline() if process.stdout else "" for process in started]
+    ended = [started[0].pid, started[1].pid, int(said[1])]
+    stays = [started[2].pid, int(said[2])]
+    try:
+        assert LocalCluster.left(Home(tmp_path)).stop() == 3
+        assert word.read_text() == "in good order"
+        assert not any(Process.of("one", pid).is_alive for pid in ended)
+        assert all(Process.of("one", pid).is_alive for pid in stays)
+        assert not Path(scratch).exists()
+        assert [path.name for path in cluster.path.iterdir()] == ["head.log"]
+    finally:
+        for pid in stays:
+            os.kill(pid, signal.SIGKILL)
+        for process in started:
+            process.communicate()
+
+
+def test_a_cluster_of_another_machine_is_left_alone(tmp_path: Path) -> None:
+    cluster = LocalCluster(tmp_path / ".cluster", host="elsewhere", processes=[Process("head", 1, "1", "its kernel")])
+    cluster.path.mkdir()
+    cluster.save()
+    with pytest.raises(UserError, match="its cluster was started on elsewhere; there: study cluster down"):
+        LocalCluster.left(Home(tmp_path))
+    with pytest.raises(UserError, match="elsewhere"):
+        LocalCluster.of(Home(tmp_path)).start(Home(tmp_path), 1, 1)
+    assert (cluster.path / "state.json").exists()

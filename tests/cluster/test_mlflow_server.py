@@ -51,7 +51,7 @@ def answers(url: str) -> bool:
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
-    """What the compose file gives its MLflow, with this machine's addresses and one password for all."""
+    """What the compose file gives its MLflow, with this machine's addresses, one password for all, and one worker."""
     (document,) = documents(CLUSTER / "compose" / "compose.yaml")
     given = document["services"]["mlflow"]["environment"]
     given = {name: re.sub(r"\$\{.*\}", PASSWORD, value) for name, value in given.items()}
@@ -63,6 +63,7 @@ def environment() -> Iterator[dict[str, str]]:
         "MLFLOW_S3_ENDPOINT_URL": f"http://127.0.0.1:{store}",
         "MLFLOW_HOST": "127.0.0.1",
         "MLFLOW_PORT": str(port),
+        "MLFLOW_WORKERS": "1",  # each takes seconds to start
         "PATH": os.environ["PATH"],
     }
     assert set(here) - set(given) == {"PGPORT", "MLFLOW_PORT", "PATH"}

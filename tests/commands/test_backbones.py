@@ -1,7 +1,10 @@
 """`study models list` and `study models prepare`, and what a study does whose weights are not there."""
 
+import re
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
@@ -12,6 +15,8 @@ from helpers import quickstart, record
 
 from study.cli import app
 from study.commands import backbones, run
+from study.commands.final_training import final_study
+from study.commands.plan import plan
 from study.errors import UserError
 from study.home.folder import Home
 from study.models import published
@@ -109,12 +114,33 @@ def begins(*more: str) -> StudySpec:
 def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, tmp_path: Path) -> None:
     spec = begins()
     assert spec.base["model"]["stem"] == "imagenet"
+    (warning,) = (text for text in plan(spec)["warnings"] if "weights" in text)
+    assert re.search(r"^the study cannot run yet: .*`study models prepare resnet18` downloads it", warning)
     home = Home(tmp_path / "home_of_studies")
     with pytest.raises(
         UserError, match=r"resnet18-f37072fd\.pth: not found\. `study models prepare resnet18` downloads it"
     ):
         run.start(home, spec, lambda *_: None)  # type: ignore[arg-type,return-value]
     assert not list(home.studies())
+
+
+def test_a_training_with_other_weights_than_its_configurations_leaves_nothing(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
+    monkeypatch.setattr(StudySpec, "weights", [now])
+    origin = {"study": "mine", "code": {"weights": [now | {"sha256": "a" * 64}]}}
+    home, spec = Home(tmp_path / "home_of_studies"), replace(final_study(quickstart(), [0]), origin=origin)
+    with pytest.raises(UserError, match=r"mine\.pth, from which its trials begin, has changed"):
+        run.train(home, spec, lambda *_: nullcontext(print))
+    assert not list(home.studies())
+
+
+def test_a_network_that_begins_from_no_weights_names_those_that_do() -> None:
+    with pytest.raises(UserError, match=r"unknown key\. Allowed here: .*model\.name with this key: resnet18, resnet50"):
+        quickstart("model.weights=imagenet")
+    with pytest.raises(UserError, match=r"method\.gamma: unknown key\. [^.]*Allowed here: [^.]*$"):
+        quickstart("method.gamma=1")
 
 
 def test_every_network_that_a_search_may_take_is_looked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,16 +157,16 @@ def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyP
     spec, found = quickstart(), record()
     now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
     monkeypatch.setattr(StudySpec, "weights", [now])
-    assert driver._weights(spec, found) == [now]
+    assert driver.initial_weights(spec, found) == [now]
     for before, problem in (({"weights": [now]}, None), ({}, None), ({"weights": [now | {"sha256": "a"}]}, "changed")):
         found.sessions[:] = [before]
         if problem is None:
-            assert driver._weights(spec, found) == [now]
+            assert driver.initial_weights(spec, found) == [now]
         else:
             with pytest.raises(
                 UserError, match=r"mine\.pth, from which its trials begin, has changed: sha256 is b+, was a"
             ):
-                driver._weights(spec, found)
+                driver.initial_weights(spec, found)
 
 
 def test_weights_of_one_file_name_in_two_folders_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,4 +174,4 @@ def test_weights_of_one_file_name_in_two_folders_are_told_apart(monkeypatch: pyt
     found = record()
     found.sessions[:] = [{"weights": two}]
     monkeypatch.setattr(StudySpec, "weights", two)
-    assert driver._weights(quickstart(), found) == two
+    assert driver.initial_weights(quickstart(), found) == two

@@ -29,34 +29,15 @@ def a_job(state: str = "running", message: str = "", began: float | None = 101.0
     return Job(name, "mine", "hash", number, state, message, began, None, "python", {})
 
 
-class There:
-    """A cluster with these jobs, whose home has this study."""
-
-    def __init__(self, jobs: list[Job], study: dict[str, Any] | str) -> None:
-        self._jobs, self._study = jobs, study
-
-    def of(self, name: str) -> list[Job]:
-        return self._jobs
-
-    def last(self, name: str) -> Job:
-        return self._jobs[-1]
-
-    def resources(self) -> dict[str, Any]:
-        return {**CLUSTER, "lost": LOST}
-
-    def ask(self, name: str, *command: str) -> Any:
-        if isinstance(self._study, str):
-            raise UserError(self._study)
-        return self._study
-
-
 def a_study() -> dict[str, Any]:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
     return {**summary(spec, found), "pace": progress.pace(spec, found), "ties": [], "lead": lead.document(spec, found)}
 
 
 def told(jobs: list[Job], study: dict[str, Any] | str) -> dict[str, Any]:
-    return there.document(There(jobs, study), "mine")  # type: ignore[arg-type]
+    cluster = {**CLUSTER, "lost": LOST}
+    found, reason = (None, study) if isinstance(study, str) else (study, None)
+    return there.document("mine", jobs, cluster, found, reason)
 
 
 def test_what_is_asked_of_a_running_study() -> None:
@@ -71,6 +52,15 @@ def test_what_is_asked_of_a_running_study() -> None:
     assert "cluster   3 nodes, 2 lost since it began; in use: 2 of 2 CPU" in lines
     assert lines[-1].startswith("lost      node 222222222222 at ")
     assert lines[-1].endswith(": Unexpected termination")
+
+
+def test_a_study_that_cannot_be_read_there_is_shown_as_it_was() -> None:
+    document = there.document(
+        "mine", [a_job()], {**CLUSTER, "lost": []}, a_study(), "as it was on Monday; no such study"
+    )
+    lines = there.text(document).splitlines()
+    assert lines[1] == "study mine, of ada: running (1 running, 1 complete)"
+    assert lines[-2] == "warning   as it was on Monday; no such study"
 
 
 def test_lost_nodes_count_since_the_first_driver_and_none_while_it_waits() -> None:
@@ -128,7 +118,8 @@ class Client:
 
 def details(job: str, state: str, metadata: dict[str, str]) -> Any:
     found = {"submission_id": job, "metadata": metadata, "status": SimpleNamespace(value=state), "message": "It waits."}
-    return SimpleNamespace(**found, start_time=None, end_time=None, runtime_env=None)
+    unknown = dict.fromkeys(("start_time", "end_time", "runtime_env", "driver_node_id", "driver_exit_code"))
+    return SimpleNamespace(**found, **unknown)
 
 
 def test_an_answer_is_waited_for_with_patience_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:

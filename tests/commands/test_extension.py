@@ -1,15 +1,17 @@
 """More of a study that ended."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from course import Course, outcome, spec_of
+from course import Course, outcome, score, spec_of
 
 from study.commands import extension
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, TrialRecord
+from study.home.requests import Request
 from study.ranking import Spread, is_confirmed, ranked, searched
 from study.spec import StudySpec
 
@@ -77,3 +79,49 @@ def test_a_final_training_has_no_search(tmp_path: Path) -> None:
     spec = final_study(UNCONFIRMED, [0, 1])
     with pytest.raises(UserError, match="further seeds of it: study train"):
         extension.more_seeds(Home(tmp_path).create(spec), spec, 1, 2)
+
+
+class Killed(Exception):
+    """The driver died."""
+
+
+def ended_by_a_user(home: Path, spec: StudySpec, dies: bool) -> StudyFolder:
+    """A study whose search a user ended while its fifth configuration ran; its driver died then, or not."""
+    folder = Home(home).create(spec)
+
+    def at_the_fifth(trial: TrialRecord, epoch: int) -> float | None:
+        if trial.number == 4:
+            course.agenda.obey(Request("end"))
+            if dies:
+                raise Killed
+        return score(trial, epoch)
+
+    course = Course(folder.ledger_file, spec, at_the_fifth)
+    with suppress(Killed):
+        course.play()
+    course.ledger.close()
+    return folder
+
+
+GRID = spec_of("search.sampler=grid", "search.space={method.lambda: {choices: [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]}}")
+
+
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("spec", [UNCONFIRMED, GRID], ids=["random", "grid"])
+def test_more_trials_count_from_those_that_there_are_once_a_user_ended_the_search(
+    tmp_path: Path, spec: StudySpec, dies: bool
+) -> None:
+    folder = ended_by_a_user(tmp_path, spec, dies)
+    assert extension.more_trials(folder, spec, "+2").extended == 5 + 2
+    record = Course(folder.ledger_file, spec).play().record
+    assert (len(list(record.by_stage("baseline", "search"))), record.enough) == (7, "trials")
+
+
+def test_a_grid_that_was_ended_goes_on_to_its_last_cell_and_no_further(tmp_path: Path) -> None:
+    folder = ended_by_a_user(tmp_path, GRID, dies=False)
+    assert extension.more_trials(folder, GRID, "+100").extended == GRID.trials
+    record = Course(folder.ledger_file, GRID).play().record
+    searched_values = [trial.params["method.lambda"] for trial in record.by_stage("search")]
+    assert sorted(searched_values) == [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]
+    with pytest.raises(UserError, match="a grid has no further trials than its cells"):
+        extension.more_trials(folder, GRID, "+1")

@@ -249,3 +249,19 @@ def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(
 
     monkeypatch.setattr(telling, "study_page", refuse)
     assert notify(*study(tmp_path / "home", "notify.url=env:HOOK")) == "notify: PermissionError"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "notify.command=mail -s over me",
+            r"allowed is a program and its arguments as a list, as \[\"mail\", ",
+        ),
+        ("notify=mail me", r"allowed is a mapping, as \{command: \[\"mail\", \"me\"\]\} or \{url: https"),
+        ("notify.command=it's", r"as a list, as \[\"it's\"\]"),
+    ],
+)
+def test_a_command_line_is_answered_with_its_list(given: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        quickstart(given)

@@ -26,6 +26,12 @@ def test_the_quickstart_by_hand() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
+def test_keys_of_the_data_that_are_not_set_are_left_out() -> None:
+    data = {"name": "table", "path": "x", "features": [], "key": None, "split_seed": 0}
+    document = plan(quickstart()) | {"data": [data]}
+    assert "name table, path x, split_seed 0\n" in text(document)
+
+
 @pytest.mark.parametrize(
     ("assignments", "trials"),
     [

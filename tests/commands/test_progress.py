@@ -9,9 +9,12 @@ from helpers import Told, quickstart, record
 from rich.console import Console
 
 from study.commands.final_training import final_study
-from study.commands.progress import ProgressView, StudyProgress
+from study.commands.progress import StudyProgress
+from study.commands.progress_line import one_line
+from study.commands.progress_view import ProgressView, rest
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+from study.sweep.steps import LOADING, STOPPING
 
 SPEC = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2}", "train.epochs=4")
 LINE = re.compile(r"\d+:\d\d  .+; best so far: .+; (\?|about \d+:\d\d(:\d\d)?) to go")
@@ -109,9 +112,10 @@ def test_every_partial_record_can_be_shown(spec: StudySpec, trials: list[Told]) 
     progress = StudyProgress(spec, record(*trials))
     for _ in range(2):
         assert LINE.fullmatch(progress.line())
-        console = Console(file=io.StringIO(), width=120)
-        console.print(progress.table())
-        assert f"study {spec.name}" in console.file.getvalue()  # type: ignore[attr-defined]
+        for width in (*range(1, 20), 40, 77, 120, 300):
+            line = one_line(progress, width)
+            assert line.cell_len <= width
+            assert "\n" not in line.plain
         time.sleep(0.001)
 
 
@@ -127,14 +131,62 @@ def test_the_phase_is_what_trials_run_for() -> None:
     )
 
 
+LINES = {
+    200: "0:00  searching  3/8 trials  1 running  1 pruned  best val/accuracy 0.5000 (trial 1), baseline 0.2500  "
+    "10/28 epochs",
+    100: "0:00  searching  3/8 trials  1 running  1 pruned  best 0.5000, baseline 0.2500  10/28 epochs",
+    77: "0:00  searching  3/8 trials  1 running  1 pruned  best 0.5000  10 epochs",
+    60: "0:00  searching  3/8  1 running  1 pruned  best 0.5000",
+    20: "0:00  searching  3/8",
+    12: "0:00  searc…",
+}
+
+
+def test_the_line_of_a_terminal_is_no_wider_than_it() -> None:
+    found = record(
+        Told("baseline", [0.25] * 4),
+        Told("search", [0.5] * 4),
+        Told("search", [0.1], "pruned"),
+        Told("search", [0.1], "running"),
+    )
+    assert {width: one_line(StudyProgress(SPEC, found), width).plain for width in LINES} == LINES
+
+
+def test_what_was_asked_for_is_counted_until_it_is_done() -> None:
+    found = record(Told("baseline", [0.25] * 4), Told("search", [0.1], "running"))
+    progress = StudyProgress(SPEC, found)
+    found.apply({"event": "enqueued", "request": "a", "params": {"method.alpha": 0.5}, "time": 9.0})
+    found.apply({"event": "stopping", "request": "b", "trial": 1, "time": 9.0})
+    assert ", 1 enqueued, 1 stopping; best" in progress.line()
+    assert "1 stopping  1 enqueued  " in one_line(progress, 200).plain
+    decided = {"trial": 2, "stage": "search", "params": {}, "seed": 0, "enqueued": True}
+    found.apply({"event": "trial", **decided, "time": 9.0})
+    found.apply({"event": "ended", "trial": 1, "state": "pruned", "time": 9.0})
+    assert not re.search("enqueued|stopping", progress.line() + one_line(progress, 200).plain)
+
+
+def test_a_search_that_a_user_ended_has_nothing_more_to_try() -> None:
+    found = record(Told("baseline", [0.25] * 4), Told("search", [0.1], "running"))
+    progress = StudyProgress(SPEC, found)
+    assert (progress.phase(), progress.counts()["waiting"]) == ("searching", 2 + 4)
+    found.apply({"event": "ending", "request": "a", "time": 9.0})
+    assert (progress.phase(), progress.counts()["waiting"]) == ("ending the search", 4)
+
+
+def test_a_study_that_a_signal_ends_says_so_to_its_end() -> None:
+    progress = StudyProgress(SPEC, record(Told("search", [0.1], "running")))
+    assert not progress.tell(STOPPING)
+    assert progress.phase() == "stopping"
+
+
 def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)
     assert progress.phase() == "starting Ray"
     progress.tell("preparing data")
     assert progress.phase() == "preparing data"
-    progress.tell("stopping")
-    assert progress.phase() == "preparing data", "anything else stands below the numbers"
+    progress.tell("starting Ray takes long")
+    assert progress.phase() == "preparing data", "anything else is a line of its own"
     found.apply({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
     found.apply({"event": "started", "trial": 1, "time": 1.0})
     assert progress.phase() == "searching"
@@ -183,8 +235,42 @@ def test_colours_are_for_terminals_of_those_who_want_them(monkeypatch: pytest.Mo
     coloured = on_a_terminal(monkeypatch)
     assert COLOUR.search(coloured)
     plain = on_a_terminal(monkeypatch, NO_COLOR="1")
-    assert "1 complete" in plain
+    assert "1/8 trials" in plain
     assert not COLOUR.search(plain)
+
+
+def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each update goes back to the line's begin; lines that were told stand above it."""
+    monkeypatch.setattr("study.commands.progress_view.LIVE_EVERY", 0.01)
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=80, force_terminal=True))(
+        SPEC, record(Told("baseline", [0.25] * 4))
+    ) as tell:
+        tell("preparing data")
+        tell(STOPPING)
+        time.sleep(0.05)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
+    lines = [line.split("\r")[-1] for line in text.rstrip("\n").split("\n")]
+    assert lines == [f"0:00  {STOPPING}", "0:00  stopping  1/8 trials  baseline val/accuracy 0.2500  4/32 epochs"]
+
+
+def test_a_study_that_no_driver_has_taken_up_shows_its_numbers() -> None:
+    created = StudyRecord.fold([{"event": "created", "id": "study", "time": 0.0}])
+    for terminal, numbers in ((True, "0/8 trials"), (False, "8 waiting; best so far: -")):
+        out = io.StringIO()
+        with ProgressView(Console(file=out, width=100, force_terminal=terminal))(SPEC, created):
+            pass
+        assert numbers in out.getvalue()
+
+
+def test_before_a_study_is_there_its_step_alone_is_shown() -> None:
+    plain, drawn = io.StringIO(), io.StringIO()
+    for console in (Console(file=plain), Console(file=drawn, force_terminal=True)):
+        with ProgressView(console)(SPEC, StudyRecord()) as tell:
+            tell(LOADING)
+    assert plain.getvalue() == "0:00  loading data\n"
+    assert "loading data" in drawn.getvalue()
+    assert "waiting" not in drawn.getvalue()
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,3 +293,7 @@ def test_the_last_plain_line_is_of_the_step_that_was_told_last() -> None:
     first, last = out.getvalue().splitlines()
     assert first == "0:00  writing the report"
     assert last.startswith("0:00  writing the report: ")
+
+
+def test_a_view_that_takes_long_rests_longer() -> None:
+    assert [rest(0.25, spent) for spent in (0.0, 0.005, 0.02, 0.1, 1.0)] == [0.25, 0.25, 1.0, 5.0, 5.0]

@@ -1,6 +1,7 @@
 """What a study's commands say where they cannot go on."""
 
 import resource
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -14,21 +15,32 @@ from study.errors import Stopped
 from study.home.folder import Home
 
 SPEC = quickstart()
+
+
+def no_word(text: str) -> None:
+    """Shows nothing."""
+
+
 COMMANDS: dict[str, Callable[[Home], object]] = {
-    "resume": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext()),
-    "more trials": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(), "+5"),
+    "resume": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word)),
+    "more trials": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word), "+5"),
 }
 
 
 @contextmanager
 def full_disk(largest: int) -> Iterator[None]:
-    """No file can become larger; what it is to hold beyond is refused, as by a full disk."""
+    """No file can become larger; what it is to hold beyond is refused, as by a full disk.
+
+    Python would keep the compiled modules that it could write a part of, and not load them again.
+    """
+    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = compiles
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -68,3 +68,15 @@ def test_a_resume_that_had_only_mlflow_to_do_fails_where_that_fails(
     else:
         show(end)
     assert ("not everything is in MLflow: it is slow" in capsys.readouterr().out) == bool(untracked)
+
+
+@pytest.mark.parametrize("uri", [None, "http://somebody:secret@127.0.0.1:5000"])
+def test_a_job_names_no_path_of_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uri: str | None) -> None:
+    """Its log is read elsewhere; of MLflow it names a server's page, and no `study ui` of another machine."""
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    if uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    lines = closing_lines(complete(tmp_path))
+    assert not any(str(tmp_path) in line or "study ui" in line or "secret" in line for line in lines)
+    assert any(line.startswith("MLflow UI  http://127.0.0.1:5000/#/") for line in lines) is bool(uri)
+    assert any(line.startswith("next: study train best.yaml --seeds ") for line in lines)

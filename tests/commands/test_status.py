@@ -7,11 +7,13 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 from ruamel.yaml import YAML
 
-from study.commands import status
+from study.commands import logs, status
 from study.commands.final_training import final_study
 from study.errors import UserError
+from study.home import requests
 from study.home.folder import Home
 from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.spec import StudySpec
 
 
@@ -112,6 +114,17 @@ def test_with_bias_labels_the_worst_group_and_the_gap_come_first_and_the_lead_is
     assert status.document(home.find("mine"))["lead"]["best_came"] == {"place": 2, "of": 2}
 
 
+def test_values_stand_below_each_other_whatever_the_metrics_are_called(home: Home) -> None:
+    groups = {"val/shrunk_unbiased_accuracy": 0.25, "val/equalized_odds": 0.125}
+    trials = (Told("baseline", [0.5], further=groups), Told("search", [0.75], further=groups))
+    spec = quickstart("name=mine", "search.metric=val/shrunk_unbiased_accuracy")
+    found = [line for line in lines(home, spec, *trials) if line.startswith(("baseline ", "best "))]
+    assert len({line.index(" 0.") for line in found}) == 1
+    listed = status.table(home, status.overview(home)).splitlines()
+    places = [line.index(word) for line in listed for word in ("began", "202") if word in line]
+    assert len(set(places)) == 1
+
+
 def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
     found = lines(home, quickstart("name=mine"), Told("baseline", [], "running"))
     assert found == ["study mine, of ada: running (1 running)", "pace      not known before the first epoch"]
@@ -132,7 +145,10 @@ def test_a_final_training_shows_the_mean_of_its_seeds_on_the_test_split(home: Ho
     spec = final_study(quickstart(), [3, 4], "mine-final")
     trials = [Told("final", [0.5], seed=seed, tested={"test/accuracy": value}) for seed, value in ((3, 0.6), (4, 0.8))]
     found = lines(home, spec, *trials)
-    assert "final     test/accuracy              0.7000 ± 0.1414 (2 seeds)" in found
+    assert found[1:3] == [
+        "final     val/accuracy               0.5000 ± 0.0000 (2 seeds)",
+        "final     test/accuracy              0.7000 ± 0.1414 (2 seeds)",
+    ]
 
 
 def test_runs_that_were_lost_are_told(home: Home) -> None:
@@ -166,3 +182,70 @@ def test_a_study_whose_own_file_was_damaged_is_named_and_the_others_are_listed(
     assert rows["old"]["state"] == "unreadable"
     assert message in rows["old"]["reason"]
     assert [row["state"] for name, row in rows.items() if name != "old"] == ["new", "interrupted"]
+
+
+def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: Home) -> None:
+    """Of the last driver: what was mended before it is not told."""
+    folder = home.find("hers")
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("unusable", node="mended", reason="no longer so")
+    ledger.append("opened", version="1", owner="grace")
+    ledger.append("unusable", node="far", reason="its driver is too old. Remedy: another")
+    card = {"name": "NVIDIA L4", "driver": "580.65.06", "cuda": "13.2", "capability": "8.9"}
+    for trial, device in enumerate([card, {"name": "cpu"}, card]):
+        ledger.append("trial", trial=trial, stage="search", params={}, seed=0)
+        ledger.append("started", trial=trial, node="here:1", device=device)
+    ledger.append("closed", state="interrupted")
+    ledger.close()
+    document = status.document(folder)
+    assert document["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
+    lines = status.lines(document)
+    assert "device    NVIDIA L4 (driver 580.65.06, CUDA 13.2, compute capability 8.9): 2 trials" in lines
+    assert "device    CPU: 1 trial" in lines
+    assert [line for line in lines if "not used" in line] == [
+        "warning   far is not used: its driver is too old. Remedy: another"
+    ]
+
+
+def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
+    folder = Home(tmp_path).create(quickstart())
+    write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"), Told("search", [0.5], "running"))
+    assert status.document(folder)["asked"] is None
+    requests.ask(folder.requests, requests.Request("end"))
+    ledger = Ledger(folder.ledger_file)
+    for request in "ab":
+        ledger.append("enqueued", request=request, params={"method.alpha": len(request)})
+    ledger.append("stopping", request="c", trial=1)
+    ledger.append("ending", request="d")
+    record = StudyRecord.told(folder.ledger_file)
+    asked = status.asked(folder, record)
+    assert asked == {"ending": True, "stopping": [1], "enqueued": 0, "unanswered": 1}
+    assert list(status.asked_lines(asked)) == [
+        "ending    a user ended the search; what runs of it goes on, then the study does",
+        "stopping  trial 1 ends at its next report, as a user asked",
+        "asked     1 request that no driver has answered yet",
+    ]
+    for trial in (0, 1):
+        ledger.append("ended", trial=trial, state="complete")
+    ledger.append("closed", state="complete")
+    ledger.close()
+    assert status.document(folder)["asked"] is None
+
+
+def test_enqueued_configurations_are_counted(tmp_path: Path) -> None:
+    folder = Home(tmp_path).create(quickstart())
+    write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"))
+    ledger = Ledger(folder.ledger_file)
+    for request in "ab":
+        ledger.append("enqueued", request=request, params={"method.alpha": 1.0})
+    ledger.close()
+    assert "enqueued  2 configurations to try next" in status.lines(status.document(folder))
+
+
+def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
+    folder = home.create(quickstart())
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
+    ledger.close()
+    (line,) = logs.text(logs.document(folder, None)).splitlines()
+    assert line.endswith("opened   owner ann, spec 1f")

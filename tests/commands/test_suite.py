@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from suites import TEXT, small_suite, tell, write_suite
+from suites import TEXT, VALUES, small_suite, tell, write_suite
 from typer.testing import CliRunner
 
 from study.analysis.tables import suite_tables
@@ -23,18 +23,6 @@ from study.home.record import StudyRecord
 from study.home.suites import suite_folder
 from study.spec import StudySpec
 from study.spec.suite import Suite
-
-VALUES = {
-    ("weak", "rho_80", 1): ((0.60, 0.62), (0.70, 0.70)),
-    ("weak", "rho_80", 2): ((0.63, 0.67), (0.72, 0.72)),
-    ("weak", "rho_95", 1): ((0.30, 0.34), (0.40, 0.40)),
-    ("weak", "rho_95", 2): ((0.36, 0.36), (0.42, 0.44)),
-    ("strong", "rho_80", 1): ((0.80, 0.82), (0.90, 0.90)),
-    ("strong", "rho_80", 2): ((0.83, 0.87), (0.92, 0.92)),
-    ("strong", "rho_95", 1): ((0.70, 0.74), (0.80, 0.80)),
-    ("strong", "rho_95", 2): ((0.76, 0.76), (0.82, 0.84)),
-}
-"""Test accuracy on two fresh seeds of what accuracy picks, and of what unbiased accuracy picks."""
 
 
 @pytest.fixture
@@ -283,6 +271,8 @@ def test_the_command(tmp_path: Path, runs: list[str], command: Callable[..., Any
     [
         (("--plan", "--status"), "--plan, --status, --report: give one of them"),
         (("--measure",), "--measure goes with --plan"),
+        (("--judge", "test/accuracy"), "--judge: goes with --report"),
+        (("--report", "--judge", "test/acuracy"), "--judge test/acuracy: 'test/acuracy' given. Did you mean"),
         (("-o", "table.pdf"), "allowed endings are .md, .tex, .csv"),
     ],
 )
@@ -290,6 +280,16 @@ def test_the_command_refuses(given: tuple[str, ...], message: str, command: Call
     refused = command(*given).exception
     assert isinstance(refused, UserError)
     assert message in str(refused)
+
+
+def test_the_same_picks_by_another_test_metric(tmp_path: Path, home: Home, command: Callable[..., Any]) -> None:
+    tell(home, small_suite(tmp_path).cells[0], *VALUES["weak", "rho_80", 1])
+    assert "test/accuracy in percent of what the rule accuracy picks" in command("--report").output
+    other = command("--report", "--judge", "test/worst_group_accuracy").output
+    assert "test/worst_group_accuracy in percent of what the rule accuracy picks" in other
+    assert "no test value" in other  # the ledger has accuracies alone
+    gaps = command("--report", "--judge", "test/equalized_odds").output
+    assert "test/equalized_odds of what the rule accuracy picks" in gaps  # gaps are printed as fractions
 
 
 def test_no_study_can_have_the_name_of_the_folder_of_suites(home: Home) -> None:

@@ -208,7 +208,9 @@ def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
     def square(image, size, frame):
         at_work.append(image.width * image.height)
         seen.append(list(at_work))
-        time.sleep(0.005)
+        until = time.monotonic() + (0.005 if image.width > 10 else 10)  # threads may start late
+        while time.monotonic() < until and max(map(len, list(seen))) < 3:
+            time.sleep(0.001)
         at_work.remove(image.width * image.height)
         return np.zeros((3, size, size), np.uint8)
 

@@ -1,9 +1,12 @@
 """A study that runs for real: Ray, Optuna, MLflow on SQLite, real data; small enough for a test."""
 
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from command import Command
+from prepared import Prepared
 
 TINY = """\
 name: tiny
@@ -26,25 +29,40 @@ search:
 
 
 @pytest.fixture(scope="session")
-def make_command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Command]]:
-    """Makes a command with a fresh home, and a working folder that has tiny.yaml in it."""
-    patch = pytest.MonkeyPatch()
-    patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def _own_mlflow() -> Iterator[None]:
+    """Runs go to the database of their home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        yield
 
-    def make() -> Command:
-        folder = tmp_path_factory.mktemp("study")
-        (folder / "tiny.yaml").write_text(TINY)
-        return Command(folder / "home", folder)
 
-    yield make
-    patch.undo()
+def fresh(factory: pytest.TempPathFactory) -> Command:
+    """A command whose home is not there yet, and whose working folder has tiny.yaml in it."""
+    folder = factory.mktemp("study")
+    (folder / "tiny.yaml").write_text(TINY)
+    return Prepared(folder / "home", folder)
 
 
 @pytest.fixture(scope="session")
-def finished(make_command: Callable[[], Command]) -> Command:
-    """A home in which the tiny study ran from its file to its end, undisturbed."""
-    command = make_command()
-    done = command("run", "tiny.yaml")
+def make_command(
+    tmp_path_factory: pytest.TempPathFactory, empty_database: Path, _own_mlflow: None
+) -> Callable[[], Command]:
+    """Makes such a command, but that MLflow's database is in its home already."""
+
+    def make() -> Command:
+        command = fresh(tmp_path_factory)
+        command.home.mkdir()
+        shutil.copy(empty_database, command.home / "mlflow.db")
+        return command
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, _own_mlflow: None) -> Command:
+    """A home in which the tiny study ran from its file to its end, undisturbed, in a process from its beginning."""
+    command = fresh(tmp_path_factory)
+    done = Command(command.home, command.work)("run", "tiny.yaml")
     assert done.returncode == 0, done.stderr
     (command.work / "run.out").write_text(done.stdout)
     assert done.stderr == "", "nothing but the progress is printed"

@@ -15,7 +15,7 @@ CASES = {
     "name with a slash": (["--name", "a/b"], ["'a/b' given", "letters, digits"]),
     "name that leads out": (["--name", ".."], ["'..' given", "letters, digits"]),
     "unknown profile": (["--profile", "tpu"], ["--profile tpu", "Profiles there: gpu"]),
-    "more than the machine has": (["--set", "resources.gpu=99"], ["resources.gpu: 99 given, this machine has"]),
+    "more than the machine has": (["--set", "resources.cpu=9999"], ["resources.cpu: 9999 given, this machine has"]),
 }
 
 

@@ -87,7 +87,7 @@ def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     assert json.loads(joined.stdout) == {"name": "quickstart", "job": "study-quickstart", "files": 0, "bytes": 0}
     cluster.command.wait_for("quickstart", lambda record: any(trial.epochs > 1 for trial in record.trials.values()))
 
-    cluster.local.add_node(Home(cluster.command.home), "spare", cpus=1, gpus=0)
+    cluster.local.add_node(Home(cluster.command.home), "spare", cpus=1)
     cluster.wait_for("quickstart", lambda told: told["cluster"]["usage"] == {"CPU": {"used": 3.0, "there": 3.0}})
     cluster.kill("spare")
     cluster.wait_for("quickstart", lambda told: len(told["cluster"]["lost"]) == told["study"]["lost"] == 1)
@@ -195,7 +195,7 @@ def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:
     stormy = cluster.command.start("run", "quickstart", "--name", "stormy", *given, **cluster.shell)
     cluster.command.wait_for("stormy", lambda record: sum(trial.epochs for trial in record.trials.values()) >= 6)
     cluster.kill("node-1")
-    cluster.local.add_node(Home(cluster.command.home), "node-3", cpus=1, gpus=0)
+    cluster.local.add_node(Home(cluster.command.home), "node-3", cpus=1)
     cluster.command.wait_for("stormy", lambda record: any(trial.attempt for trial in record.trials.values()))
     cluster.command.wait_for("stormy", lambda record: running(record) == 2)
     cluster.kill("node-2")

@@ -1,97 +1,24 @@
 """A laptop, and a cluster of machines on other addresses, that lose their power, their links and their speed."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from command import Command
 from ended import assert_as_alone, assert_nothing_was_lost, lost
-from machines import GATEWAY, SLOW, Cluster, Machine, missing
+from laptop import Laptop, serving
+from machines import SLOW, Cluster, Machine, missing
 from runs import Runs
-from servers import ADMIN, PASSWORD, MlflowServer, free_port
 
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
-
-STUDY = """\
-name: {name}
-data:   {{name: biased_digits, rho: 0.9}}
-model:  {{name: small_conv_net, width: 4}}
-method: {{name: eps_sup_info_nce, temperature: 0.1}}
-train:  {{epochs: {epochs}, batch_size: 128, learning_rate: 0.003}}
-search:
-  space:
-    method.alpha: {{low: 0.001, high: 1.0, log: true}}
-  sampler: random
-  trials: {trials}
-"""
-
-
-class Redis:
-    """What keeps the state of a cluster's head, so that it may restart."""
-
-    def __init__(self, folder: Path) -> None:
-        port = free_port()
-        command = ["redis-server", "--bind", GATEWAY, "--port", str(port), "--requirepass", PASSWORD, "--save", ""]
-        with (folder / "redis.log").open("wb") as log:
-            self._process = subprocess.Popen(command, stdout=log, cwd=folder)
-        self.environment = {"RAY_REDIS_ADDRESS": f"{GATEWAY}:{port}", "RAY_REDIS_PASSWORD": PASSWORD}
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
-class Laptop:
-    """Whoever submits: on the network, with the token, without a disk of the cluster's."""
-
-    def __init__(self, cluster: Cluster, machine: Machine, folder: Path) -> None:
-        self._cluster, self._machine, self.folder = cluster, machine, folder
-        self._environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
-            "STUDY_HOME": str(folder / "home"),
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN_PATH": str(cluster.token_file),
-        }
-
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [*self._machine.network, sys.executable, "-m", "study", *arguments, "--address", self._cluster.dashboard],
-            cwd=self.folder,
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        process = self.start(*arguments)
-        try:
-            out, err = process.communicate(timeout=1200)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
-
-    def submit(self, name: str, trials: int, epochs: int) -> None:
-        self.write(name, trials, epochs)
-        done = self("submit", f"{name}.yaml")
-        assert done.returncode == 0, done.stderr
-
-    def write(self, name: str, trials: int, epochs: int) -> None:
-        (self.folder / f"{name}.yaml").write_text(STUDY.format(name=name, trials=trials, epochs=epochs))
 
 
 @pytest.fixture(scope="module")
@@ -99,23 +26,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A head, and MLflow with a password."""
     if trouble := missing():
         pytest.skip(trouble)
-    folder = tmp_path_factory.mktemp("cluster")
-    (folder / "mlflow").mkdir()
-    with ExitStack() as running:
-        found, of_head = Cluster(folder), {}
-        running.callback(found.remove)
-        if shutil.which("redis-server"):
-            redis = Redis(folder)
-            running.callback(redis.stop)
-            of_head = redis.environment
-        server = MlflowServer(folder / "mlflow", f"sqlite:///{folder}/mlflow/runs.db", auth=True, host=GATEWAY)
-        running.callback(server.stop)
-        found.environment |= {
-            "MLFLOW_TRACKING_URI": server.uri,
-            "MLFLOW_TRACKING_USERNAME": ADMIN,
-            "MLFLOW_TRACKING_PASSWORD": PASSWORD,
-        }
-        found.head(**of_head)
+    with serving(tmp_path_factory.mktemp("cluster")) as found:
         yield found
 
 

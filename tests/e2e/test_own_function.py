@@ -47,9 +47,14 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     (command.work / "my_module_of_this_test.py").write_text(MODULE)
     (command.work / "mine.yaml").write_text(STUDY)
     killed = ["study.home.ledger.Ledger", "append", 12, "after"]
-    assert command("run", "mine.yaml", SABOTAGE=json.dumps({"driver": killed, "slow": 0})).returncode == -9
+    begun = command("run", "mine.yaml", SABOTAGE=json.dumps({"driver": killed, "slow": 0}))
+    assert begun.returncode == -9
+    assert "has changed" not in begun.stdout
+    with open(command.work / "my_module_of_this_test.py", "a") as module:
+        module.write("# another remark\n")
     done = command("resume", "mine")
     assert done.returncode == 0, done.stderr
+    assert "warning: my_module_of_this_test.py has changed since this study last ran" in done.stdout
     folder, record = command.folder("mine"), assert_nothing_was_lost(command.folder("mine"))
     assert record.state == "complete"
     alone = [1 - (1 - 0.01 / 4) ** epoch for epoch in range(1, 7)]

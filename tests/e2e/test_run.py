@@ -70,7 +70,7 @@ def test_mlflow_has_every_trial_once(finished: Command, mlflow_runs: tuple[Run, 
         assert run.data.params["train.seed"] == str(trial.seed)
         assert run.data.params["data.rho"] == "0.9"
         assert run.info.status == {"complete": "FINISHED", "pruned": "KILLED"}[trial.state]
-        assert run.data.tags.get("stopped_by") == ("asha" if trial.state == "pruned" else None)
+        assert run.data.tags.get("pruned_by") == ("asha" if trial.state == "pruned" else None)
         assert run.data.tags["study.version"] == record.sessions[0]["version"]
         assert run.data.tags["study.data"] == data.load(spec.data_sections[0]).fingerprint
         assert run.data.tags["study.dataset"] == (spec.facts.title or "biased_digits")

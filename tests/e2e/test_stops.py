@@ -25,16 +25,23 @@ def command(make_command: Callable[[], Command]) -> Command:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("signum", "group"),
+    [(signal.SIGINT, True), (signal.SIGKILL, False), (signal.SIGTERM, False), (signal.SIGTERM, True)],
+    ids=["SIGINT", "SIGKILL", "SIGTERM", "SIGTERM to all"],
+)
 def test_stopped_study_goes_on_as_the_undisturbed_one(
-    command: Command, finished: Command, signum: signal.Signals
+    command: Command, finished: Command, signum: signal.Signals, group: bool
 ) -> None:
-    """Stopped in mid-trial and resumed: the same trials with the same metrics, each once in MLflow, none running."""
+    """Stopped in mid-trial and resumed: the same trials with the same metrics, each once in MLflow, none running.
+
+    A terminal sends Ctrl-C to the whole group of processes; `timeout` and batch systems send SIGTERM so.
+    """
     process = command.start("run", "tiny.yaml")
     command.wait_for("tiny", lambda record: len(record.trials) > 3 and record.trials[3].epochs > 0)
     began = time.monotonic()
-    if signum == signal.SIGINT:
-        os.killpg(process.pid, signum)  # as a terminal does
+    if group:
+        os.killpg(process.pid, signum)
     else:
         process.send_signal(signum)
     out, err = process.communicate(timeout=60)

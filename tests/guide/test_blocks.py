@@ -18,9 +18,11 @@ from pages import GUIDE, PAGES, Block, blocks, prose
 from study import data, methods, models
 from study.commands.export import export_journal
 from study.home.folder import Home
+from study.home.sharing import Owner, sharing
 from study.spec import load_study
 from study.spec.find import shipped_folder
-from study.spec.schema import EarlyStopping, Resources, Search
+from study.spec.resources import Resources
+from study.spec.schema import EarlyStopping, Search
 from study.spec.suite import shipped_suites
 from study.training import augment
 from study.training.config import TrainOptions
@@ -63,13 +65,20 @@ def test_a_fragment_goes_with_the_study_file_that_it_names(block: Block, tmp_pat
 
 def test_every_yaml_block_is_a_study_file_or_says_what_it_is_part_of() -> None:
     kinds = [block.kind for block in YAML if block not in FRAGMENTS]
-    assert sorted(kinds) == ["", "own function", "suite", "with the modules of this page"]
+    assert sorted(kinds) == ["", "own function", "sharing", "suite", "with the modules of this page"]
 
 
 def test_the_study_file_of_a_function_of_ones_own_loads(tmp_path: Path) -> None:
     (block,) = (block for block in YAML if block.kind == "own function")
     (tmp_path / "own.yaml").write_text(block.text)
     assert load_study(str(tmp_path / "own.yaml")).function == "my_module:train"
+
+
+def test_the_settings_of_a_shared_cluster_are_read(tmp_path: Path) -> None:
+    (block,) = (block for block in YAML if block.kind == "sharing")
+    (tmp_path / "sharing.yaml").write_text(block.text)
+    found = sharing(tmp_path)
+    assert (found.drivers, found.of("alice"), found.of("bob")) == (4, Owner(2.0, 32), Owner(1.0, 16))
 
 
 def test_the_suite_is_the_shipped_one() -> None:
@@ -143,6 +152,7 @@ def test_the_page_on_python_runs_from_top_to_bottom(
 
 def test_every_python_block_is_run_by_a_test() -> None:
     pages = {"adding-things.md", "python.md", "reports.md", "selection.md", "statistics.md", "walk-through.md"}
+    pages.add("walk-through-table.md")
     assert {block.page.name for block in PYTHON} == pages
 
 

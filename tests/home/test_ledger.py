@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
+from study.home.events import problem
 from study.home.ledger import Ledger, Tail, read
 from study.home.line import Chain
 
@@ -154,3 +155,11 @@ def test_a_name_that_is_no_utf_8_is_written_without_the_bytes_that_are_not(path:
     held.close()
     assert (told["reason"], told["further"]) == ("no file a?b.png", ["?", "\U0001f600"])
     assert read(path)[-1] == told
+
+
+@pytest.mark.parametrize("field", ["weights", "function"])
+@pytest.mark.parametrize("value", ["a", ["a"], [{"name": "a"}], [{"name": "a", "file": "b", "sha256": 3}]])
+def test_files_that_trials_begin_from_are_checked(field: str, value: object) -> None:
+    opened = {"event": "opened", "time": 1.0, "owner": "ada"}
+    assert problem({**opened, field: [{"name": "a", "file": "b", "sha256": "c"}]}) is None
+    assert str(problem({**opened, field: value})).startswith(f"its {field} is ")

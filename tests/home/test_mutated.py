@@ -19,7 +19,7 @@ from mutations import mutate_bytes, mutate_events
 
 from study import cli
 from study.commands import stop
-from study.home import lease
+from study.home import lease, ledger
 from study.home.folder import Home, StudyFolder
 from study.home.lease import Holder
 from study.home.ledger import Event, Ledger, read
@@ -102,7 +102,7 @@ READING += [("status", "mine", "--json"), ("logs", "mine", "--trial", "1"), ("ex
 FEW = [("report", "mine"), ("compare", "mine", "other")]
 """These take a second where the ledger can be read."""
 HELD = [("stop", "mine"), ("status", "mine"), ("resume", "mine"), ("delete", "mine", "-y")]
-"""Of a study that is being run; the last two wait half a second for it."""
+"""Of a study that is being run; the last two wait for it."""
 
 
 def answer_to_a_ledger(folder: StudyFolder, answers: Answers, seed: int) -> None:
@@ -160,6 +160,7 @@ def driver(folder: StudyFolder, answers: "Answers", monkeypatch: pytest.MonkeyPa
         assert process.stdout is not None
         process.stdout.readline()
         monkeypatch.setattr(stop, "PATIENCE", 0.0)
+        monkeypatch.setattr(ledger, "PATIENCE", 0.05)
         answers.run("resume", "mine")  # imports MLflow
         yield Holder("one", lease.machine(), "here", since=1.0, **asdict(Process.of(process.pid)))
         assert process.poll() is None

@@ -4,10 +4,25 @@ import math
 
 import pytest
 import torch
+from small_batch import (
+    BIAS,
+    INFO_NCE,
+    LABEL,
+    NEGATIVES,
+    OTHER_VIEW,
+    OTHERS,
+    ROWS,
+    SAMPLES,
+    SCORES,
+    TARGET,
+    TEMPERATURE,
+    VIEWS,
+    close,
+    log_sum,
+)
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from study.losses.cclk import fair_cclk, hard_negative_cclk, weakly_supervised_cclk, weight_measures
 from study.losses.clustered import fair_info_nce, weakly_supervised_info_nce
 from study.losses.cross_entropy import bias_balanced_cross_entropy, generalized_cross_entropy
 from study.losses.debiased import debiased_info_nce, floored_share, hard_negative_info_nce
@@ -15,31 +30,13 @@ from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
 from study.losses.end import end
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
+from study.losses.groups import as_float, equal
 from study.losses.info_nce import eps_info_nce, info_nce
 from study.losses.margin import eps_sup_info_nce
 from study.losses.pair_sum import masked_pairs, pair_softplus, picked_pairs
+from study.losses.released_fair_kl import spread_by_products, spread_in_turn, sums_by_products, sums_in_turn
 from study.losses.similarity import gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
-
-SAMPLES, TEMPERATURE = 12, 0.2
-TARGET = torch.arange(SAMPLES) % 3
-BIAS = torch.arange(SAMPLES) % 4
-VIEWS = normalize(torch.randn(2, SAMPLES, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64), dim=-1)
-ROWS, LABEL = VIEWS.flatten(0, 1), TARGET.repeat(2)
-SCORES = ROWS @ ROWS.T / TEMPERATURE
-SAMPLE = torch.arange(SAMPLES).repeat(2)
-OTHER_VIEW = (ROWS * VIEWS.flip(0).flatten(0, 1)).sum(1) / TEMPERATURE
-OTHERS = ~torch.eye(2 * SAMPLES, dtype=torch.bool)
-NEGATIVES = SAMPLE[:, None] != SAMPLE
-INFO_NCE = cross_entropy(SCORES.masked_fill(~OTHERS, -torch.inf), SAMPLE + SAMPLES * (torch.arange(24) < SAMPLES))
-
-
-def log_sum(mask: Tensor) -> Tensor:
-    return SCORES.masked_fill(~mask, -torch.inf).logsumexp(1)
-
-
-def close(ours: Tensor, theirs: Tensor | float) -> None:
-    torch.testing.assert_close(ours, torch.as_tensor(theirs, dtype=ours.dtype))
 
 
 def test_info_nce_is_the_cross_entropy_of_the_other_view() -> None:
@@ -77,11 +74,26 @@ def test_every_form_against_a_loop_over_anchors(form: str) -> None:
 
 
 def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
-    positive, negative = (LABEL[0] == LABEL) & OTHERS[0], LABEL[0] != LABEL
-    for ours, theirs in zip(
-        picked_pairs(SCORES[0], positive, negative), masked_pairs(SCORES[0], positive, negative), strict=True
-    ):
+    positive, negative = (LABEL[:, None] == LABEL) & OTHERS, LABEL[:, None] != LABEL
+    for row, ours in enumerate(zip(*masked_pairs(SCORES, positive, negative), strict=True)):
+        for one, theirs in zip(ours, picked_pairs(SCORES[row], positive[row], negative[row]), strict=True):
+            close(one, theirs)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> None:
+    one_class = (LABEL[:, None] == LABEL).double()
+    aligned = SCORES.sigmoid() if soft else (BIAS.repeat(2)[:, None] == BIAS.repeat(2)).double()
+    matrices = SCORES, one_class, aligned
+    for ours, theirs in zip(sums_in_turn(*matrices), sums_by_products(*matrices, soft), strict=True):
         close(ours, theirs)
+    level, slope = torch.randn(2, 2, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    close(spread_in_turn(*matrices, level, slope, soft), spread_by_products(*matrices, level, slope, soft))
+
+
+@pytest.mark.parametrize("label", [LABEL, LABEL - 1, LABEL * 2**40])
+def test_masks_are_the_same_on_a_cpu_and_elsewhere(label: Tensor) -> None:
+    close(equal(label, torch.float64), equal(as_float(label, torch.float64), torch.float64))
 
 
 def test_every_derivative_of_form_d_is_right() -> None:
@@ -149,52 +161,6 @@ def test_biased_triplet_against_all_pairs() -> None:
     negative = (distance * NEGATIVES).sum(1) / NEGATIVES.sum(1)
     positive = 2 - 2 * OTHER_VIEW * TEMPERATURE
     close(biased_triplet(VIEWS), (positive - negative).mean())
-
-
-CONDITION = torch.randn(SAMPLES, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-
-
-def test_sigma2_to_0_leaves_no_similar_condition() -> None:
-    """K = I: no weights. Fair: no negatives, loss 0. Weakly supervised: the least conditional similarity, 1e-7."""
-    close(fair_cclk(VIEWS, bias=CONDITION, temperature=TEMPERATURE, sigma2=1e-9), 0.0)
-    close(hard_negative_cclk(VIEWS, temperature=TEMPERATURE, sigma2=1e-9), 0.0)
-    ours = weakly_supervised_cclk(VIEWS, bias=CONDITION, temperature=TEMPERATURE, sigma2=1e-9)
-    close(ours, torch.log1p((log_sum(OTHERS) - math.log(1e-7)).exp()).mean())
-    assert weight_measures(CONDITION, sigma2=1e-9) == {"weightless_share": 1, "weight_sum": 0, "effective_negatives": 0}
-
-
-@pytest.mark.parametrize("loss", [fair_cclk, hard_negative_cclk])
-def test_sigma2_to_infinity_is_info_nce_over_all_others(loss: object) -> None:
-    """K = 1: every other sample weighs 1/(B + ridge), which leaves InfoNCE with (B-1)/(B+ridge) of its negatives."""
-    ours = loss(VIEWS, condition=CONDITION, temperature=TEMPERATURE, sigma2=1e12, ridge=1e-3)  # type: ignore[operator]
-    share = (SAMPLES - 1) / (SAMPLES + 1e-3)
-    expected = torch.log1p(share * (log_sum(NEGATIVES) - OTHER_VIEW).exp()).mean()
-    torch.testing.assert_close(ours, expected, rtol=1e-6, atol=0)
-    measures = weight_measures(CONDITION, sigma2=1e12, ridge=1e-3)
-    assert measures["weightless_share"] == 0
-    torch.testing.assert_close(float(measures["weight_sum"]), share, rtol=1e-6, atol=0)
-    torch.testing.assert_close(float(measures["effective_negatives"]), SAMPLES - 1.0, rtol=1e-6, atol=0)
-
-
-def test_a_narrow_kernel_keeps_its_weight_on_the_diagonal_which_the_released_form_leaves_out() -> None:
-    """No sample is without any weight, and yet next to nothing is left."""
-    colours = torch.rand(256, 3, generator=torch.Generator().manual_seed(0))
-    narrow, wide = weight_measures(colours, sigma2=0.01, ridge=0.01), weight_measures(colours, sigma2=100.0, ridge=0.1)
-    assert narrow["weightless_share"] == wide["weightless_share"] == 0
-    assert narrow["weight_sum"] < 0.05 < 0.9 < wide["weight_sum"]
-    assert narrow["effective_negatives"] < 4 < 100 < wide["effective_negatives"]
-
-
-def test_sigma2_to_infinity_makes_everyone_a_weak_positive() -> None:
-    ours = weakly_supervised_cclk(VIEWS, bias=CONDITION, temperature=TEMPERATURE, sigma2=1e12, ridge=1e-3)
-    positive = log_sum(NEGATIVES) - math.log(SAMPLES + 1e-3)
-    torch.testing.assert_close(ours, torch.log1p((log_sum(OTHERS) - positive).exp()).mean(), rtol=1e-6, atol=0)
-
-
-def test_classes_as_condition_are_one_hot_values() -> None:
-    one_hot = torch.nn.functional.one_hot(BIAS).double()
-    for kernel in ("rbf", "laplacian", "linear", "cosine", "polynomial"):
-        close(fair_cclk(VIEWS, bias=BIAS, kernel=kernel), fair_cclk(VIEWS, bias=one_hot, kernel=kernel))
 
 
 def test_clusters_are_classes() -> None:

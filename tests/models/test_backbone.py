@@ -45,7 +45,7 @@ def same(one: nn.Module, other: nn.Module) -> bool:
 
 
 @pytest.mark.parametrize("classes", [1000, 7])
-@pytest.mark.parametrize("form", ["safetensors", "pth", "nested", "ours"])
+@pytest.mark.parametrize("form", ["safetensors", "pth", "nested", "ours", "backbone"])
 def test_a_file_becomes_the_encoder_whatever_its_classes_and_its_form(form: str, classes: int, tmp_path: Path) -> None:
     source = classifier(SMALL, classes)
     state: dict[str, Any] = dict(source.state_dict())
@@ -53,6 +53,9 @@ def test_a_file_becomes_the_encoder_whatever_its_classes_and_its_form(form: str,
     if form == "ours":
         whole = {f"method.network.encoder.net.{name}": tensor for name, tensor in state.items() if name[:3] != "fc."}
         save_file(whole | {"probes.encoder.weight": torch.zeros(2)}, file)
+    elif form == "backbone":
+        whole = {f"module.backbone.{name}": tensor for name, tensor in state.items()}
+        torch.save({"model": whole | {"module.projector.0.weight": torch.zeros(2)}}, file)
     elif form == "safetensors":
         save_file(state, file)
     else:

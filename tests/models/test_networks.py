@@ -121,7 +121,8 @@ def test_data_of_the_right_kind_is_not(model: dict[str, Any], facts: Facts, widt
 
 def test_simple_conv_net_is_the_protocols() -> None:
     encoder = seeded({"name": "simple_conv_net"}, COLOUR_MNIST)
-    assert parameters(encoder) + parameters(nn.Linear(128, 10)) == 531_210
+    biases = 16 + 32 + 64 + 128  # of its convolutions, which batch norm takes out
+    assert parameters(encoder) + biases + parameters(nn.Linear(128, 10)) == 531_210
     convolutions = [part for part in encoder.modules() if isinstance(part, nn.Conv2d)]
     for part in convolutions[1:]:  # Kaiming by fan-out, gain of ReLU
         assert float(part.weight.detach().std()) == pytest.approx((2 / (part.out_channels * 49)) ** 0.5, rel=0.02)
@@ -193,3 +194,19 @@ def test_a_bagnet_patch_alone_gives_its_feature() -> None:
     images = samples(MNIST)
     alone = encoder.patches(images[..., 4:21, 8:25])
     torch.testing.assert_close(alone[..., 0, 0], encoder.patches(images)[..., 1, 2])
+
+
+def test_weights_from_when_convolutions_had_biases_give_the_same_features() -> None:
+    torch.manual_seed(0)
+    encoder = models.build({"name": "simple_conv_net", "activation": "tanh"}, MNIST)
+    inputs = samples(MNIST)
+    encoder(inputs)  # moves the running statistics
+    expected = encoder.eval()(inputs)
+    state = encoder.state_dict()
+    for place in range(0, 12, 3):
+        bias = torch.randn(len(state[f"layers.{place}.weight"]))
+        state[f"layers.{place}.bias"] = bias
+        state[f"layers.{place + 1}.running_mean"] = state[f"layers.{place + 1}.running_mean"] + bias
+    other = models.build({"name": "simple_conv_net", "activation": "tanh"}, MNIST).eval()
+    other.load_state_dict(state)
+    torch.testing.assert_close(other(inputs), expected)

@@ -72,6 +72,7 @@ def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> 
         ({"claims": [{"text": "nothing"}]}, "nothing given: give one of better"),
         ({"claims": [{"text": "a trend", "increasing": {"row": "one"}}]}, "give row and columns, or column and rows"),
         ({"unknown": 1}, "unknown"),
+        ({"no_study": "no data"}, "no_study given: each row is then published_only"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(change: dict[str, Any], message: str) -> None:

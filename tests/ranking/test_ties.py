@@ -10,7 +10,8 @@ from rich.console import Console
 from study.analysis.report.conclusions import caveats
 from study.commands import status
 from study.commands.final_training import final_study
-from study.commands.progress import ProgressView, StudyProgress
+from study.commands.progress import StudyProgress
+from study.commands.progress_view import ProgressView
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking.ties import ties
@@ -67,15 +68,16 @@ def test_seeds_of_a_final_training_do_not_choose() -> None:
 TIED = told(0.0, 0.0, 0.0, 0.0)
 
 
-def test_progress_says_it_once_in_lines_and_always_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.commands.progress.LINE_EVERY", 0.01)
+def test_progress_says_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.commands.progress_view.LINE_EVERY", 0.01)
     out = io.StringIO()
     with ProgressView(Console(file=out, width=200))(SPEC, record(*TIED)):
         pass
     assert out.getvalue().count(f"warning: {METRIC} is 0 in 4 of 4") == 1
     drawn = io.StringIO()
-    Console(file=drawn, width=200).print(StudyProgress(SPEC, record(*TIED)).table())
-    assert f"{METRIC} is 0 in 4 of 4" in drawn.getvalue()
+    with ProgressView(Console(file=drawn, width=200, force_terminal=True))(SPEC, record(*TIED)):
+        pass
+    assert drawn.getvalue().count(f"warning: {METRIC} is 0 in 4 of 4") == 1
     assert StudyProgress(SPEC, StudyRecord()).warnings() == []
 
 

@@ -70,6 +70,25 @@ def test_a_row_of_which_the_paper_prints_nothing_is_ours(begin: Begin) -> None:
     assert [who for _, who in reproduction.last_grid.rows] == ["ours", "paper (not run)"]
 
 
+def test_a_cell_of_which_the_paper_prints_nothing_has_no_verdict(begin: Begin) -> None:
+    """In a row of which it prints another cell."""
+    study = begin("cclk-table5", "search.replicates=2", "train.epochs=1", profile="cpu")
+    for seed in (0, 1):
+        study.trial(
+            {"method.kernel": "linear"}, seed, [0.3], further={"test/lbfgs_accuracy": 0.8, "test/condition_mse": 0.01}
+        )
+    reproduction = tabulate(study.close("interrupted"), "cclk-table5")
+    assert line(reproduction, "Linear", "ours")[0] == "80.0 ± 0.0 (2)"
+    assert line(reproduction, "Linear", "verdict") == ["", "", ""]
+
+
+def test_a_protocol_of_our_own_is_not_called_the_papers(begin: Begin) -> None:
+    study = begin("fscl-digits", "search.replicates=2", "train.epochs=2")
+    study.trial({"data.rho": 0.8, "method.name": "FSCL"}, 0, [0.3, 0.4])
+    notes = " ".join(tabulate(study.close("interrupted"), "fscl-digits").last_grid.notes)
+    assert "Against a protocol of our own: search.replicates 2 instead of 5; train.epochs 2 instead of 15." in notes
+
+
 def test_the_epoch_that_is_best_on_the_test_split_is_shown_apart(begin: Begin) -> None:
     reproduction = partly(begin)
     assert reproduction.last[ROW, GOOD].values == (0.90, 0.80)

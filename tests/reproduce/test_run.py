@@ -11,15 +11,15 @@ from study import published
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.reproduce import Request, current_table, document, reproduce
+from study.reproduce import Request, current_table, document, markdown, reproduce
 from study.spec import StudySpec
 
 TABLE = "fairkl-table12"
 Begin = Callable[..., Course]
 
 
-def unseen(spec: StudySpec, record: StudyRecord) -> AbstractContextManager[object]:
-    return nullcontext()
+def unseen(spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]:
+    return nullcontext(lambda told: None)
 
 
 def test_an_unknown_table_is_refused_with_those_that_there_are(home: Home) -> None:
@@ -61,8 +61,18 @@ def test_a_table_of_which_nothing_has_begun_is_the_papers(
     monkeypatch.setenv("HOME", str(home.path))
     reproduction = current_table(home, table, Request())
     assert all(cell["last_epoch"] is None and cell["missing"] for cell in document(reproduction)["cells"])
-    assert "no trial has run yet" in " ".join(reproduction.last_grid.notes)
+    of = published.load(table)
+    assert (of.no_study or "no trial has run yet") in " ".join(reproduction.last_grid.notes)
     assert home.studies() == []
+
+
+def test_a_table_of_which_nothing_can_be_run_is_refused_with_why_and_its_numbers_are_shown(home: Home) -> None:
+    with pytest.raises(UserError, match=r"dcl-table2: .* neither text data nor .*study reproduce dcl-table2 --report"):
+        reproduce(home, "dcl-table2", Request(), unseen)
+    assert home.studies() == []
+    shown = current_table(home, "dcl-table2", Request())
+    assert "| Biased (QT) | paper (published only) | **76.8** | 81.3 |" in markdown(shown)
+    assert {cell["missing"] for cell in document(shown)["cells"]} == {"published only"}
 
 
 def test_a_study_that_is_named_must_be_there(home: Home) -> None:
@@ -109,4 +119,11 @@ def test_a_study_of_other_settings_is_not_gone_on_with(home: Home, begin: Begin,
 def test_a_table_is_compared_at_the_last_epoch(home: Home) -> None:
     with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last"):
         reproduce(home, TABLE, Request(profile="cpu", assignments=("search.epoch=best",)), unseen)
+    assert home.studies() == []
+
+
+def test_a_table_needs_the_test_metrics_of_each_trial(home: Home) -> None:
+    """Without them every trial runs and no cell has a value."""
+    with pytest.raises(UserError, match=r"train\.report_test: false given, allowed is true"):
+        reproduce(home, TABLE, Request(profile="cpu", assignments=("train.report_test=false",)), unseen)
     assert home.studies() == []

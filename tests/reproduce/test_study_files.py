@@ -4,23 +4,28 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 from helpers import ROOT
-from ruamel.yaml import YAML
 
 from study import published
-from study.commands import plan
+from study.commands import memory, plan
 from study.published import PublishedTable
 from study.reproduce.cell_matching import belongs, places, planned
 from study.spec import StudySpec, load_study
 
 FOLDER = ROOT / "search_spaces"
 ALL = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+RUN = [name for name in published.names() if not published.load(name).no_study]
+OWN = {"fscl-digits": 5, "fairkl-epsilon-digits": 5}
+"""Seeds of sweeps of our own, cheap enough for more than three."""
 OVER_SPLITS = {"wcl-table3": 5}
 """Tables whose cells are means over splits of the data, a configuration each."""
 
 
 def profiles(name: str) -> list[str]:
-    return list(YAML(typ="safe", pure=True).load(FOLDER / f"{name}.yaml").get("profiles") or {})
+    return list(
+        yaml.load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader).get("profiles") or {}
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +36,25 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in ALL for profile in (None, *profiles(name))])
-def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(name: str, profile: str | None) -> None:
+def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(
+    name: str, profile: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its memory, whose count takes a second, apart."""
+    monkeypatch.setattr(memory, "memory", lambda *given: None)
     document = plan.plan(load_study(name, profile=profile))
     assert document["epochs"]["most"] > 0
     assert f"study {name} (" in plan.text(document)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_the_memory_of_each_shipped_file_is_counted_and_fits_a_card_of_80_gib(name: str) -> None:
+    spec = load_study(name)
+    counted = memory.memory(spec)
+    assert counted is not None
+    assert counted["step_gib"] > 0
+    assert counted["evaluation_gib"] > 0
+    assert spec.resources.gpu == 0 or counted["fits"]["80"]
 
 
 def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:
@@ -48,7 +68,7 @@ def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", published.names())
+@pytest.mark.parametrize("name", RUN)
 def test_the_whole_study_has_every_cell_that_the_project_can_have(name: str) -> None:
     """Each is one configuration: its spread is over seeds."""
     table, spec = published.load(name), load_study(name)
@@ -58,10 +78,10 @@ def test_the_whole_study_has_every_cell_that_the_project_can_have(name: str) -> 
     assert set(found.values()) == {OVER_SPLITS.get(name, 1)}
     assert spec.search.early_stopping.name == "none"
     assert spec.base["train"]["report_test"]
-    assert spec.search.replicates == (1 if name in OVER_SPLITS else table.trials or 3)
+    assert spec.search.replicates == (1 if name in OVER_SPLITS else table.trials or OWN.get(name, 3))
 
 
-@pytest.mark.parametrize(("name", "profile"), [(name, one) for name in published.names() for one in profiles(name)])
+@pytest.mark.parametrize(("name", "profile"), [(name, one) for name in RUN for one in profiles(name)])
 def test_a_profile_has_some_of_the_cells_and_nothing_else(name: str, profile: str) -> None:
     table, spec = published.load(name), load_study(name, profile=profile)
     found = counts(table, spec)
@@ -69,6 +89,11 @@ def test_a_profile_has_some_of_the_cells_and_nothing_else(name: str, profile: st
     whole = load_study(name)
     assert len(list(planned(spec))) <= len(list(planned(whole)))
     assert spec.epochs <= whole.epochs
+
+
+def test_a_table_has_a_study_file_or_says_why_not() -> None:
+    assert [name for name in published.names() if name not in ALL] == ["dcl-table2"]
+    assert set(RUN) == set(published.names()) & set(ALL)
 
 
 def test_what_a_user_brings_is_said_in_the_file() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,21 @@ from study.spec.sections import section_knobs, train_knobs
 from study.training import probes
 from study.training.config import SECTIONS
 
-TEXT = json_schema.text()
-SCHEMA = json.loads(TEXT)
-VALIDATOR = Draft202012Validator(SCHEMA)
 QUICKSTART = read(shipped()["quickstart"]).values
 
 
+@cache
+def text() -> str:
+    return json_schema.text()
+
+
+@cache
+def validator() -> Draft202012Validator:
+    return Draft202012Validator(json.loads(text()))
+
+
 def problems(values: Any) -> list[str]:
-    return [f"{'.'.join(map(str, error.absolute_path))}: {error.message}" for error in VALIDATOR.iter_errors(values)]
+    return [f"{'.'.join(map(str, error.absolute_path))}: {error.message}" for error in validator().iter_errors(values)]
 
 
 def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -41,18 +49,52 @@ def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
 
 def test_it_is_a_schema_and_the_shipped_file_is_it() -> None:
     """After a change of keys: study schema -o search_spaces/study.schema.json"""
-    Draft202012Validator.check_schema(SCHEMA)
-    assert (shipped_folder() / json_schema.FILE).read_text(encoding="utf-8") == TEXT
+    Draft202012Validator.check_schema(validator().schema)
+    assert (shipped_folder() / json_schema.FILE).read_text(encoding="utf-8") == text()
 
 
 def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
     cli.app(["schema", "-o", str(tmp_path / "own.json")], standalone_mode=False)
-    assert (tmp_path / "own.json").read_text(encoding="utf-8") == TEXT
+    assert (tmp_path / "own.json").read_text(encoding="utf-8") == text()
     (tmp_path / "link").symlink_to("new/own.json")
     cli.app(["schema", "-o", str(tmp_path / "link")], standalone_mode=False)
-    assert (tmp_path / "new" / "own.json").read_text(encoding="utf-8") == TEXT
+    assert (tmp_path / "new" / "own.json").read_text(encoding="utf-8") == text()
     with pytest.raises(UserError, match=r"own\.json: cannot be written"):
         cli.app(["schema", "-o", str(tmp_path / "own.json" / "own.json")], standalone_mode=False)
+
+
+OWN_FILE: dict[str, Any] = {
+    "name": "mine",
+    "method": {"name": "own_function", "function": "my_loop:train", "batch": 64},
+    "train": {"epochs": 5},
+    "search": {
+        "metric": "val/my_score",
+        "space": {"method.rate": {"low": 0.01, "high": 1.0, "log": True}, "method.loss": ["a", "b"][0]},
+        "baseline": {"method.rate": 0.1, "method.loss": "a"},
+        "trials": 5,
+        "confirm": {"top": 1},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({}, None),
+        ({"data": {"name": "none"}, "model": {"name": "none"}, "notify": {"url": "https://a.example"}}, None),
+        ({"data": {"name": "biased_digits"}}, "data.name"),
+        ({"method": {"name": "own_function"}}, "method"),
+        ({"train": {"batch_size": 3}}, "train"),
+        ({"search": {"metric": "test/score"}}, "search.metric"),
+        ({"search": {"space": {"train.lr": 3}}}, "search.space"),
+        ({"search": {"space": {"method.rate": {"low": 1}}}}, "search.space.method.rate"),
+        ({"search": {"trails": 3}}, "search"),
+        ({"surch": {}}, ""),
+    ],
+)
+def test_a_file_of_a_function_of_ones_own(changes: dict[str, Any], place: str | None) -> None:
+    found = problems({**OWN_FILE, **changes})
+    assert [problem.split(":")[0] for problem in found] == ([] if place is None else [place]), found
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -159,17 +201,17 @@ def test_every_option_of_a_probe_says_what_it_is() -> None:
 
 
 def test_every_key_says_what_it_may_be() -> None:
-    train = SCHEMA["$defs"]["train"]["properties"]
+    train = validator().schema["$defs"]["train"]["properties"]
     assert train.keys() == train_knobs().keys()
     assert train["batch_size"]["description"] == "samples per step, the last partial batch kept"
     assert train["momentum"].items() >= {"minimum": 0.0, "exclusiveMaximum": 1.0, "default": 0.9}.items()
-    alpha = SCHEMA["$defs"]["method.alpha"]
+    alpha = validator().schema["$defs"]["method.alpha"]
     assert alpha["description"] == "weight of the contrastive (or classification) term"
 
 
 def test_a_section_has_all_keys_that_its_names_can_have() -> None:
     """Also those that only come with another key's value."""
-    method = SCHEMA["$defs"]["method:eps_sup_info_nce"]["properties"]
+    method = validator().schema["$defs"]["method:eps_sup_info_nce"]["properties"]
     assert method.keys() >= section_knobs("method", dict(quickstart().base["method"])).keys()
     assert {"ce_weight", "adversary_weight", "known_bias", "bias_field"} <= method.keys()
-    assert {"head_hidden", "stem"} <= SCHEMA["$defs"]["model:resnet18"]["properties"].keys()
+    assert {"head_hidden", "stem"} <= validator().schema["$defs"]["model:resnet18"]["properties"].keys()

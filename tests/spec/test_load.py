@@ -10,7 +10,6 @@ from study.errors import UserError
 from study.spec import load_study
 from study.spec.document import dump, read
 from study.spec.find import find, shipped
-from study.spec.load import check_name
 
 SPEC = quickstart()
 
@@ -36,6 +35,13 @@ def test_the_quickstart_is_what_its_issue_asks_for() -> None:
 def test_every_shipped_file_is_a_study_of_its_own_name(name: str) -> None:
     """Those of the papers' tables are loaded in tests/reproduce."""
     assert load_study(name).name == name
+
+
+def test_a_file_of_that_name_in_the_folder_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "birds.yaml").touch()
+    with pytest.raises(UserError, match=r"^birds: no study file of that name is shipped\. Did you mean birds\.yaml\?$"):
+        find("birds")
 
 
 def test_every_default_is_filled_in() -> None:
@@ -91,6 +97,9 @@ def test_every_default_is_filled_in() -> None:
         ("grace: 4", "grace: 21", 19, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
         ("sampler: tpe", "replicates: 10000000000000000000000000000000", 16, "search.replicates: 1000000"),
         ("cpu: 1", "cpu: 0", 21, "resources.cpu: 0 given, allowed is greater than 0"),
+        ("gpu: 0", "gpu: 2", 21, "resources.gpu: 2 given, allowed is at most 1: a trial trains on one card"),
+        ("gpu: 0", "accelerator: H100", 21, "resources.accelerator: 'H100' given, but a trial takes no GPU"),
+        ("gpu: 0", "{gpu: 1, accelerator: a b}", 21, "resources"),
         ("cpu: 1", "cpu: .inf", 21, "resources.cpu: inf given, allowed is"),
         ("low: 0.001", "low: 2.0", 12, "search.space.method.alpha: low 2.0 is above high 1.0"),
         ("low: 0.001", "low: 0.0", 12, "search.space.method.alpha: a log range needs low above 0, low is 0"),
@@ -143,6 +152,17 @@ def test_a_bad_override_is_told_at_the_override(assignment: str, words: str) -> 
     assert len(found.splitlines()) <= 2 or "regulariser" in assignment
 
 
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("resources.keep_checkpoints=yes", "keep_checkpoints: 'yes' given, allowed is a valid integer or 'all'"),
+        ("resources.stack=1", "stack.trials: 1 given, allowed is greater than or equal to 2 or 'auto' or 'none'"),
+    ],
+)
+def test_a_number_or_a_word_is_one_line(assignment: str, words: str) -> None:
+    assert message(assignment).splitlines() == [f"--set {assignment}: resources.{words}"]
+
+
 def test_everything_wrong_is_told_at_once() -> None:
     found = message("train.epochs=0", "data.rho=2", "model.width=0", "method.alpha=-1").splitlines()
     assert len(found) == 4
@@ -154,47 +174,6 @@ def test_the_missing_sections_are_named(tmp_path: Path) -> None:
         load_study(str(tmp_path / "short.yaml"))
     for section in ("data", "model", "method"):
         assert f"{section}: is missing" in str(caught.value)
-
-
-def test_a_name_finds_the_shipped_file_and_a_path_a_file(tmp_path: Path) -> None:
-    assert find("quickstart") == shipped()["quickstart"]
-    (tmp_path / "own.yaml").write_text(QUICKSTART)
-    assert find(str(tmp_path / "own.yaml")) == tmp_path / "own.yaml"
-
-
-def test_an_unknown_study_is_told_with_the_list_and_the_nearest() -> None:
-    with pytest.raises(
-        UserError, match=r"quickstrat: no study file of that name\. Did you mean 'quickstart'\? Shipped"
-    ):
-        find("quickstrat")
-
-
-@pytest.mark.parametrize("spec", ["no/such.yaml", "such.yaml", "a/b", "x.yml", "", "x" * 5000 + ".yaml", "a\0.yaml"])
-def test_a_file_that_is_not_there_is_told(spec: str) -> None:
-    with pytest.raises(UserError, match=r"no such file|no study file of that name"):
-        find(spec)
-
-
-def test_a_folder_is_no_study_file(tmp_path: Path) -> None:
-    (tmp_path / "folder.yaml").mkdir()
-    with pytest.raises(UserError, match="no such file"):
-        find(str(tmp_path / "folder.yaml"))
-
-
-NO_NAMES = ["", ".", "..", "a/b", "../a", "/a", "-a", ".a", "a b", "a\n", "ä", "a" * 101, "a\0b"]
-READ_ANOTHER_WAY = ["%2e%2e%2fa", "a%2fb", "a%00", "a\\b", "a\uff0e\uff0e\uff0fb", "a\u2215b", "a\u2025"]
-
-
-@pytest.mark.parametrize("name", [*NO_NAMES, *READ_ANOTHER_WAY])
-def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
-    with pytest.raises(UserError, match="cannot be a study's name"):
-        check_name(name)
-    with pytest.raises(UserError, match="A name has letters"):
-        load_study("quickstart", name=name)
-
-
-def test_a_given_name_wins_over_the_files() -> None:
-    assert load_study("quickstart", name="mine").name == "mine"
 
 
 @pytest.mark.parametrize(("key", "shown"), [('"a\\nb"', r"'a\nb'"), ('"a\\u2028b"', r"'a\u2028b'"), ("''", "''")])

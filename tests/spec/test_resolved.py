@@ -9,7 +9,8 @@ from helpers import quickstart, reread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.spec import load_resolved
+from study.errors import UserError
+from study.spec import load_checked, load_resolved
 
 SPEC = quickstart()
 
@@ -88,6 +89,16 @@ def test_a_resolved_file_gives_the_same_study(tmp_path: Path, assignments: list[
     assert again == spec
     assert again.hash == spec.hash
     assert again.to_yaml() == spec.to_yaml()
+
+
+def test_a_study_that_took_several_gpus_can_be_read(tmp_path: Path) -> None:
+    """None is begun, since a trial trains on one card; its report can still be made."""
+    spec = quickstart()
+    several = replace(spec, resources=spec.resources.model_copy(update={"gpu": 2.0}))
+    (tmp_path / "study.yaml").write_text(several.to_yaml())
+    assert load_resolved(tmp_path / "study.yaml").resources.gpu == 2
+    with pytest.raises(UserError, match="at most 1"):
+        load_checked(tmp_path / "study.yaml")
 
 
 def test_a_final_training_is_read_back_with_its_seeds(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_study_file_can_be_the_base(load: Callable[..., Suite]) -> None:
     written = SMALL[SMALL.index("base:") : SMALL.index("methods:")]
     suite = load((written, "base: quickstart\n"), ("epochs: 2", "epochs: 9"))
     spec = suite.cells[0].spec
-    assert (spec.search.sampler, spec.search.early_stopping.name, spec.search.space) == ("tpe", "asha", {})
+    assert (spec.search.sampler, spec.search.early_stopping.name, spec.search.space) == ("mfgp", "asha", {})
     assert (spec.epochs, spec.base["train"]["weight_decay"], spec.base["model"]["width"]) == (9, 0.0001, 16)
     assert suite.cells[2].spec.base["train"]["weight_decay"] == 1e-5
 
@@ -171,3 +171,12 @@ def test_a_suite_that_is_not_there() -> None:
         load_suite("quickstart_suit")
     with pytest.raises(UserError, match=r"none\.yaml: no such file"):
         load_suite("none.yaml")
+
+
+def test_a_suite_tells_nobody_of_its_end(load: Callable[..., Suite]) -> None:
+    """Its studies would each tell of theirs; so its file has no such key, and neither have they."""
+    assert {cell.spec.notify for cell in load().cells} == {None}
+    for place in ("name: small\n", "base:\n"):
+        indent = "  " if place == "base:\n" else ""
+        with pytest.raises(UserError, match="notify: unknown key"):
+            load((place, f"{place}{indent}notify: {{url: https://a.example}}\n"))

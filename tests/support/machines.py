@@ -185,6 +185,11 @@ class Cluster:
     def dashboard(self) -> str:
         return f"http://{NETWORK}.{HEAD}:{DASHBOARD_PORT}"
 
+    @property
+    def state_outlives(self) -> bool:
+        """Whether a head that is started again knows what the one before it knew."""
+        return "RAY_REDIS_ADDRESS" in self._of_head
+
     def machine(self, name: str) -> Machine:
         """Switch one on, at an address that none had before."""
         self._number += 1

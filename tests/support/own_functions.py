@@ -81,3 +81,13 @@ class Holder:
     def inner(config: dict[str, Any]) -> Iterator[dict[str, float]]:
         """Within a class."""
         yield {"val/accuracy": config["rate"]}
+
+
+def lasts(config: dict[str, Any], checkpoint: Path) -> Iterator[dict[str, float]]:
+    """A sum that is kept, for as many epochs as are asked for."""
+    file = checkpoint / "state.json"
+    epoch, total = json.loads(file.read_text()) if file.exists() else (0, 0.0)
+    while True:
+        epoch, total = epoch + 1, total + config["rate"] * (epoch + 1)
+        file.write_text(json.dumps((epoch, total)))
+        yield {"val/accuracy": total, "test/accuracy": -total}

@@ -28,6 +28,18 @@ searches: 2
 budget: {trials: 2, epochs: 1, seeds: 2}
 """
 
+VALUES = {
+    ("weak", "rho_80", 1): ((0.60, 0.62), (0.70, 0.70)),
+    ("weak", "rho_80", 2): ((0.63, 0.67), (0.72, 0.72)),
+    ("weak", "rho_95", 1): ((0.30, 0.34), (0.40, 0.40)),
+    ("weak", "rho_95", 2): ((0.36, 0.36), (0.42, 0.44)),
+    ("strong", "rho_80", 1): ((0.80, 0.82), (0.90, 0.90)),
+    ("strong", "rho_80", 2): ((0.83, 0.87), (0.92, 0.92)),
+    ("strong", "rho_95", 1): ((0.70, 0.74), (0.80, 0.80)),
+    ("strong", "rho_95", 2): ((0.76, 0.76), (0.82, 0.84)),
+}
+"""Test accuracy on two fresh seeds of what accuracy picks, and of what unbiased accuracy picks."""
+
 
 def write_suite(folder: Path, text: str = TEXT) -> str:
     """Write the suite's file; gives its path."""

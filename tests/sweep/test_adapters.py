@@ -1,5 +1,8 @@
 """What the scheduler makes of Tune's news, where a real cluster would have to break to tell."""
 
+import copy
+import json
+import pickle
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +12,17 @@ from typing import Any
 import pytest
 import ray
 from course import Course, spec_of
+from ray import cloudpickle
 
+from study.home.devices import devices, in_words
 from study.home.folder import Home
 from study.home.ledger import read
+from study.spec.resources import Resources
 from study.sweep import adapters
 from study.sweep.adapters import ReportingScheduler
-from study.sweep.agenda import Job
+from study.sweep.agenda import CannotGoOn, Job
+from study.sweep.job import Work
+from study.sweep.nodes import Nodes, NodeUnusable
 
 
 @pytest.fixture
@@ -35,7 +43,7 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
     actor = SimpleNamespace(_actor_id=b"one")
     trial: Any = SimpleNamespace(
         trial_id="trial",
-        config={"job": {"kind": "train", "trial": 0, "attempt": 0, "heard": 0}},
+        config={"job": {"kind": "train", "trial": 0, "run": 0, "heard": 0}},
         temporary_state=SimpleNamespace(ray_actor=actor),
         pickled_error_file=None,
         error_file=None,
@@ -53,6 +61,60 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
     assert (lost["kind"], lost.get("node_died", False)) == (kind, not listens)
 
 
+class Pickled:
+    """A trial of Tune's whose run an error ended."""
+
+    def __init__(self, folder: Path, error: Exception) -> None:
+        self.trial_id, self.error_file = "trial", None
+        self.config = {"job": {"kind": "train", "trial": 0, "run": 0, "heard": 0}}
+        self.temporary_state = SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one"))
+        self.pickled_error_file = str(folder / "error.pkl")
+        Path(self.pickled_error_file).write_bytes(cloudpickle.dumps(error))
+
+
+def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(course: Course, tmp_path: Path) -> None:
+    """The trial is at no fault; where no other node is left the study ends, and the trial is there to go on with."""
+    assert isinstance(course.agenda.next(), Job)
+    there = [{"NodeID": name, "Alive": True, "Resources": {"CPU": 4, "GPU": 1}} for name in ("near", "far")]
+    told, nodes = list[str](), Nodes(Resources(gpu=0.25), lambda: there)
+    folder = Home(tmp_path / "home").create(course.spec)
+    scheduler = ReportingScheduler(course.agenda, folder, nodes, told.append)
+    error: Any = Pickled(tmp_path, NodeUnusable("far", "host", "its driver is too old. Remedy: another"))
+    scheduler.on_trial_error(None, error)
+    assert told == ["host is not used: its driver is too old. Remedy: another"]
+    assert course.record.unusable == {"host": "its driver is too old. Remedy: another"}
+    (lost,) = (event for event in read(course.ledger.path) if event["event"] == "lost")
+    assert (lost["kind"], lost["node_died"]) == ("PREEMPTED", True)
+    assert course.record.trials[0].losses == 0
+    again = course.agenda.next()
+    assert isinstance(again, Job)
+    assert again.trial.number == 0
+    error = Pickled(tmp_path, NodeUnusable("near", "other", "no kernel"))
+    error.config["job"]["run"] = 1
+    with pytest.raises(CannotGoOn, match=r"no node is left that trials can run on: host: its .*; other: no kernel"):
+        scheduler.on_trial_error(None, error)
+    assert course.record.trials[0].state == "waiting"
+
+
+def test_a_trial_is_told_with_its_device(course: Course, tmp_path: Path) -> None:
+    """Each trial of a process, though the process tells it once."""
+    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
+    facts = {"name": "NVIDIA H100", "driver": "580.65.06", "cuda": "13.2", "capability": "9.0"}
+    for number in range(2):
+        assert isinstance(course.agenda.next(), Job)
+        trial: Any = SimpleNamespace(
+            trial_id=f"trial{number}",
+            config={"job": {"kind": "train", "trial": number, "run": 0, "heard": 0}},
+            temporary_state=SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one")),
+        )
+        began = {"node": "there:1", "machine": "far", "behind": 0, "device": json.dumps(facts)}
+        scheduler.on_trial_result(None, trial, {"epoch": 1, "metrics": '{"val/accuracy": 0.5}'} if number else began)
+    assert [trial.device for trial in course.record.trials.values()] == [facts, facts]
+    assert devices(course.record) == [(facts, 2)]
+    assert in_words(facts) == "NVIDIA H100 (driver 580.65.06, CUDA 13.2, compute capability 9.0)"
+    assert in_words({"name": "cpu"}) == "CPU"
+
+
 def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp_path: Path) -> None:
     """It diverged in its last step, in a way that the validation split did not show."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
@@ -62,7 +124,7 @@ def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp
             course.agenda.reported(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, Job)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
-    config = {"job": {"kind": job.kind, "trial": job.trial.number, "attempt": job.trial.attempt, "heard": 4}}
+    config = {"job": {"kind": job.kind, "trial": job.trial.number, "run": job.trial.run, "heard": 4}}
     trial: Any = SimpleNamespace(trial_id="trial", config=config, temporary_state=SimpleNamespace(ray_actor=None))
     trial.temporary_state.ray_actor = SimpleNamespace(_actor_id=b"one")
     scheduler.on_trial_result(None, trial, {"diverged": "the features of 2 samples"})
@@ -104,3 +166,11 @@ def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
         controller._stopped_trials.add(late)
     assert kept == [["early", "late", "busy"]] * 2 + [["early", "late", "busy"], ["busy"], ["busy"]]
     assert controller._trials_to_cache == {busy}
+
+
+def test_what_a_worker_is_told_is_one_thing_to_tune() -> None:
+    work = Work({"trial": 3, "document": "{}", "kind": "train"})
+    assert (copy.deepcopy(work), len(work), list(work)) == (work, 3, ["trial", "document", "kind"])
+    assert dict(pickle.loads(pickle.dumps(work))) == dict(work)
+    assert not isinstance(work, dict), "Tune flattens dictionaries"
+    assert (work["trial"], str(work)) == (3, "Work(trial 3)")

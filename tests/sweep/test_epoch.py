@@ -70,7 +70,8 @@ def test_a_search_made_anew_prunes_as_the_one_before(tmp_path: Path) -> None:
         for trial in record.by_stage("search"):
             if trial.reports and trial.state == "running" and trial.epochs < 6:
                 ended = whole.record.trials[trial.number]
-                assert stage.pruned_last[trial.number] == (ended.state == "pruned" and ended.epochs == trial.epochs)
+                is_last = ended.state == "pruned" and ended.epochs == trial.epochs
+                assert stage.verdicts[trial.number] == ("prune" if is_last else "on")
                 looked += 1
     assert looked > 10
 

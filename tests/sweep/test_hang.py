@@ -53,6 +53,14 @@ def test_a_resumed_study_knows_its_usual_epoch(clock: list[float]) -> None:
     assert hangs_after(watch, clock) == 201
 
 
+def test_a_resumed_study_knows_that_an_epoch_is_a_share_of_its_stacks(clock: list[float]) -> None:
+    known = record(Told("search", [20.0, 20.0, None], metric="time/epoch"))
+    known.trials[0].stack = [0, 1, 2, 3]
+    watch = Watch(None, known, last=5)
+    watch.heard("a", 1)
+    assert hangs_after(watch, clock) == 801
+
+
 def test_a_limit_that_is_given_is_the_limit(clock: list[float]) -> None:
     watch = Watch(7.0, StudyRecord(), last=5)
     watch.heard("a", 4, 100.0)
@@ -82,3 +90,27 @@ def test_who_reports_does_not_hang(clock: list[float]) -> None:
         clock[0] += 5.0
         watch.heard("a", epoch, 5.0)
         assert watch.hanging(["a", "b"]) == (["b"] if epoch == 3 else [])
+
+
+def test_several_kinds_of_cards_have_a_usual_epoch_each(clock: list[float]) -> None:
+    """A slow card's trials do not hang by a fast one's epoch, and a fast card's are not waited for by a slow one's."""
+    watch = Watch(None, StudyRecord(), last=9)
+    for number in range(1, 4):
+        watch.heard("slow", number, 100.0, "T4")
+    for _ in range(50):
+        for number in range(1, 4):
+            watch.heard("fast", number, 10.0, "H100")
+    watch.heard("a", 3, 10.0, "H100")
+    assert hangs_after(watch, clock) == 101
+    watch.heard("a", 3, 100.0, "T4")
+    assert hangs_after(watch, clock) == 1001
+    watch.heard("a", 3, None, "L40S")  # as long as the slowest, of which the study knows
+    assert hangs_after(watch, clock) == 1001
+
+
+def test_a_resumed_study_knows_its_kinds_of_cards(clock: list[float]) -> None:
+    known = record(*(Told("search", [seconds] * 3, metric="time/epoch") for seconds in (100.0, 10.0)))
+    known.trials[0].device, known.trials[1].device = {"name": "T4"}, {"name": "H100"}
+    watch = Watch(None, known, last=9)
+    watch.heard("a", 3, None, "H100")
+    assert hangs_after(watch, clock) == 101

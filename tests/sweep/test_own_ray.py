@@ -171,3 +171,31 @@ def test_sigterm_is_the_drivers_alone() -> None:
     settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
     done = subprocess.run([sys.executable, "-c", SIGTERM], env=settings, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1]\n", "")
+
+
+TOKEN_BEFORE = """
+import os, sys
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": sys.argv[1]}
+from study.cluster.jobs import Jobs
+from study.errors import UserError
+from study.sweep.ray_session import ray_session
+try:
+    Jobs("http://127.0.0.1:1")
+except UserError:
+    pass
+del os.environ["RAY_AUTH_TOKEN_PATH"]
+with ray_session(None, None):
+    print("runs")
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_sent_a_clusters_token_starts_a_ray_of_its_own(tmp_path: Path) -> None:
+    """As a notebook does. Ray reads a token once in a process: its own head refused the cluster's."""
+    (tmp_path / "token").write_text("0123456789" * 4)
+    (tmp_path / "token").chmod(0o600)
+    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
+    settings.pop("RAY_AUTH_MODE", None)
+    command = [sys.executable, "-c", TOKEN_BEFORE, str(tmp_path / "token")]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (0, "runs\n"), done.stderr

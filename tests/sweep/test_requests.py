@@ -153,7 +153,9 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(tmp_path: Pat
     (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(tmp_path / "ledger.jsonl")
     ear = Ear(course.agenda, folder)
     ear.listen()
-    assert list(course.record.requests) == [request.id for request in requests]
+    wrong = ["a" * 32, "b" * 32, "c" * 32]
+    assert list(course.record.requests) == [wrong[0], *(request.id for request in requests), *wrong[1:]]
+    assert {course.record.requests[name] for name in wrong} == {"its file cannot be read as a request"}
     assert [path.name for path in folder.iterdir()] == [".part"]
     ask(folder, Request("stop", trial=1))
     ear.listen()  # not within a second

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from study.sweep.signals import STOPPING, stopped_by_signals
+from study.sweep.signals import STOPPING, TWICE, stopped_by_signals
 from study.upstream import interrupt
 
 BUSY = """
@@ -36,12 +36,26 @@ def test_the_first_asks_the_agenda_and_the_second_interrupts(number: signal.Sign
     before = signal.getsignal(number)
     with stopped_by_signals(asked, told.append):
         signal.raise_signal(number)
+        signal.raise_signal(number)  # told twice, as under `uv run` with a signal to the whole group
         assert asked.stopping == "interrupted"
+        time.sleep(TWICE)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
     assert told == [STOPPING]
     assert signal.getsignal(number) is before
     assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_an_alarm_with_which_ray_would_end_the_process_is_called_off() -> None:
+    """Its C++ sets it before it hands SIGTERM on, where that comes while `ray.init` returns."""
+    asked, told = agenda(), list[str]()
+    with stopped_by_signals(asked, told.append):
+        signal.alarm(60)
+        signal.raise_signal(signal.SIGTERM)
+        while not told:
+            time.sleep(0.01)
+        assert signal.alarm(0) == 0
+    assert asked.stopping == "interrupted"
 
 
 def test_it_is_told_before_the_main_thread_can_answer() -> None:

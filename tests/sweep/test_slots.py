@@ -1,9 +1,13 @@
 """How many trials run at once."""
 
 import pytest
+import torch
 
-from study.spec.schema import Resources
-from study.sweep.ray_session import Slots
+from study.errors import UserError
+from study.spec.resources import Resources
+from study.sweep import ray_session
+from study.sweep.ray_session import Slots, check_machine, gpus
+from study.training import device
 
 
 @pytest.mark.parametrize(
@@ -39,3 +43,35 @@ def test_on_a_cluster_nodes_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_cluster_is_asked_to_grow_by_a_concurrency_that_does_not_fit() -> None:
     assert Slots(lambda: {"CPU": 0.0}, Resources(cpu=1, gpu=0), 16, grows=True)() == 16
+
+
+@pytest.mark.parametrize(
+    ("visible", "count"),
+    [(None, 3), ("0,1", 3), ("MIG-1", 1), ("MIG-1,MIG-2", 2)],  # CUDA counts the numbers itself
+)
+def test_each_slice_of_a_gpu_counts(monkeypatch: pytest.MonkeyPatch, visible: str | None, count: int) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert gpus() == count
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("H100", None),
+        ("A100", "resources.accelerator: H100 given, this machine's GPUs are: A100"),
+        (None, "resources.accelerator: H100 given, Ray does not recognise the kind of this machine's"),
+    ],
+)
+def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, kind: str | None, told: str | None) -> None:
+    monkeypatch.setattr(ray_session, "gpus", lambda: 1)
+    monkeypatch.setattr(ray_session, "accelerator", lambda: kind)
+    monkeypatch.setattr(device, "unusable", lambda: None)
+    resources = Resources(gpu=0.5, accelerator="H100")
+    if told is None:
+        check_machine(resources)
+        return
+    with pytest.raises(UserError, match=told):
+        check_machine(resources)

@@ -14,7 +14,6 @@ from study.upstream.environment import Part, variables
 SCRIPT = """
 import os, sys, time
 from pathlib import Path
-from ray import tune
 
 import study.sweep.driver as driver
 import study.sweep.worker as worker
@@ -56,7 +55,7 @@ def job(config, **_):
         time.sleep(0.1)
     while number == trials - 1 and len(os.listdir(ran)) < 2 and time.monotonic() < patience:
         time.sleep(0.1)  # the second process has its data by now, and on a busy machine no trial yet
-    tune.report({"epoch": 1, "metrics": {"val/accuracy": 0.5}})
+    worker.tell({"val/accuracy": 0.5}, 1)
 
 worker.run_job = job
 if slots > 2:

@@ -47,3 +47,43 @@ def test_the_weights_that_trials_begin_from_are_a_tag() -> None:
     events.append({"event": "opened", "time": 1.0, "owner": "ada", "weights": [entry, entry | {"sha256": "def"}]})
     (change,) = Events(quickstart(), Tracked(""), StudyRecord()).changes(events)
     assert change.tags["study.weights"] == "mine.pth: mine.pth, sha256 abc; mine.pth: mine.pth, sha256 def"
+
+
+def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_used() -> None:
+    device = {"name": "NVIDIA H100", "driver": "580.65.06", "cuda": "13.2", "capability": "9.0"}
+    opened: Event = {"event": "opened", "time": 1.0, "owner": "ada"}
+    events: list[Event] = [{"event": "created", "id": "study", "time": 0.0}, opened]
+    events.append({"event": "trial", "time": 2.0, "trial": 0, "stage": "search", "params": {}, "seed": 0})
+    events.append({"event": "started", "time": 3.0, "trial": 0, "node": "there:1", "device": device})
+    events.append({"event": "unusable", "time": 4.0, "node": "other", "reason": "its driver is too old"})
+    found = Events(quickstart(), Tracked(""), StudyRecord())
+    study, trial = found.changes(events)
+    assert {key: value for key, value in trial.tags.items() if key.startswith("study.device")} == {
+        "study.device": "NVIDIA H100",
+        "study.device.driver": "580.65.06",
+        "study.device.cuda": "13.2",
+        "study.device.capability": "9.0",
+    }
+    assert study.tags["study.unusable_nodes"] == "other: its driver is too old"
+    (again,) = found.changes([opened])
+    assert "study.unusable_nodes" in again.untag
+
+
+def test_a_paused_trial_runs_on_under_a_tag_until_it_goes_on_or_ends() -> None:
+    events: list[Event] = [{"event": "created", "id": "study"}, {"event": "opened", "owner": "ada"}]
+    events.append({"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0})
+    events.append({"event": "started", "trial": 0, "node": "there:1"})
+    pause: Event = {"event": "paused", "trial": 0, "epoch": 0}
+    found = Events(quickstart(), Tracked(""), StudyRecord())
+
+    def of_trial(*following: Event) -> Change:
+        return next(
+            change for change in found.changes([{"time": 1.0, **one} for one in following]) if change.key == "0"
+        )
+
+    assert of_trial(*events, pause).tags["study.paused"] == "behind epoch 0"
+    assert of_trial({"event": "thawed", "trial": 0}).untag == {"study.paused"}
+    assert of_trial(events[-1], pause).status is None
+    ended = of_trial({"event": "ended", "trial": 0, "state": "pruned", "reason": "promotion"})
+    assert (ended.status, ended.tags) == ("KILLED", {"pruned_by": "promotion"})
+    assert "study.paused" in ended.untag

@@ -1,16 +1,15 @@
 """MLflow's runs that are gone, or its database: the ledger has everything, and they are made again."""
 
-import random
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged_files import DAMAGE, halve, text
 from runs import Runs
 from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
@@ -26,31 +25,6 @@ from study.tracking import Tracker
 from study.tracking import tracker as following
 from study.tracking.database_file import damage, relocate, set_aside
 from study.tracking.opening import check_database
-
-
-def halve(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def overwrite(path: Path) -> None:
-    path.write_bytes(random.Random(0).randbytes(200_000))
-
-
-def cut_within_a_page(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:100])
-
-
-def text(path: Path) -> None:
-    path.write_text("no database at all\n")
-
-
-DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "emptied": (lambda path: path.write_bytes(b""), "it is empty"),
-    "halved": (halve, "malformed|Tree|page"),
-    "random": (overwrite, "not a database"),
-    "a hundred bytes": (cut_within_a_page, "not a database|malformed|page"),
-    "text": (text, "not a database"),
-}
 
 
 def resumed(home: Home, folder: StudyFolder) -> RunEnd:

@@ -18,6 +18,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.trained import Classifier, Description
 from study.trained.evaluate import evaluate
+from study.trained.predict import predict_rows
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +152,11 @@ def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolde
     changed = people(here / "changed.csv", 90)
     assert _encoding({**section, "path": str(changed)}, dataset) is None
     assert _encoding({**section, "path": "nowhere.csv"}, dataset) is None
+
+
+def test_rows_with_a_column_twice_are_refused(loans: StudyFolder) -> None:
+    frame, classifier = pd.read_csv(table_of(loans)), Classifier.load(loans.description_file(0), "cpu")
+    name = next(column.name for column in classifier.description.encoding or ())
+    twice = pd.concat([frame, frame[[name]]], axis=1)
+    with pytest.raises(UserError, match=f"has more than one column '{name}'. Which one is meant?"):
+        predict_rows(classifier, twice, "rows")

@@ -40,7 +40,7 @@ def test_the_encoder_has_a_rate_of_its_own_in_every_epoch(name: str, weights: Pa
     options = TrainOptions(epochs=4, optimizer=name, learning_rate=0.3, lr_milestones=(0.5,), warmup_epochs=1)
     trial = told(weights, lr_factor=0.1)
     method = networks(trial, digits().facts)["method"]
-    of = optimizer(groups(method, options), options)
+    of = optimizer(groups(method, options), options, torch.device("cpu"))
     rates = schedule(of, options)
     encoder = {id(tensor) for tensor in method.network.encoder.parameters()}
     for expected in (0.3, 0.3, 0.03, 0.03):

@@ -11,9 +11,10 @@ from small import SAMPLES, config, digits, section, trained
 from study import methods
 from study.data.dataset import Dataset, Split
 from study.errors import UserError
-from study.methods import UNKNOWN
-from study.training import Trial
+from study.methods import UNKNOWN, Labels
+from study.training import Trial, TrialConfig
 from study.training.bias import known_labels
+from study.training.resident import Resident
 
 CPU = torch.device("cpu")
 PARTLY = {"name": "fair_sup_con", "bias_source": "some_labels"}
@@ -27,8 +28,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def known(of: TrialConfig, dataset: Dataset) -> Labels:
+    """What the method knows of the training split."""
+    return known_labels(Resident(dataset.splits["train"], dataset.facts, CPU).labels, of, dataset)
+
+
 def known_bias(seed: int = 0, **method: object) -> torch.Tensor:
-    return known_labels(config(PARTLY | method, seed=seed), digits(), CPU).bias
+    return known(config(PARTLY | method, seed=seed), digits()).bias
 
 
 def kept(home: Path) -> dict[Path, int]:
@@ -102,12 +108,12 @@ def large() -> Dataset:
 def test_features_of_a_bias_capturing_network(home: Path) -> None:
     pytest.importorskip("study.models.bagnet")
     method = {"name": "soft_con", "bias_source": "model", "bias_epochs": 1}
-    labels = known_labels(config(method), large(), CPU)
+    labels = known(config(method), large())
     assert labels.bias is None
     assert labels.bias_features.shape[0] == 96
     assert torch.isfinite(labels.bias_features).all()
     files = kept(home)
-    again = known_labels(config(method, seed=1), large(), CPU)
+    again = known(config(method, seed=1), large())
     assert torch.equal(again.bias_features, labels.bias_features)
     found = trained(method, large(), epochs=1)[1]
     assert kept(home) == files

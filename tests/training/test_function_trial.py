@@ -12,6 +12,7 @@ from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
 from study.training import Diverged, FunctionTrial, TrainOptions, TrialConfig, Unusable
 from study.training.function_trial import Wrong
+from study.training.own_function import FILE, PICKLE, digest
 
 WHERE = str(Path(own_functions.__file__).parent)
 NEEDED = ["val/accuracy"]
@@ -55,6 +56,19 @@ def test_test_values_are_kept_with_the_trial_those_of_the_last_epoch(tmp_path: P
     (tmp_path / "cut").write_bytes(b"{")
     with pytest.raises(Unusable, match="cut: is damaged"):
         later.load(tmp_path / "cut")
+
+
+def test_a_function_of_a_notebook_is_called_by_its_name(tmp_path: Path) -> None:
+    import cloudpickle
+
+    content = cloudpickle.dumps(own_functions.peaks)
+    (tmp_path / FILE).write_bytes(content)
+    method = {"name": "own_function", "function": f"{PICKLE}{digest(content)}"}
+    config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=5))
+    with pytest.raises(Wrong, match=r"^peaks: ended after 4 of 5 epochs"):
+        list(FunctionTrial(config, str(tmp_path), NEEDED).run())
+    with pytest.raises(Wrong, match=r"^peaks: yielded no test/NAME"):
+        FunctionTrial(config, str(tmp_path), NEEDED).evaluate("test")
 
 
 def test_a_trial_without_test_values_says_so_where_they_would_be_read(tmp_path: Path) -> None:
@@ -155,3 +169,16 @@ def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_pat
     assert again.epochs_in(file) == 2
     assert [epoch["val/accuracy"] for epoch in again.run(file, choice=EpochChoice(goal))] == [3, 4]
     assert len(again.evaluate("test")) == 1000
+
+
+@pytest.mark.parametrize("told", [1, 2])
+def test_where_a_function_may_stop_its_folder_is_kept_before_the_epoch_is_given(told: int, tmp_path: Path) -> None:
+    """Whoever was cut off before hearing of that epoch hears of it when the trial goes on."""
+    whole, file = list(trial("goes_on", rate=0.1).run()), tmp_path / "trial.pt"
+    running, rest = trial("goes_on", rate=0.1).run(file, 10**9, may_stop=[2]), trial("goes_on", rate=0.1)
+    before = [next(running) for _ in range(2)]
+    running.close()
+    assert (rest.epochs_in(file, told), rest.epochs_in(file)) == (told, 2)
+    joined = [*before[:told], *rest.run(file, 10**9, may_stop=[2], told=told)]
+    assert [epoch["val/accuracy"] for epoch in joined] == [epoch["val/accuracy"] for epoch in whole]
+    assert rest.evaluate("test") == {"test/accuracy": -whole[-1]["val/accuracy"]}

@@ -17,12 +17,13 @@ from study.training.lars import LARS
 from study.training.optimization import OPTIMIZERS, optimizer, schedule
 from study.training.schedule import SCHEDULES, rate_at
 
+CPU = torch.device("cpu")
 OPTIONS = TrainOptions(epochs=80, learning_rate=0.001)
 
 
 def rates(options: TrainOptions) -> list[float]:
     """The rate in each epoch, as an optimizer has it."""
-    of = optimizer([nn.Parameter(torch.zeros(2))], options)
+    of = optimizer([nn.Parameter(torch.zeros(2))], options, CPU)
     plan = schedule(of, options)
     found = []
     for _ in range(options.epochs):
@@ -134,7 +135,7 @@ class Run:
             for tensor in self.parameters:
                 tensor.copy_(torch.randn(tensor.shape, generator=generator))
         self.inputs, self.target = torch.randn(8, 3, generator=generator), torch.randn(8, 2, generator=generator)
-        self.optimizer = optimizer(self.model.parameters(), options)
+        self.optimizer = optimizer(self.model.parameters(), options, CPU)
         self.schedule = schedule(self.optimizer, options)
         self.rates: list[float] = []
 
@@ -206,6 +207,6 @@ def test_lars_of_zero_gradients_and_no_decay_is_finite() -> None:
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
 def test_what_is_configured_is_used(name: str) -> None:
     options = TrainOptions(optimizer=name, learning_rate=0.02, momentum=0.7, weight_decay=0.003)
-    (group,) = optimizer([nn.Parameter(torch.ones(3))], options).param_groups
+    (group,) = optimizer([nn.Parameter(torch.ones(3))], options, CPU).param_groups
     assert (group["lr"], group["weight_decay"]) == (0.02, 0.003)
     assert name == "adam" or group["momentum"] == 0.7

@@ -7,7 +7,7 @@ import own_functions
 import pytest
 
 from study.errors import UserError
-from study.training.own_function import FILE, PICKLE, digest, load, place
+from study.training.own_function import FILE, PICKLE, digest, load, place, source
 
 WHERE = str(Path(own_functions.__file__).parent)
 
@@ -21,6 +21,20 @@ def test_a_module_is_found_in_the_folder_that_a_study_is_started_from(
     where = place("a_loop_of_mine:train", tmp_path / "home")
     assert where == str(tmp_path)
     assert list(load("a_loop_of_mine:train", where)(config={"a": 1})) == [{"val/accuracy": 1}]
+
+
+def test_the_digest_of_a_functions_file_tells_whether_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    file = tmp_path / "a_loop_that_changes.py"
+    file.write_text("def train(config): ...\n")
+    (before,) = source("a_loop_that_changes:train", str(tmp_path))
+    assert (before["name"], before["file"]) == ("a_loop_that_changes:train", "a_loop_that_changes.py")
+    assert source("a_loop_that_changes:train", str(tmp_path)) == [before]
+    file.write_text("def train(config): ... # other\n")
+    assert source("a_loop_that_changes:train", str(tmp_path))[0]["sha256"] != before["sha256"]
+    assert source(f"{PICKLE}0123", str(tmp_path)) == source("no_such_module:train", str(tmp_path)) == []
 
 
 def test_a_function_within_a_class() -> None:

@@ -145,7 +145,13 @@ def test_everything_is_as_ray_has_it_afterwards() -> None:
     from ray._private import node, services
 
     def parts() -> list[object]:
-        return [node.Node, node.wait_for_persisted_port, services.start_ray_process, services.get_node]
+        return [
+            node.Node,
+            node.wait_for_persisted_port,
+            services.start_ray_process,
+            services.get_node,
+            services.ConsolePopen,
+        ]
 
     def started(name: str, process: object) -> None: ...
 

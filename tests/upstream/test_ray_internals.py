@@ -9,6 +9,8 @@ import inspect
 import logging
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,27 +19,13 @@ import pytest
 import torch
 from contract import contract
 from helpers import ROOT
-from ray import ActorID
-from ray.actor import ActorHandle
-from ray.exceptions import OutOfMemoryError, RayActorError
-from ray.tune.experiment import Trial
-from ray.tune.registry import register_trainable
 
-from study.sweep import memory_kills
 from study.upstream import ray_internals
 
 LOOPBACK = "a Ray of one's own and `study cluster up`, which must listen on loopback alone"
 CLUSTER = "study cluster up"
 JOBS = "study status, list and doctor of a cluster"
-SCHEDULER = "ReportingScheduler in study/sweep/adapters.py"
-
-with contract("ray", "the modules of TuneController and RayActorManager", SCHEDULER):
-    from ray.air.execution import FixedResourceManager, ResourceRequest
-    from ray.air.execution._internal import RayActorManager
-    from ray.air.execution._internal.tracked_actor_task import TrackedActorTask
-    from ray.train._internal.storage import StorageContext
-    from ray.tune.execution import tune_controller
-    from ray.tune.search.search_algorithm import SearchAlgorithm
+STACKS = "resources.stack: study/sweep/stack_reports.py and stack_worker.py"
 
 
 def test_a_broken_contract_names_version_and_who_depends_on_it() -> None:
@@ -120,85 +108,57 @@ def test_the_jobs_client_speaks_by_the_loggers_that_are_hushed() -> None:
         assert all(name in logging.Logger.manager.loggerDict for name in ray_internals.CLIENT_LOGGERS)
 
 
-@pytest.fixture
-def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Tune's own, as `Tuner.fit` makes it; no Ray runs."""
-    with contract("ray", "TuneController takes its RayActorManager from its module", SCHEDULER):
-        monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)  # puts it back afterwards
-        memory_kills.survive()
-        storage = StorageContext(storage_path=str(tmp_path), experiment_dir_name="experiment")
-        return tune_controller.TuneController(
-            storage=storage, resource_manager_factory=lambda: FixedResourceManager({"CPU": 1}), reuse_actors=True
-        )
+def test_a_token_is_read_again_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contract("ray", "AuthenticationTokenLoader.instance().reset_cache()", "an own Ray after a cluster's"):
+        from ray._raylet import AuthenticationTokenLoader
+
+        def sent() -> str:
+            headers: dict[str, str] = AuthenticationTokenLoader.instance().get_token_for_http_header(True)
+            return headers.get("authorization", "")
+
+        for token in ("first" * 8, "second" * 8):
+            monkeypatch.setenv("RAY_AUTH_TOKEN", token)
+            ray_internals.read_the_token_again()
+            assert sent() == f"Bearer {token}"
+        monkeypatch.undo()
+        ray_internals.read_the_token_again()
 
 
-@pytest.fixture
-def trial(tmp_path: Path) -> Trial:
-    register_trainable("nothing", lambda config: None)
-    storage = StorageContext(storage_path=str(tmp_path), experiment_dir_name="experiment", trial_dir_name="trial")
-    return Trial("nothing", storage=storage)
+def test_a_job_is_told_what_it_was_submitted_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contract("ray", "RAY_JOB_CONFIG_JSON_ENV_VAR with the job's metadata, its id among it", "a driver's turn"):
+        from ray._private.runtime_env import constants
+        from ray.dashboard.modules.job import common, job_supervisor
+
+        assert constants.RAY_JOB_CONFIG_JSON_ENV_VAR == "RAY_JOB_CONFIG_JSON_ENV_VAR"
+        assert common.JOB_ID_METADATA_KEY == "job_submission_id"
+        assert '"metadata": self._metadata' in inspect.getsource(job_supervisor)
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", '{"metadata": {"job_submission_id": "study-a", "priority": "3"}}')
+    assert ray_internals.job_metadata() == {"job_submission_id": "study-a", "priority": "3"}
+    for damaged in ("", "[]", "{}", '{"metadata": 3}'):
+        monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", damaged)
+        assert ray_internals.job_metadata() == {}
 
 
-def test_tunes_controller_says_which_processes_are_free_and_which_are_waited_for(controller: Any, trial: Trial) -> None:
-    with contract("ray", "TuneController._actor_cache, _trial_to_actor and _actor_manager.is_actor_started", SCHEDULER):
-        assert not ray_internals.has_free_process(controller)
-        controller._actor_cache.cache_object("any", "a process")
-        assert ray_internals.has_free_process(controller)
-        assert not ray_internals.waits_for_room(controller, trial)
-        tracked = controller._actor_manager.add_actor(object, {}, ResourceRequest([{"CPU": 1}]))
-        controller._trial_to_actor[trial] = tracked
-        assert ray_internals.waits_for_room(controller, trial)
-        controller._actor_manager._live_actors_to_ray_actors_resources[tracked] = ()
-        assert not ray_internals.waits_for_room(controller, trial)
+def test_a_job_writes_its_output_among_the_logs_that_the_dashboard_shows(tmp_path: Path) -> None:
+    with contract("ray", "logs/job-driver-ID.log, and GET /api/v0/logs/file", "study jobs"):
+        from ray.dashboard.modules.job import job_log_storage_client
+        from ray.dashboard.modules.log.log_agent import LogAgentV1Grpc
+        from ray.dashboard.modules.state import state_head
 
-
-@pytest.mark.parametrize("status", [Trial.TERMINATED, Trial.ERROR])
-def test_tune_lets_go_of_a_trial_that_has_ended(controller: Any, trial: Trial, status: str) -> None:
-    kept = "TuneController._trials, _stopped_trials, _failed_trials, _trials_to_cache, _trial_metadata, _trial_to_actor"
-    with contract("ray", kept, SCHEDULER):
-        controller._search_alg, other = SearchAlgorithm(), Trial("nothing", storage=trial.storage)
-        for added in (trial, other):
-            controller.add_trial(added)
-        controller._set_trial_status(trial, status)
-        controller._live_trials.discard(trial)
-        controller._trial_to_actor[trial] = "a process that is yet to end"
-        assert ray_internals.ended_trials(controller) == set()
-        del controller._trial_to_actor[trial]
-        assert ray_internals.ended_trials(controller) == {trial}
-        controller._trial_metadata[trial.trial_id] = "its state"
-        ray_internals.forget(controller, {trial})
-        assert ray_internals.ended_trials(controller) == set()
-        assert controller.get_trials() == [other]
-        assert trial.trial_id not in controller._get_trial_checkpoints()
-        assert not controller.is_finished()
-
-
-def test_a_trial_of_tune_knows_its_process_and_where_its_error_is(trial: Trial) -> None:
-    with contract("ray", "Trial.temporary_state.ray_actor, error_file, pickled_error_file", SCHEDULER):
-        assert ray_internals.actor(trial) is None
-        assert ray_internals.error_files(trial) == (None, None)
-        trial.run_metadata.error_filename, trial.run_metadata.pickled_error_filename = "text", "pickled"
-        pickled, text = ray_internals.error_files(trial)
-        assert (Path(str(pickled)).name, Path(str(text)).name) == ("pickled", "text")
-    with contract("ray", "ActorHandle._actor_id, an id with hex()", SCHEDULER):
-        assert isinstance(ActorHandle._actor_id, property)
-        assert callable(ActorID.hex)
-
-
-def test_tune_hears_of_a_process_that_the_memory_monitor_ended_as_of_one_that_died(controller: Any) -> None:
-    heard: list[Exception] = []
-    with contract("ray", "RayActorManager._actor_task_failed(tracked_actor_task, exception)", "memory.survive"):
-        manager, request = controller._actor_manager, ResourceRequest([{"CPU": 1}])
-        tracked = manager.add_actor(object, {}, request)
-        manager._resource_manager.request_resources(request)
-        manager._live_actors_to_ray_actors_resources[tracked] = (
-            None,
-            manager._resource_manager.acquire_resources(request),
-        )
-        task = TrackedActorTask(tracked, on_error=lambda _, error: heard.append(error))
-        manager._actor_task_failed(task, OutOfMemoryError("the node was running low"))
-        assert [type(error) for error in heard] == [memory_kills.EndedForMemory]
-        assert issubclass(memory_kills.EndedForMemory, RayActorError)
+        assert job_log_storage_client.JOB_LOGS_PATH_TEMPLATE == "job-driver-{submission_id}.log"
+        assert '"/api/v0/logs/{media_type}"' in inspect.getsource(state_head)
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "outside").touch()
+        (tmp_path / "logs" / "link").symlink_to(tmp_path / "outside")
+        found = LogAgentV1Grpc._resolve_filename(tmp_path / "logs", "link")
+        assert found == tmp_path / "outside"
+    command = "from study.upstream.ray_internals import job_logs; import sys; print(job_logs(), file=sys.stderr)"
+    for name, folder in (("job-driver-a.log", f"{tmp_path}/logs"), ("other.log", "None")):
+        with (tmp_path / "logs" / name).open("wb") as log:
+            environment = {**os.environ, "RAY_JOB_CONFIG_JSON_ENV_VAR": "{}"}
+            job = [sys.executable, "-c", command]
+            done = subprocess.run(job, stdout=log, stderr=subprocess.PIPE, text=True, env=environment)
+        assert done.stderr.strip() == folder
 
 
 ROOMS = ("sweep", "cluster", "tracking", "commands", "doctor")
@@ -206,6 +166,36 @@ ROOMS = ("sweep", "cluster", "tracking", "commands", "doctor")
 
 HIDDEN = re.compile(r"ray\.(_|[\w.]*\._|scripts|dashboard|air|(tune|train)\.execution)")
 """Modules of Ray that are not for its users."""
+
+
+def test_rays_store_keeps_a_word_until_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the client that each process of a Ray has."""
+
+    class Client:
+        def __init__(self) -> None:
+            self.kept: dict[tuple[bytes, bytes], bytes] = {}
+
+        def internal_kv_put(self, key: bytes, value: bytes, overwrite: bool, namespace: bytes) -> int:
+            self.kept[namespace, key] = value
+            return 1
+
+        def internal_kv_get(self, key: bytes, namespace: bytes) -> bytes | None:
+            return self.kept.get((namespace, key))
+
+        def internal_kv_del(self, key: bytes, by_prefix: bool, namespace: bytes) -> int:
+            return int(self.kept.pop((namespace, key), None) is not None)
+
+    with contract("ray", "internal_kv._internal_kv_put, get and del with a namespace, by the GCS client", STACKS):
+        from ray._raylet import InnerGcsClient
+        from ray.experimental import internal_kv
+
+        client = Client()
+        assert all(hasattr(InnerGcsClient, name) for name in dir(client) if name.startswith("internal_kv"))
+        monkeypatch.setattr(internal_kv, "global_gcs_client", client)
+        ray_internals.leave_word("here", b"first")
+        ray_internals.leave_word("here", b"word")
+        assert [ray_internals.word("here"), ray_internals.word("here")] == [b"word", None]
+        assert not client.kept
 
 
 def test_no_other_module_touches_what_ray_does_not_promise() -> None:

@@ -20,6 +20,7 @@ from study.analysis.figures.surface import surface
 from study.analysis.figures.timeline import timeline
 from study.analysis.figures.tuning_curve import tuning_curve
 from study.analysis.figures.two_metrics import trade_off, worst_group
+from study.home.as_searched import as_searched
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -41,3 +42,11 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "tuning_curve": tuning_curve,
 }
 """By the names of their files, in the report's `figures/`."""
+
+OF_RESULTS = ("seeds", "ablation", "learning_curves")
+"""Figures of what a study came to; the others tell of its search, see `study.home.as_searched`."""
+
+
+def shown(name: str, record: StudyRecord) -> StudyRecord:
+    """The record that a figure is drawn from."""
+    return record if name in OF_RESULTS else as_searched(record)

@@ -104,7 +104,7 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
     if reference:
         axes.hlines(reference.value, 0, last, color=BLACK, linewidth=1.3, linestyle="--", zorder=5)
         labels.append((last, reference.value, "baseline", BLACK))
-    axes.set(xlabel="trial, in the order in which the search chose them", ylabel=plain(spec.metric))
+    axes.set(xlabel="trial, in the search's order", ylabel=plain(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     metric_axis(axes, spec.metric)
     rows.apply(axes, spec.metric)

@@ -1,6 +1,8 @@
 """How every figure looks: one font, colours that colour-blind readers can tell apart, the papers' symbols."""
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from textwrap import fill
 from typing import Any
 
@@ -60,7 +62,22 @@ BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edg
 
 RASTERIZED = 1000  # more marks than this become pixels in a PDF
 
-styled = matplotlib.rc_context(STYLE)  # type: ignore[arg-type]  # a decorator; keeps the user's settings out
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Figures in this style, whatever the user's settings.
+
+    A figure looks into IPython if that is imported. MLflow imports it, in another thread and at any time: it is
+    imported here first (0.1 s), as a half of it has no version and would end the report.
+    """
+    with suppress(ImportError):
+        importlib.import_module("IPython")
+    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
+        yield
+
+
+styled = _style()
+"""Decorates what draws."""
 
 
 def ended_value(spec: StudySpec, trial: TrialRecord) -> float | None:

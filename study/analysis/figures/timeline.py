@@ -18,6 +18,7 @@ STATES = {
     "pruned": PALE,
     "failed": VERMILLION,
     "running": ORANGE,
+    "paused": PALE,
     "waiting": ORANGE,
     "interrupted": ORANGE,
 }
@@ -27,7 +28,8 @@ NAMED = 12
 
 @styled
 def timeline(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """A bar per trial from its start to its end, a lane per trial at once; pauses of the study are left out."""
+    """A bar for each run of a trial, a lane per trial at once: one that pauses leaves its lane. Pauses of the study are
+    left out."""
     frame = occupancy(record)
     if len(frame) < 2 or not frame["end"].max():
         return None
@@ -50,7 +52,7 @@ def timeline(spec: StudySpec, record: StudyRecord) -> Figure | None:
     else:
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel(f"{unit} since the first trial began, without pauses")
+    axes.set_xlabel(f"{unit}, without pauses")
     legend(figure, axes)
     return figure
 

@@ -237,8 +237,8 @@ def _title(
     named = [("best", points[0][1])] if points else []
     if reference and (at := point(spec, reference, across, up)):
         named.append(("baseline", at))
-    texts = [f"{formatting.value(up, y)} at {formatting.value(across, x)} ({name})" for name, (x, y) in named]
-    return f"{_short(up)} at {_short(across)}: {', '.join(texts)}"
+    texts = [f"{formatting.value(up, y)} and {formatting.value(across, x)} ({name})" for name, (x, y) in named]
+    return f"{_short(up).capitalize()} and {_short(across)}: {', '.join(texts)}"
 
 
 def _short(name: str) -> str:

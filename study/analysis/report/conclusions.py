@@ -51,7 +51,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if is_search and started < planned:
         ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
         yield f"{started} of the {planned} planned trials of the search were started{ended}."
-    for state in ("running", "waiting", "interrupted"):
+    for state in ("running", "waiting", "paused", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{formatting.count(len(numbers), 'trial')} {state}: {formatting.listed(numbers)}."
     reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")
@@ -174,7 +174,7 @@ def _difference_text(spec: StudySpec, name: str, difference: Difference, referen
 
 
 def _value_text(name: str, side: Side) -> str:
-    return f"{name} {formatting.mean(name, side.spread(name))} ({formatting.seeds(side.seeds(name))})"
+    return f"{name} {formatting.mean(name, side.spread(name))} on {formatting.seeds(side.seeds(name))}"
 
 
 def _seeds_text(name: str, reference: Side, chosen: Side) -> str:

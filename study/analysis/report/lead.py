@@ -8,13 +8,15 @@ from typing import Any
 from study.analysis.report.conclusions import conclusions
 from study.analysis.report.enough import enough
 from study.analysis.report.several_metrics import several_metrics
-from study.analysis.statistics import formatting
+from study.analysis.statistics import formatting, rule_replay
 from study.analysis.statistics.difference import Difference, sides
 from study.analysis.statistics.edges import edges
 from study.analysis.statistics.next_step import came, next_steps
 from study.analysis.statistics.rivals import Rivals, rivals
 from study.analysis.statistics.rung_values import RungPlace, rung_places
+from study.home.as_searched import as_searched
 from study.home.record import StudyRecord
+from study.ranking.extended import extended, sentence
 from study.spec import StudySpec
 
 WIDTH = 110
@@ -53,14 +55,14 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     `rungs`: where the best stood at each rung. `edges`: ranges at whose edge the best lies. `next`: the steps that
     apply, the one to take first, each with its `kind`, `why` and `command`.
     """
-    against, when = rivals(spec, record), came(spec, record)
+    against, when = rivals(spec, record), came(spec, as_searched(record))
     return {
         "parts": {part.title: list(part.sentences) for part in lead(spec, record)},
         "runner_up": _runner_up(against) if against else None,
         "undecided": list(against.undecided) if against else None,
         "best_came": {"place": when.place, "of": when.of} if when else None,
         "rungs": [asdict(place) for place in _places(spec, record)],
-        "edges": [asdict(edge) for edge in edges(spec, record)] if spec.final_seeds is None else [],
+        "edges": [asdict(edge) for edge in edges(spec, as_searched(record))] if spec.final_seeds is None else [],
         "next": [asdict(step) for step in next_steps(spec, record)],
     }
 
@@ -118,6 +120,10 @@ def _amount(spec: StudySpec, gap: Difference) -> str:
 
 def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """When the best came, and how it came through early stopping."""
+    if found := extended(record, spec):
+        words = sentence(found)
+        yield f"{words[0].upper()}{words[1:]}."
+    record = as_searched(record)
     when = came(spec, record) if spec.final_seeds is None else None
     if when is None:
         return
@@ -136,6 +142,8 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
                 f"search. Of the {place.final_place - 1} ahead of it there "
                 f"{place.pruned or 'none'} {'were' if place.pruned > 1 else 'was'} pruned."
             )
+    if risked := rule_replay.sentence(spec, record):
+        yield risked
 
 
 def _place(place: int, of: int) -> str:
@@ -143,7 +151,7 @@ def _place(place: int, of: int) -> str:
 
 
 def _places(spec: StudySpec, record: StudyRecord) -> list[RungPlace]:
-    _, best = sides(spec, record)
+    _, best = sides(spec, record := as_searched(record))
     return rung_places(spec, record, best.number) if best and spec.final_seeds is None else []
 
 
@@ -160,7 +168,7 @@ def _cost(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         kinds.append(f"{formatting.count(rest, 'further trial')} on other seeds" if searched else _seeds(rest))
     epochs = formatting.count(sum(trial.epochs for trial in trials), "epoch")
     clock, busy = formatting.duration(record.worked), formatting.duration(record.busy)
-    gpu = record.busy * spec.resources.gpu / 3600
+    gpu = record.taken("gpu", spec.resources.gpu) / 3600
     yield (
         f"{formatting.listed(kinds)}, {epochs}: {clock} on the clock, {busy} of trial time, "
         f"{f'{gpu:.2g} GPU hours' if gpu else 'no GPU'}."

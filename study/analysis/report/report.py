@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from study.analysis.figures import FIGURES
+from study.analysis.figures import FIGURES, shown
 from study.analysis.figures.interactive import INTERACTIVE
 from study.analysis.figures.representations import MODEL_FIGURES
 from study.analysis.figures.style import styled
@@ -53,11 +53,13 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
 
 def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) -> dict[str, bytes]:
     """Every file of a report, by its path in the folder."""
-    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, record))}
+    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, shown(name, record)))}
     if models:
         drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
     pictures = {name: png(figure) for name, figure in drawn.items()}
-    plots = {name: str(draw(spec, record).to_json()) for name, draw in INTERACTIVE.items() if name in drawn}
+    plots = {
+        name: str(draw(spec, shown(name, record)).to_json()) for name, draw in INTERACTIVE.items() if name in drawn
+    }
     page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     files |= {f"figures/{name}.pdf": pdf(figure) for name, figure in drawn.items()}

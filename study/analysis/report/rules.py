@@ -16,7 +16,7 @@ TITLE = "What each rule would have picked"
 
 def rules_section(spec: StudySpec, record: StudyRecord) -> Section | None:
     """The table with what it means; None where there was nothing to choose from."""
-    if spec.final_seeds is not None or len(ranking.ranked(record, spec)) < 2:
+    if spec.final_seeds is not None or len(ranking.comparable(record, spec)) < 2:
         return None
     table = rule_picks(spec, record)
     notes: list[Block] = [Text(" ".join(sentences)) for sentences in _notes(spec, record, table) if sentences]

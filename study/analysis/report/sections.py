@@ -18,16 +18,23 @@ from study.analysis.report.lead import lead
 from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
 from study.analysis.report.summary_note import summary_note
-from study.analysis.statistics import formatting, search_efficiency
+from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import final_side, sides
 from study.analysis.statistics.frame import trials_frame, varied
 from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
 from study.analysis.tables.front_table import front_note, printed_front
+from study.home.as_searched import as_searched
+from study.home.devices import devices, in_words
 from study.home.record import StudyRecord
 from study.ranking import epochs
 from study.spec import StudySpec, rungs
 from study.text.moment import moment
+
+EXTENDED = (
+    "Learning curves and seeds show trials as far as they were extended, all other figures and the table of early "
+    "stopping show each as the search ended it: trials of different numbers of epochs do not compare."
+)
 
 LISTED = 200
 """Trials in the page's table at most: a longer one is slow to show, and nobody reads it."""
@@ -57,9 +64,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         rules_section(spec, record),
         Section("Figures", [*figures, *_thinned(record), *_without(spec, record, pictures)]) if figures else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
-        Section("Trials", [Table(report_tables.printed_counts(record)), *_early_stopping(spec, record)])
-        if record.trials
-        else None,
+        Section("Trials", [Table(report_tables.printed_counts(record))]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))], folded=True),
         Section("What is not known", [Points(open_points)]) if open_points else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
@@ -71,16 +76,22 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
 
 
 def _thinned(record: StudyRecord) -> list[Text]:
+    longer = [Text(EXTENDED)] if record.lengthened else []
     if len(record.trials) <= min(CURVES, LINES):
-        return []
-    return [Text("With many trials, figures with a line per trial and interactive figures show an even selection.")]
+        return longer
+    return [
+        *longer,
+        Text("With many trials, figures with a line per trial and interactive figures show an even selection."),
+    ]
 
 
 def _without(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> list[Text]:
     """Why there is no figure of importance."""
     if "importance" in pictures or not varied(spec):
         return []
-    return [Text(f"Not shown: how important each parameter is. The reason: {explained(spec, record).missing}.")]
+    return [
+        Text(f"Not shown: how important each parameter is. The reason: {explained(spec, as_searched(record)).missing}.")
+    ]
 
 
 def _trials(spec: StudySpec, record: StudyRecord) -> Section:
@@ -112,7 +123,12 @@ def _caption(name: str, spec: StudySpec) -> str:
     if rule == "median":
         return f"{text} From the dotted line on trials are compared after each epoch and the worse half pruned."
     several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
-    return f"{text} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
+    what = (
+        "pause, and the better ones go on"
+        if rule in ("promotion", "freeze_thaw")
+        else "are compared and the worse ones pruned"
+    )
+    return f"{text} Dotted lines are the epochs{several} at which trials {what}."
 
 
 def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
@@ -136,11 +152,6 @@ def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
     note = f"Ordered by the value in the search{means} and by the mean on fresh seeds once all of these have run."
     rest = len(candidates) - report_tables.TOP
     return note + (f" {formatting.count(rest, 'more trial')} not listed." if rest > 0 else "")
-
-
-def _early_stopping(spec: StudySpec, record: StudyRecord) -> list[Table]:
-    table = search_efficiency.printed_early_stopping(spec, record)
-    return [Table(table)] if len(table) else []
 
 
 BETTER = {"max": "higher", "min": "lower"}
@@ -199,13 +210,29 @@ def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         "state": [record.state],
         "readings of the test split": [str(record.test_readings)],
     }
+    if used := devices(record):
+        facts["device"] = [f"{in_words(device.facts)}: {formatting.count(device.trials, 'trial')}" for device in used]
     for key, value in _flat(spec.origin or {}, "origin"):
         facts.setdefault(key, []).append(formatting.setting(value))
     for session in record.sessions:
-        ordered = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in ("event", "time")}}
-        for key, value in _flat(ordered):
+        ordered = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in LEFT_OUT}}
+        for key, value in [*_flat(ordered), *data_sets(session)]:
             facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
+
+
+LEFT_OUT = ("event", "time", "datasets", "groups")
+"""Of a session: what other rows or sections tell."""
+
+
+def data_sets(session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """A row for each data set: its samples, the shape of one, its fingerprint and where its files are from."""
+    for data in (session.get("datasets") or {}).values():
+        rows = ", ".join(f"{count} {split}" for split, count in data["rows"].items() if count)
+        shape = " x ".join(map(str, data.get("shape", ())))
+        parts = [f"{rows}; each {shape}"] if rows else []
+        parts += [f"fingerprint {data['digest']}", *([f"from {', '.join(data['sources'])}"] if data["sources"] else [])]
+        yield f"data set {data['title']}", "; ".join(parts)
 
 
 def _flat(values: Mapping[str, Any], *path: str) -> Iterator[tuple[str, Any]]:

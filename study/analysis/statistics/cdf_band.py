@@ -13,9 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import betaincinv, gammaln
-from scipy.stats import binom
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -57,6 +55,8 @@ def limits(draws: int, level: float) -> tuple[Floats, Floats]:
 def pointwise_level(draws: int, confidence: float) -> float:
     """The probability with which each limit alone may be missed, for all of them to hold with `confidence`."""
 
+    from scipy.optimize import brentq  # here: loading it takes longer than the report of a study too small for a band
+
     def missing(log_level: float) -> float:
         return joint_coverage(*limits(draws, float(np.exp(log_level)))) - confidence
 
@@ -75,6 +75,8 @@ def quantile_places(draws: int, confidence: float, quantiles: tuple[float, ...])
         For each quantile the place of the draw below it, from 1 (0: none is), and of the one above it (draws + 1: none
         is).
     """
+    from scipy.stats import binom  # here, as above
+
     times, miss = np.array(quantiles), 1 - confidence
 
     def places(level: float) -> tuple[Places, Places]:

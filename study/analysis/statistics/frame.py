@@ -116,8 +116,7 @@ def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
 
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
-    ended = trial.started is not None and trial.ended is not None
-    seconds = trial.ended - trial.started if ended else None  # type: ignore[operator]
+    seconds = trial.seconds if trial.started is not None else None
     fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.repeats, trial.epochs, seconds]
     return [*fixed, *(param(spec, trial, key) for key in keys), *(metric(spec, trial, name) for name in metrics)]
 

@@ -9,18 +9,18 @@ from study.home.record import StudyRecord
 
 
 def occupancy(record: StudyRecord) -> pd.DataFrame:
-    """The last run of each trial that was started, in as many lanes as trials ran at once on each node.
+    """When trials ran, in as many lanes as trials ran at once on each node.
 
-    A ledger names nodes and no processes: a trial is in the first lane of its node that is free.
+    Of each trial that was started there are its last run and those that ended in a pause. A ledger names nodes and no
+    processes: a run is in the first lane of its trial's node that is free.
 
     Returns:
-        Indexed by `trial`: `node`, `lane` from 0, `state`, and `start` and `end` in seconds since the first trial
-        began, without the time between a session's last trial and the next session.
+        Indexed by `trial`, a row per run: `node`, `lane` from 0, `state`, and `start` and `end` in seconds since the
+        first trial began, without the time between a session's last start or end of a trial and the next session.
     """
-    runs = sorted((trial.started, trial.number) for trial in record.trials.values() if trial.started is not None)
     latest = max((trial.ended or trial.started or 0.0 for trial in record.trials.values()), default=0.0)
-    ends = {number: record.trials[number].ended or latest for _, number in runs}
-    openings, cuts = _pauses(record, sorted(ends.values()))
+    runs = sorted((start, number, end) for number, trial in record.trials.items() for start, end in trial.spans(latest))
+    openings, cuts = _pauses(record, sorted(time for start, _, end in runs for time in (start, end)))
 
     def running(time: float) -> float:
         """Seconds of sessions up to a moment."""
@@ -28,13 +28,13 @@ def occupancy(record: StudyRecord) -> pd.DataFrame:
 
     free: dict[tuple[str, int], float] = {}
     rows = []
-    for start, number in runs:
+    for start, number, end in runs:
         trial = record.trials[number]
         node = (trial.node or "").partition(":")[0]  # behind it stands the process
         lanes = [lane for lane in free if lane[0] == node]
         lane = next((lane for lane in lanes if free[lane] <= start + 0.001), (node, len(lanes)))
-        free[lane] = ends[number]
-        times = [running(time) - running(runs[0][0]) for time in (start, ends[number])]
+        free[lane] = end
+        times = [running(time) - running(runs[0][0]) for time in (start, end)]
         rows.append((number, node, lane[1], trial.state, *times))
     columns = ["trial", "node", "lane", "state", "start", "end"]
     return pd.DataFrame(rows, columns=columns).set_index("trial")
@@ -51,12 +51,16 @@ def busy(frame: pd.DataFrame) -> float:
     return float((frame["end"] - frame["start"]).sum()) / whole if whole else 1.0
 
 
-def _pauses(record: StudyRecord, ends: list[float]) -> tuple[list[float], list[float]]:
-    """When sessions after the first began, and how much had been cut out before the first of them, the second ..."""
+def _pauses(record: StudyRecord, times: list[float]) -> tuple[list[float], list[float]]:
+    """When sessions after the first began, and how much had been cut out before the first of them, the second ...
+
+    Args:
+        times: at which trials began and ended, in order.
+    """
     openings = [session["time"] for session in record.sessions[1:]]
     begins = [session["time"] for session in record.sessions]
     gaps = []
     for opening, before in zip(openings, begins, strict=False):
-        place = bisect_right(ends, opening)
-        gaps.append(opening - max(before, ends[place - 1] if place else before))
+        place = bisect_right(times, opening)
+        gaps.append(opening - max(before, times[place - 1] if place else before))
     return openings, [0.0, *accumulate(gaps)]

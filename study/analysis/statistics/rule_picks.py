@@ -67,7 +67,7 @@ class RulePicks:
 
 def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
     """What every rule picks, and what is known of it on fresh seeds."""
-    ranked = ranking.ranked(record, spec)
+    ranked = ranking.comparable(record, spec)
     fresh = {candidate.trial.number: fresh_trials(record, candidate.trial.number) for candidate in ranked}
     judge = _judge(spec, [trial for trials in fresh.values() for trial in trials])
     tests = {number: spread(metric(spec, trial, judge) for trial in trials) for number, trials in fresh.items()}

@@ -71,7 +71,7 @@ def value_at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
 
 def arrivals(spec: StudySpec, record: StudyRecord, rung: int) -> dict[int, float]:
     """The values of the searched trials at a rung, by trial, in the order of their arrival."""
-    numbers = dict.fromkeys(number for event, number, epoch in record.story if event == "report" and epoch == rung)
+    numbers = dict.fromkeys(number for event, number, epoch, _ in record.story if event == "report" and epoch == rung)
     trials = [record.trials[number] for number in numbers if record.trials[number].stage == "search"]
     values = {trial.number: value_at(trial, spec, rung) for trial in trials}
     return {number: value for number, value in values.items() if value is not None}

@@ -1,16 +1,14 @@
-"""How efficient a search was: its best value over time, what early stopping saved, and what it could have missed."""
+"""How efficient a search was: its best value over time, and what early stopping saved."""
 
 from dataclasses import astuple, fields
 
 import numpy as np
 import pandas as pd
 
-from study.analysis.statistics import formatting
 from study.analysis.statistics.hypervolume import over_trials
-from study.analysis.statistics.rung_values import arrivals, cut_off, rung_epochs, value_at
 from study.analysis.statistics.spent import SEARCH_STAGES, Spent, spent
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import best, searched
+from study.ranking import searched
 from study.spec import StudySpec
 
 
@@ -73,60 +71,6 @@ def budget(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return frame.rename_axis("state").astype({"saved": float, "seconds": float, "full_seconds": float})
 
 
-def would_have_stopped(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """Whether ASHA would have pruned the confirmed configurations on their other seeds.
-
-    Confirm trials always run in full. At each rung their value is compared with the search's cut-off when the repeated
-    trial arrived there, and with the cut-off of the whole search.
-
-    Returns:
-        One row per confirm trial of a searched trial and rung: `trial`, `seed`, `repeats` (the searched trial),
-        `is_best` (whether that is the study's best), `rung` (epoch), `value`, `cutoff` at that time and `final_cutoff`
-        (NaN while there was none), `stopped` and `stopped_finally`: whether the value was worse. Empty where the study
-        has several metrics or constraints, or another rule than ASHA with one bracket.
-    """
-    columns = ["trial", "seed", "repeats", "is_best", "rung", "value", "cutoff", "final_cutoff"]
-    study_best = best(record, spec)
-    single = len(spec.objective.metrics) == 1 and not spec.objective.constraints
-    rows = []
-    for rung in rung_epochs(spec) if single else []:
-        arrived = arrivals(spec, record, rung)
-        final = cut_off(list(arrived.values()), spec)
-        for trial in record.by_stage("confirm"):
-            value = value_at(trial, spec, rung)
-            if value is None or trial.repeats not in arrived:
-                continue
-            then = list(arrived.values())[: list(arrived).index(trial.repeats)]
-            is_best = study_best is not None and study_best.trial.number == trial.repeats
-            rows.append((trial.number, trial.seed, trial.repeats, is_best, rung, value, cut_off(then, spec), final))
-    frame = pd.DataFrame(rows, columns=columns).astype({"value": float, "cutoff": float, "final_cutoff": float})
-    for name, cutoff in (("stopped", "cutoff"), ("stopped_finally", "final_cutoff")):
-        frame[name] = frame["value"] < frame[cutoff] if spec.mode == "max" else frame["value"] > frame[cutoff]
-    return frame.sort_values(["repeats", "trial", "rung"], ignore_index=True)
-
-
-def printed_early_stopping(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """What early stopping saved and could have missed, as text; empty where no trial was pruned."""
-    cost, rungs_passed = budget(spec, record), would_have_stopped(spec, record)
-    if not cost["trials"]["pruned"]:
-        return pd.DataFrame({"what early stopping did": [], "value": []}, dtype=object)
-    totals = {name: float(cost[name]["all"]) for name in cost.columns}
-    pruned, seconds = int(cost["trials"]["pruned"]), totals["full_seconds"] - totals["seconds"]
-    rows = {
-        "trials pruned": f"{pruned} of {totals['trials']:.0f}",
-        "epochs run, of all trials in full": f"{totals['epochs']:.0f} of {totals['full_epochs']:.0f}",
-        "saved": f"{100 * totals['saved']:.0f}% of the epochs, about {formatting.duration(seconds)} of trial time",
-    }
-    for cutoff, name, label in (
-        ("cutoff", "stopped", "by the cut-offs at that time"),
-        ("final_cutoff", "stopped_finally", "by the cut-offs of the whole search"),
-    ):
-        repeats = rungs_passed[rungs_passed["is_best"] & rungs_passed[cutoff].notna()].groupby("trial")[name].any()
-        if len(repeats):
-            rows[f"repeats of the best that ASHA would have pruned, {label}"] = f"{repeats.sum()} of {len(repeats)}"
-    return pd.DataFrame({"what early stopping did": list(rows), "value": list(rows.values())}, dtype=object)
-
-
 def _timed(record: StudyRecord) -> list[TrialRecord]:
     """The trials of the search and the baseline that began; not those that were cut off, whose end is unknown."""
     trials = record.by_stage(*SEARCH_STAGES)
@@ -135,8 +79,9 @@ def _timed(record: StudyRecord) -> list[TrialRecord]:
 
 def _busy(trials: list[TrialRecord], times: np.ndarray) -> np.ndarray:
     """The time that trials had run, summed, until each of these times."""
-    starts = np.sort([trial.started for trial in trials if trial.started is not None])
-    ends = np.sort([trial.ended for trial in trials if trial.ended is not None])
+    spans = [span for trial in trials for span in trial.spans(np.inf)]
+    starts = np.sort([begin for begin, _ in spans])
+    ends = np.sort([end for _, end in spans if end < np.inf])
     return _since(starts, times) - _since(ends, times)
 
 

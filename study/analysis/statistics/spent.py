@@ -39,8 +39,8 @@ def spent(spec: StudySpec, record: StudyRecord) -> dict[str, Spent]:
 
 
 def seconds(trial: TrialRecord) -> float:
-    """The time of a trial's last run, 0 where it has not ended."""
-    return trial.ended - trial.started if trial.started is not None and trial.ended is not None else 0.0
+    """The time of a trial's last run and of those that ended in a pause, 0 where it has not ended."""
+    return trial.seconds or 0.0
 
 
 def _spent(spec: StudySpec, trials: list[TrialRecord]) -> Spent:

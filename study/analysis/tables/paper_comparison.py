@@ -26,6 +26,7 @@ def compare_with_paper(
     """Three lines per row: our numbers, the paper's, the verdicts.
 
     A row without any cell of ours has the paper's line alone; a row in which the paper prints nothing has ours alone.
+    A cell of which the paper prints nothing has no verdict.
 
     Args:
         rows, columns: labels, in the printed order.
@@ -48,7 +49,7 @@ def compare_with_paper(
             continue
         verdicts = [
             verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread, margin)).word
-            if cell
+            if cell and theirs.spread
             else ""
             for cell, theirs in zip(our_row, paper_entries, strict=True)
         ]

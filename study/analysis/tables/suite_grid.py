@@ -6,9 +6,7 @@ from dataclasses import replace
 from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_results import Spent
 from study.analysis.statistics.suite_table import AVERAGE, RuleTable
-from study.analysis.statistics.variance import Components
 from study.analysis.tables.grid import Entry, Grid, Mark
-from study.metrics import is_share
 from study.ranking import Spread
 
 RANK = "rank"
@@ -40,7 +38,7 @@ def spread_grid(table: RuleTable, spent: Mapping[str, Spent]) -> Grid:
         [
             Entry(remark=deviation(table.judge, own.search)),
             Entry(remark=deviation(table.judge, own.seed)),
-            Entry(remark=formatting.MISSING if own.p is None else _p(own)),
+            Entry(remark=formatting.MISSING if own.p is None else level(own.p)),
             Entry(remark=f"{epochs[method].epochs:,}"),
             Entry(remark=formatting.duration(epochs[method].seconds)),
         ]
@@ -62,11 +60,12 @@ def deviation(metric: str, value: float | None) -> str:
     """A standard deviation in the unit of the table."""
     if value is None:
         return formatting.MISSING
-    return f"{100 * value:.1f}" if is_share(metric) else f"{value:.3f}"
+    return f"{100 * value:.1f}" if formatting.in_percent(metric) else f"{value:.3f}"
 
 
-def _p(own: Components) -> str:
-    return "< 0.001" if own.p is not None and own.p < 0.001 else f"{own.p:.3f}"
+def level(p: float) -> str:
+    """A p value as it is printed."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _entry(table: RuleTable, method: str, label: str, searches: int) -> Entry:

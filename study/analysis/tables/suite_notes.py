@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ranks import LEVEL
 from study.analysis.statistics.suite_table import AVERAGE, RuleTable
-from study.analysis.tables.suite_grid import deviation
-from study.metrics import is_share
+from study.analysis.tables.suite_grid import deviation, level
 from study.spec import rungs
 from study.spec.suite import Suite
 
@@ -44,7 +43,7 @@ def suite_notes(suite: Suite) -> list[str]:
 
 
 def _cells(suite: Suite, table: RuleTable) -> str:
-    unit = f"{table.judge} in percent" if is_share(table.judge) else table.judge
+    unit = f"{table.judge} in percent" if formatting.in_percent(table.judge) else table.judge
     text = f"{unit} of what the rule {table.rule} picks: mean over searches of the mean over fresh seeds"
     if suite.searches == 1:
         return f"{text}; from one search there is no standard error."
@@ -108,7 +107,7 @@ def _spread(table: RuleTable) -> Iterator[str]:
         return
     yield (
         f"From search to search the standard deviation is {_points(table, found.search)}, what seeds bring into it "
-        f"taken off (p = {found.p:.3f}); from seed to seed {seed}."
+        f"taken off (p {_compared(found.p)}); from seed to seed {seed}."
     )
 
 
@@ -121,5 +120,15 @@ def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
         yield f"Of {len(suite.cells)} searches without a value: {formatting.listed(told)}."
 
 
+def _compared(p: float) -> str:
+    """A p value with its sign."""
+    text = level(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
 def _points(table: RuleTable, value: float) -> str:
-    return f"{deviation(table.judge, value)} points" if is_share(table.judge) else deviation(table.judge, value)
+    return (
+        f"{deviation(table.judge, value)} points"
+        if formatting.in_percent(table.judge)
+        else deviation(table.judge, value)
+    )

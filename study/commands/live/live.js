@@ -37,9 +37,9 @@ function draw(id, traces, study, x, shapes) {
   const axis = { color: ink, gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", uirevision: id + (x.key || ""),
-    font: { family: "system-ui, sans-serif", size: 13, color: ink }, margin: { l: 50, r: 15, t: 40, b: 50 },
+    font: { family: "system-ui, sans-serif", size: 13, color: ink }, margin: { l: 50, r: 15, t: 40, b: 60 },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, showlegend: true, shapes: shapes || [],
-    xaxis: { ...axis, ...x.axis, title: { text: plain(x.title) } },
+    xaxis: { ...axis, ...x.axis, title: { text: plain(x.title), standoff: 8 } },
     yaxis: { ...axis, title: { text: plain(study.metric) }, ...(study.percent ? { tickformat: ".1~%" } : {}) },
   };
   Plotly.react(id, traces, layout, { responsive: true, displayModeBar: false });
@@ -92,7 +92,7 @@ function drawSearch(study) {
 }
 
 const LINES = {
-  pruned: ["pruned", 1, 0.6], complete: ["mark", 1, 0.4], failed: ["bad", 1, 0.6], running: ["running", 1.8, 1],
+  pruned: ["pruned", 1, 0.6], paused: ["pruned", 1.4, 0.9], complete: ["mark", 1, 0.4], failed: ["bad", 1, 0.6], running: ["running", 1.8, 1],
   baseline: ["ink", 2.5, 1], best: ["best", 3, 1],
 };
 
@@ -115,14 +115,37 @@ function drawCurves(study) {
 function drawParameter(study) {
   const domain = study.keys.find(({ key }) => key === of("key").value);
   if (!domain) return;
-  const { key, choices, log } = domain;
+  const { key, choices, low, high, log } = domain;
   const at = choices ? (value) => (value === null ? null : String(value)) : (value) => value;
   const axis = choices
     ? { type: "category", categoryorder: "array", categoryarray: choices.map(String) }
-    : { type: log ? "log" : "linear" };
+    : log ? { type: "log", ...(high >= 100 * low ? { dtick: 1 } : {}) } : { type: "linear" };
   const best = study.best ? study.best.params[key] : undefined;
   const traces = [...marks(study, study.marks[key].map(at)), ...ring(study, best === undefined ? null : at(best))];
   draw("parameter", traces, study, { title: key, axis, key }, baselineLine(study));
+}
+
+function drawTrade(study) {
+  const trade = study.trade;
+  of("trade-off").hidden = !trade;
+  if (!trade) return;
+  const ended = study.marks.state.map((state) => state === "complete" || state === "baseline");
+  const x = trade.value.map((value, place) => (ended[place] ? value : null));
+  const traces = marks(study, x);
+  if (trade.front.length > 1) {
+    traces.push({
+      type: "scatter", mode: "lines", name: "front", hoverinfo: "skip", line: { color: colour("best"), width: 1.5 },
+      x: trade.front.map(([at]) => at), y: trade.front.map(([, at]) => at),
+    });
+  }
+  const place = study.best ? study.marks.trial.indexOf(study.best.trial) : -1;
+  const line = { color: colour("bad"), width: 1, dash: "dot" };
+  const shapes = [
+    ...trade.limits.map((at) => ({ type: "line", yref: "paper", y0: 0, y1: 1, x0: at, x1: at, line })),
+    ...trade.first_limits.map((at) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: at, y1: at, line })),
+  ];
+  const axis = trade.percent ? { tickformat: ".1~%" } : {};
+  draw("trade", [...traces, ...ring(study, x[place])], study, { title: trade.metric, axis }, shapes);
 }
 
 function drawRunning(study) {
@@ -181,6 +204,8 @@ function drawWords(study) {
     const before = study.baseline && study.baseline.trial !== trial ? ` The baseline has ${number(study.baseline.value, study.percent)}.` : "";
     of("best").textContent = `Best so far: trial ${trial}, ${study.metric} ${number(value, study.percent)}${fresh} (${settings}).${before}`;
   }
+  of("further").replaceChildren();
+  for (const text of study.further) element("p", text, of("further"));
   const left = study.pace && study.pace.remaining !== null ? `, about ${clock(study.pace.remaining)} ${study.running ? "to go" : "left to do"}` : "";
   of("pace").textContent = study.pace ? `${study.pace.epochs_per_minute.toFixed(1)} epochs per minute${left}` : "";
   of("waiting").textContent = study.waiting.length ? `Enqueued and not tried yet: ${study.waiting.length}` : "";
@@ -197,6 +222,7 @@ function redraw() {
   drawSearch(shown);
   drawCurves(shown);
   drawParameter(shown);
+  drawTrade(shown);
 }
 
 let asked = null; // the request whose answer is shown

@@ -8,6 +8,7 @@ from typing import Any
 
 from study import ranking
 from study.analysis.statistics.frame import thin
+from study.commands.live.trade_off import sentences, trade_off
 from study.commands.progress import pace
 from study.home import ledger
 from study.home.collection import uncollected
@@ -88,8 +89,8 @@ class LiveState:
                 self._record.apply(event)
                 if event["event"] == "started":  # a final trial may run again
                     self._values.pop(event["trial"], None)
-                    if time.monotonic() > until:
-                        return False
+                if time.monotonic() > until:
+                    return False
         return True
 
     def _made(self, is_open: bool) -> dict[str, Any]:
@@ -98,11 +99,14 @@ class LiveState:
         values = self._of_ended(searched)
         with ranking.ranked_once(record):
             best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
+            rate = pace(spec, record)
+            drawn = self._drawn_marks(searched, values)
+            further = sentences(spec, record, best, reference)
+            trade = trade_off(spec, record, drawn)
         state = record.state if is_open or record.state != "running" else "interrupted"
         running = [trial for trial in record.trials.values() if trial.state == "running"] if is_open else []
         limit = record.limit(spec.trials)
         over = record.ending or len(searched) >= limit or state == "complete" or spec.final_seeds is not None
-        rate = pace(spec, record)
         return {
             "version": self._tail.offset,
             "name": spec.name,
@@ -124,9 +128,13 @@ class LiveState:
             "waiting": self._not_tried(),
             "now": [_row(spec, trial) for trial in running[:MOST_ROWS]],
             "more_now": max(0, len(running) - MOST_ROWS),
-            "marks": self._marks(searched, values),
+            "marks": self._marks(drawn, values),
+            "further": further,
+            "trade": trade,
             "steps": _steps(spec, searched, values),
-            "curves": [_curve(spec, trial, kind) for kind, trial in self._drawn(searched, running, best, reference)],
+            "curves": [
+                _curve(spec, trial, kind) for kind, trial in self._with_curves(searched, running, best, reference)
+            ],
             "answers": dict(list(record.requests.items())[-20:]),
         }
 
@@ -141,14 +149,18 @@ class LiveState:
         tried = sum(trial.enqueued for trial in self._record.trials.values())
         return self._record.enqueued[tried:]
 
-    def _marks(self, trials: Sequence[TrialRecord], values: dict[int, float | None]) -> dict[str, list[Any]]:
-        """Columns of the trials that have ended with a value: the best of them, and others evenly chosen."""
+    def _drawn_marks(self, trials: Sequence[TrialRecord], values: dict[int, float | None]) -> list[TrialRecord]:
+        """The trials that have ended with a value: the best of them, and others evenly chosen."""
         ended = [trial for trial in trials if values.get(trial.number) is not None]
         if len(ended) > MOST_MARKS:
             worst_first = sorted(ended, key=lambda trial: values[trial.number] or 0.0, reverse=self.spec.mode == "min")
             kept = {trial.number for trial in worst_first[-100:]}
             kept |= {trial.number for trial in thin(ended, MOST_MARKS - 100)}
             ended = [trial for trial in ended if trial.number in kept]
+        return ended
+
+    def _marks(self, ended: Sequence[TrialRecord], values: dict[int, float | None]) -> dict[str, list[Any]]:
+        """Columns of these trials."""
         columns: dict[str, list[Any]] = {
             "trial": [trial.number for trial in ended],
             "value": [values[trial.number] for trial in ended],
@@ -156,7 +168,7 @@ class LiveState:
         }
         return columns | {key: [trial.params.get(key) for trial in ended] for key in self.spec.space.domains}
 
-    def _drawn(
+    def _with_curves(
         self,
         searched: Sequence[TrialRecord],
         running: Sequence[TrialRecord],
@@ -168,7 +180,8 @@ class LiveState:
         named += [("best", best.trial)] if best and best.trial.stage != "baseline" else []
         live = [("running", trial) for trial in running[: MOST_CURVES // 3] if trial.reports]
         known = {trial.number for _, trial in named + live}
-        ended = [trial for trial in searched if trial.state in ENDED and trial.reports and trial.number not in known]
+        drawn = (*ENDED, "paused")
+        ended = [trial for trial in searched if trial.state in drawn and trial.reports and trial.number not in known]
         others = [(trial.state, trial) for trial in thin(ended, MOST_CURVES - len(live))]
         return [*others, *live, *named]
 

@@ -2,11 +2,13 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import optuna
+from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.storages import InMemoryStorage
@@ -96,14 +98,27 @@ class RandomStrategy(OptunaStrategy):
 
 
 class AllKeys(TPESampler):
-    """TPE of keys that every trial has, which Optuna would look for in every trial that it sees."""
+    """TPE of keys that every trial has, which Optuna would look for in every trial that it sees.
 
-    def __init__(self, seed: int, domains: Mapping[str, BaseDistribution]) -> None:
+    Args:
+        history: that the trials are of. It knows their parameters in Optuna's own form, into which Optuna would bring
+            those of all trials that it sees for each suggestion.
+    """
+
+    def __init__(self, seed: int, history: History) -> None:
         super().__init__(seed=seed, multivariate=True, constant_liar=True)
-        self._domains = {key: domain for key, domain in sorted(domains.items()) if not domain.single()}
+        self._history = history
+        domains = history.distributions.items()
+        self._domains = {key: domain for key, domain in sorted(domains) if not domain.single()}
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         return self._domains
+
+    def _get_internal_repr(
+        self, trials: list[FrozenTrial], search_space: dict[str, BaseDistribution], study: optuna.Study
+    ) -> dict[str, NDArray[np.float64]]:
+        rows = [self._history.internal[trial.number] for trial in trials]
+        return {key: np.asarray([row[key] for row in rows]) for key in search_space}
 
 
 class TPEStrategy(OptunaStrategy):
@@ -122,7 +137,7 @@ class TPEStrategy(OptunaStrategy):
         with experimental():
             if self._conditional:
                 return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
-            return AllKeys(seed, self._history.distributions)
+            return AllKeys(seed, self._history)
 
     def _window(self) -> Sequence[FrozenTrial]:
         return self._history.window(self.BEST, self.NEWEST, pruned=True)

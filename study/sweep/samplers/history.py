@@ -3,6 +3,8 @@
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from optuna.study import StudyDirection
@@ -16,12 +18,22 @@ from study.spec.objective import Score
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
+    """How a configuration did so far: `state`, its score at each epoch that has one, and at the end if it is complete.
+    One that is paused may go on, and is told again."""
 
     number: int
     state: State
     course: Sequence[tuple[int, Score]] = ()
     score: Score | None = None
+
+
+class Heard(FrozenTrial):
+    """A trial whose constraints do not change: Optuna asks for those of all trials that it sees for each suggestion,
+    and would look for them among its attributes."""
+
+    @cached_property
+    def constraints(self) -> dict[str, float]:
+        return super().constraints
 
 
 class History:
@@ -33,6 +45,7 @@ class History:
         distributions: of each key that is searched.
         directions: of each metric.
         trials: by number, in the order of adoption.
+        internal: the parameters of each by number, in the form that Optuna computes with.
         given: the numbers of those that no sampler drew.
     """
 
@@ -42,11 +55,13 @@ class History:
             StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
         ]
         self.trials: dict[int, FrozenTrial] = {}
+        self.internal: dict[int, dict[str, float]] = {}
         self.given: set[int] = set()
         self._known: set[tuple[tuple[str, Any], ...]] = set()
         self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
-        self._ended: list[FrozenTrial] = []
+        self._paused: set[int] = set()
+        self._ended: dict[int, FrozenTrial] = {}  # and those that paused, as they were when they did
         self._complete: list[FrozenTrial] = []
         self._best: list[tuple[Score, FrozenTrial]] = []
 
@@ -63,7 +78,7 @@ class History:
         for number, (params, score) in enumerate(lessons, start=-len(lessons)):
             limits = self._limits(score)
             trial = self._keep(number, params, state=TrialState.COMPLETE, values=score.values, constraints=limits)
-            self._ended.append(trial)
+            self._ended[number] = trial
             self._complete.append(trial)
             self._rank(score, trial)
 
@@ -72,25 +87,34 @@ class History:
         return tuple(sorted(params.items())) in self._known
 
     def tell(self, end: TrialEnd) -> bool:
-        """How a trial ended. Says whether it ran; nothing of one that did not."""
+        """How a trial ended. Says whether it has; nothing of one that did not run.
+
+        One that paused counts as pruned, and still does when it goes on, until it is told of again.
+        """
         running = self._running.pop(end.number, None)
-        if running is None:
+        if running is None and end.number not in self._paused:
             return False
+        self._paused.discard(end.number)
         score = end.score if end.state == "complete" else None
-        pruned = end.state == "pruned"
+        pruned = end.state in ("pruned", "paused")
         state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
         course: dict[str, Any] = {"intermediate_values": {epoch: score.values[0] for epoch, score in end.course}}
         if len(self.directions) > 1:  # in which Optuna knows of no course
             course = {"user_attrs": {"course": {epoch: score.values for epoch, score in end.course}}}
         if score:
             course["constraints"] = self._limits(score)
-        trial = self._keep(end.number, running.params, state=state, values=score and score.values, **course)
+        trial = self._keep(
+            end.number, self.trials[end.number].params, state=state, values=score and score.values, **course
+        )
+        self._ended.pop(end.number, None)
         if score or pruned:
-            self._ended.append(trial)
+            self._ended[end.number] = trial
         if score:
             self._complete.append(trial)
             self._rank(score, trial)
-        return True
+        if end.state == "paused":
+            self._paused.add(end.number)
+        return end.state != "paused"
 
     def window(self, best: int, newest: int, *, pruned: bool) -> list[FrozenTrial]:
         """The `best` complete trials, the `newest` that ended, and all that run, by number.
@@ -101,7 +125,7 @@ class History:
             pruned: whether pruned ones are among the newest.
         """
         ranked = self._best[:best] if len(self.directions) == 1 else self._best[-best:]
-        ended = (self._ended if pruned else self._complete)[-newest:]
+        ended = islice(reversed(self._ended.values()), newest) if pruned else self._complete[-newest:]
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
 
@@ -113,7 +137,9 @@ class History:
     def _keep(self, number: int, params: Mapping[str, Any], **fields: Any) -> FrozenTrial:
         known = {key: self.distributions[key] for key in params}
         trial = create_trial(params=dict(params), distributions=known, **fields)
-        trial.number = number
+        trial.number, trial.__class__ = number, Heard
+        if number not in self.internal:
+            self.internal[number] = {key: known[key].to_internal_repr(value) for key, value in params.items()}
         self.trials[number] = trial
         return trial
 

@@ -4,9 +4,8 @@ Batched on the device of the data: every sample has random parameters of its own
 and nothing is read back from there. PyTorch alone, no further library.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from study import catalogue
 from study.answer_cache import kept
@@ -18,7 +17,12 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-Augmentation = Callable[["Tensor", "torch.Generator"], "Tensor"]
+
+class Augmentation(Protocol):
+    """What `build` gives."""
+
+    def __call__(self, batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor": ...
+
 
 __all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "output_shape", "suits"]
 
@@ -46,9 +50,10 @@ def suits(name: str, facts: Facts) -> str | None:
 def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentation:
     """The augmentation of samples of a shape.
 
-    It takes a batch, images (B, C, H, W) float32 in [0, 1] or rows (B, F) float32, and a generator on the same device,
-    and gives one view of each sample, float32, images in [0, 1]. The batch itself is not changed; without a random
-    augmentation it is given back as it is. The same generator state gives the same views.
+    It takes a batch, images (B, C, H, W) float32 in [0, 1] or rows (B, F) float32, a generator on the same device and
+    how many views of each sample are wanted (V), and gives these, (V, B, ...), float32, images in [0, 1]. The batch
+    itself is not changed; without a random augmentation the views are the batch itself, and are not to be written. The
+    same generator state gives the same views.
 
     Raises:
         UserError: there is no augmentation of this name, or it cannot be applied to this shape.
@@ -61,11 +66,14 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
     operations = tuple(_find(name).operations(options))
 
     @torch.no_grad()
-    def augmentation(batch: "Tensor", generator: "torch.Generator") -> "Tensor":
+    def augmentation(batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor":
+        samples = batch.expand(views, *batch.shape)
+        if operations and len(shape) == 3:  # of tables an operation asks which rows are of one batch
+            samples = samples.flatten(0, 1)
         with torch.autocast(batch.device.type, enabled=False):
             for operation in operations:
-                batch = operation(batch, generator)
-        return batch
+                samples = operation(samples, generator)
+        return samples.reshape(views, len(batch), *samples.shape[-len(shape) :])
 
     return augmentation
 
@@ -76,7 +84,7 @@ def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tu
     """The shape of a view of a sample of this shape."""
     import torch
 
-    return tuple(build(name, shape, options)(torch.zeros(2, *shape), torch.Generator()).shape[1:])
+    return tuple(build(name, shape, options)(torch.zeros(2, *shape), torch.Generator()).shape[2:])
 
 
 def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":

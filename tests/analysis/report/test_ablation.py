@@ -130,7 +130,8 @@ def test_the_report_holds_section_figure_and_trials(writer):
 
 
 def test_the_metrics_of_constraints_are_shown_too(writer):
-    spec = load_study("quickstart", ["search.early_stopping={}", "search.constraints=[val/equalized_odds <= 0.1]"])
+    given = ["search.sampler=tpe", "search.early_stopping={}", "search.constraints=[val/equalized_odds <= 0.1]"]
+    spec = load_study("quickstart", given)
     record = ablated(writer(), also={"val/equalized_odds": 0.05})
     frame = ablation_frame(spec, record)
     assert list(frame["metric"].unique()) == ["val/accuracy", "val/equalized_odds", "test/accuracy"]

@@ -12,8 +12,8 @@ def test_final_training(final_spec, writer):
     study = writer()
     study.trial("final", [0.5], test=0.4)
     assert conclusions(final_spec, study.record()) == [
-        "The final training reaches val/accuracy 50.0% (seed 0).",
-        "On the test split it reaches test/accuracy 40.0% (seed 0).",
+        "The final training reaches val/accuracy 50.0% on seed 0.",
+        "On the test split it reaches test/accuracy 40.0% on seed 0.",
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     [
         ([], "No trial has been started yet."),
         ([("search", "failed")], "No trial of the search is complete yet"),
-        ([("baseline", "complete")], "The baseline reaches val/accuracy 50.0% (seed 0). No trial of the search"),
+        ([("baseline", "complete")], "The baseline reaches val/accuracy 50.0% on seed 0. No trial of the search"),
         ([("search", "complete")], "The best configuration of the search, trial 0, reaches val/accuracy 50.0%"),
     ],
 )

@@ -100,6 +100,12 @@ def test_a_search_whose_best_is_the_baseline_gained_nothing() -> None:
     assert said not in lines(ONE, record(Told("baseline", [0.5, 0.6]), Told("search", [0.6, 0.7])))
 
 
+def test_a_search_without_a_complete_trial_is_not_said_to_have_gained_nothing() -> None:
+    for state in ("running", "pruned"):
+        told = lines(ONE, record(Told("baseline", [0.5, 0.9]), Told("search", [0.6], state)))
+        assert not [line for line in told if "gained nothing" in line]
+
+
 def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
     spec = quickstart("search.constraints=[val/equalized_odds <= 0.1]", "search.confirm={top: 0}")
     told = record(*(Told("search", [0.6], further={"val/equalized_odds": odds}) for odds in (0.3, 0.5)))

@@ -22,7 +22,7 @@ TRIALS = st.tuples(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(trials=st.lists(TRIALS, max_size=8), closed=st.booleans(), final=st.booleans(), draw=st.integers(0, 5))
 def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, closed, final, draw):
     spec = final_spec if final else spec

@@ -15,8 +15,8 @@ from plotly.offline import get_plotlyjs
 from study.analysis import trials_frame, write_report
 from study.analysis.figures import FIGURES
 from study.analysis.figures.interactive import INTERACTIVE
-from study.analysis.figures.style import STYLE
 from study.analysis.report.report import png
+from study.analysis.report.sections import data_sets
 from study.errors import UserError
 from study.spec import load_study
 from study.text.spreadsheet import plain
@@ -47,13 +47,6 @@ class Reader(HTMLParser):
 
     def handle_data(self, data):
         self.text.append(data)
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Figures as files cost little: no PDF, and few pixels."""
-    monkeypatch.setattr("study.analysis.report.report.pdf", lambda figure: b"%PDF")
-    monkeypatch.setitem(STYLE, "savefig.dpi", 40)
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +121,19 @@ def test_the_order_is_from_message_to_detail(report):
     assert titles == [
         *("Summary", "Best configurations", "What each rule would have picked", "Figures", "Trials", "Settings"),
         *("What is not known", "Provenance", "All trials"),
+    ]
+
+
+def test_a_data_set_is_one_row_of_the_provenance():
+    told = {
+        "title": "Birds",
+        "digest": "f00d",
+        "shape": [3, 8, 8],
+        "rows": {"train": 9, "val": 2},
+        "sources": ["b.csv"],
+    }
+    assert list(data_sets({"datasets": {'{"name": "table"}': told}})) == [
+        ("data set Birds", "9 train, 2 val; each 3 x 8 x 8; fingerprint f00d; from b.csv"),
     ]
 
 

@@ -57,7 +57,7 @@ def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     assert all(0.0 <= part.low <= part.high <= 1.0 for part in parts)
 
 
-def test_a_float_key_between_whole_numbers_is_reported(tmp_path):
+def test_a_float_key_between_whole_numbers_is_reported(tmp_path, quick):
     """As many complete trials as importances need, which used to end the command."""
     home, spec = Home(tmp_path), searched("method.lambda", "{low: 0, high: 2}")
     folder = home.create(spec)

@@ -79,3 +79,41 @@ def test_trials_that_began_again_after_a_kill_have_their_last_run_from_zero():
         record.apply(event)
     found = occupancy(record)
     assert (found["start"].tolist(), found["end"].tolist()) == ([0.0], [2.0])
+
+
+def test_a_trial_that_pauses_leaves_its_lane():
+    """Its place is another's meanwhile; what it took is the time of its runs, whether it ended running or paused."""
+    record = ran((0, [("a", 1, None, "")]))
+    pause = {"event": "paused", "trial": 0, "epoch": 0}
+    record.apply({**pause, "time": 3})
+    assert occupancy(record)["end"].tolist() == [2]
+    record.apply({"event": "thawed", "trial": 0, "time": 7})
+    record.apply({"event": "started", "trial": 0, "node": "a", "time": 8})
+    record.apply({**pause, "time": 12})
+    record.apply({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 3})
+    record.apply({"event": "started", "trial": 1, "node": "a", "time": 4})
+    for trial, end in ((1, 6), (0, 20)):
+        record.apply({"event": "ended", "trial": trial, "state": "pruned", "time": end})
+    found = occupancy(record)
+    assert found.index.tolist() == [0, 1, 0]
+    assert found["lane"].tolist() == [0, 0, 0]
+    assert (found["start"].tolist(), found["end"].tolist()) == ([0, 3, 7], [2, 5, 11])
+    assert record.trials[0].seconds == 2 + 4
+
+
+def test_a_trial_whose_end_only_the_next_session_wrote_has_a_length_above_zero():
+    """Its driver was killed between its last report and its end: nothing of the session before had ended."""
+    record = StudyRecord()
+    told = [
+        {"event": "created", "id": "x", "time": 0.0},
+        {"event": "opened", "owner": "ada", "time": 0.0},
+        {"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0, "time": 10.0},
+        {"event": "started", "trial": 0, "node": "a:1", "time": 10.0},
+        {"event": "opened", "owner": "ada", "time": 100.0},
+        {"event": "ended", "trial": 0, "time": 100.5, "state": "complete"},
+    ]
+    for event in told:
+        record.apply(event)
+    found = occupancy(record)
+    assert found["start"].tolist() == [0.0]
+    assert found["end"].tolist() == [0.5]

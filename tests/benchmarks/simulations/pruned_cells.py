@@ -76,7 +76,13 @@ class Search:
 
 @cache
 def spec_of(rule: str, epochs: int, metric: str = "val/accuracy", space: str = SPACE, more: str = "") -> StudySpec:
-    settings = [space, f"search.early_stopping={rule}", f"train.epochs={epochs}", f"search.metric={metric}"]
+    settings = [
+        "search.sampler=tpe",
+        space,
+        f"search.early_stopping={rule}",
+        f"train.epochs={epochs}",
+        f"search.metric={metric}",
+    ]
     return load_study("quickstart", [*settings, "search.baseline=null", *([more] if more else [])])
 
 

@@ -151,7 +151,7 @@ def told(values: Floats) -> SoFar:
     return SoFar([float(value) for value in values if math.isfinite(value)], -math.inf, len(values))
 
 
-RANDOM = load_study("quickstart", ["search.sampler=random"])
+RANDOM = load_study("quickstart", ["search.sampler=random", "search.trials=24"])
 SEARCHES = {
     "TPE on the quickstart's space, seed noise 1 point": ("tpe", "none"),
     "TPE with ASHA on the quickstart's space, seed noise 1 point": ("tpe", "asha"),
@@ -165,7 +165,8 @@ def search(name: str, seed: int, trials: int) -> tuple[Floats, Floats]:
     """(trials,) values, -inf where pruned, and the same without noise, of the software's own search, one trial at a
     time."""
     sampler_name, stopping = SEARCHES[name]
-    given = [f"search.seed={seed}", f"search.sampler={sampler_name}", f"search.early_stopping.name={stopping}"]
+    rule = f"search.early_stopping={{name: {stopping}, grace: 4, reduction: 3}}"
+    given = [f"search.seed={seed}", f"search.sampler={sampler_name}", rule]
     spec = load_study("quickstart", [*given, f"search.trials={trials}"])
     generator, sampler, rule = np.random.default_rng(seed), Sampler(spec), early_stopping(spec)
     best = generator.uniform(0.3, 0.7, 2)

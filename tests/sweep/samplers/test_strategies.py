@@ -1,17 +1,21 @@
 """What is special to each sampler."""
 
+import inspect
 import math
 from typing import Any
 
 import pytest
+from contract import contract
 from helpers import quickstart
-from optuna.trial import TrialState
+from optuna.samplers import TPESampler
+from optuna.trial import FrozenTrial, TrialState
 
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.sweep.sampler import Sampler, TrialEnd
 from study.sweep.samplers import cma_es, genetic
-from study.sweep.samplers.history import History
+from study.sweep.samplers.by_optuna import AllKeys
+from study.sweep.samplers.history import Heard, History
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
 BEST = {"method.alpha": 0.8, "method.lambda": 0.3}
@@ -255,3 +259,31 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
         inside.append(params["method.alpha"] <= 0.5)
         limited.tell(complete(number, -away(params), excesses=(params["method.alpha"] - 0.5,)))
     assert sum(inside[-15:]) > 10
+
+
+def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TPE asks for parameters in Optuna's form and for constraints of each trial: here they are known beforehand."""
+
+    def course() -> list[dict[str, Any]]:
+        sampler, suggested = Sampler(spec_of("tpe", f"search.space={MIXED}", LIMITED)), []
+        for number in range(30):
+            suggested.append(params := sampler.ask(number) or {})
+            gain = -params["method.alpha"]
+            state: Any = ("complete", "pruned", "failed", "complete")[number % 4]
+            score = Score((gain,), (gain,), (params["method.alpha"] - 0.5,))
+            sampler.tell(TrialEnd(number, state, [(1, score)], score if state == "complete" else None))
+        return suggested
+
+    known = course()
+    with contract("optuna", "TPESampler._get_internal_repr(trials, search_space, study)", "AllKeys in samplers"):
+        parameters = list(inspect.signature(TPESampler._get_internal_repr).parameters)
+        assert parameters == ["self", "trials", "search_space", "study"]
+    monkeypatch.delattr(AllKeys, "_get_internal_repr")
+    monkeypatch.setattr(Heard, "constraints", FrozenTrial.constraints)
+    assert course() == known
+
+
+MIXED = (
+    "{method.alpha: {low: 0.001, high: 1.0, log: true}, method.epsilon: {choices: [0.0, 0.1, 0.25]}, "
+    "train.batch_size: {low: 32, high: 256, step: 32}}"
+)

@@ -49,9 +49,9 @@ def test_the_papers_augmentations_are_there() -> None:
 @pytest.mark.parametrize(("name", "shape"), USABLE)
 class TestContract:
     def test_gives_float32_of_the_same_shape_and_range(self, name: str, shape: tuple[int, ...]) -> None:
-        views = augment.build(name, shape, OPTIONS)(samples(shape), generator())
+        views = augment.build(name, shape, OPTIONS)(samples(shape), generator(), 3)
         assert views.dtype == torch.float32
-        assert views.shape == (24, *shape)
+        assert views.shape == (3, 24, *shape)
         if shape != TABLE:
             assert views.min() >= 0
             assert views.max() <= 1
@@ -69,24 +69,34 @@ class TestContract:
 
     def test_two_views_differ_exactly_if_it_is_random(self, name: str, shape: tuple[int, ...]) -> None:
         augmentation, draw = augment.build(name, shape, OPTIONS), generator()
-        first, second = augmentation(samples(shape), draw), augmentation(samples(shape), draw)
+        first, second = augmentation(samples(shape), draw, 2)
         assert torch.equal(first, second) != augment.is_random(name)
+
+    def test_each_view_is_of_its_own_sample(self, name: str, shape: tuple[int, ...]) -> None:
+        even = torch.linspace(0.2, 0.8, 24).view(24, *[1] * len(shape)).expand(24, *shape)
+        options = replace(OPTIONS, jitter=0.0, corruption=0.0, noise=0.001)
+        views = augment.build(name, shape, options)(even, generator(), 3)
+        assert_close(
+            views.contiguous().flatten(2).median(2).values, even.flatten(1)[:, 0].expand(3, 24), atol=0.01, rtol=0
+        )
 
     def test_each_sample_has_parameters_of_its_own(self, name: str, shape: tuple[int, ...]) -> None:
         same = samples(shape, 1).expand(200, *shape)
         if name == "corrupt_columns":
             same = samples(shape, 200)  # equal rows have nothing to take from each other
-        views = augment.build(name, shape, OPTIONS)(same, generator())
-        distinct = len((views - same).flatten(1).unique(dim=0))
-        assert distinct > 100 if augment.is_random(name) else distinct == 1
+        views = augment.build(name, shape, OPTIONS)(same, generator(), 2)
+        distinct = len((views - same).flatten(0, 1).flatten(1).unique(dim=0))
+        assert distinct > 200 if augment.is_random(name) else distinct == 1
 
     def test_one_sample_is_a_batch(self, name: str, shape: tuple[int, ...]) -> None:
         assert augment.build(name, shape, OPTIONS)(samples(shape, 1), generator()).isfinite().all()
 
     def test_nothing_waits_for_the_device(self, name: str, shape: tuple[int, ...]) -> None:
         augmentation = augment.build(name, shape, OPTIONS)
-        with FakeTensorMode():  # tensors without values: reading one, or a shape that hangs on one, is an error
-            assert augmentation(torch.rand(24, *shape), generator()).shape == (24, *shape)
+        with FakeTensorMode(
+            allow_non_fake_inputs=True
+        ):  # tensors without values: reading one, or a shape that hangs on one, is an error
+            assert augmentation(torch.rand(24, *shape), generator(), 2).shape == (2, 24, *shape)
 
     def test_autocast_does_not_lower_the_precision(self, name: str, shape: tuple[int, ...]) -> None:
         augmentation = augment.build(name, shape, OPTIONS)
@@ -100,7 +110,7 @@ def test_the_crop_is_as_large_and_at_least_as_wide_as_asked(name: str) -> None:
     options = replace(OPTIONS, crop_size=20, crop_scale=1.0, jitter=0.0)
     assert augment.output_shape(name, IMAGE, options) == (3, 20, 20)
     ramp = torch.linspace(0, 1, 32).expand(64, 1, 32, 32)
-    views = augment.build(name, (1, 32, 32), options)(ramp, generator())
+    views = augment.build(name, (1, 32, 32), options)(ramp, generator())[0]
     span = views.amax((1, 2, 3)) - views.amin((1, 2, 3))
     assert span.min() > 0.8  # at scale 1 nothing, or little where the ratio does not fit, is cut off
 
@@ -110,7 +120,7 @@ def test_each_recipe_keeps_the_area_of_its_protocol() -> None:
     options = replace(OPTIONS, jitter=0.0)
     spans = {}
     for name in ("crop_flip", "simclr", "simclr_blur"):
-        views = augment.build(name, (1, 32, 32), options)(ramp, generator())[:, 0, 16]
+        views = augment.build(name, (1, 32, 32), options)(ramp, generator())[0, :, 0, 16]
         spans[name] = float((views[:, 0] - views[:, -1]).abs().min())
     assert spans["simclr"] == pytest.approx(12 / 32, abs=0.05)  # sqrt(0.2 * 3/4) of the width
     assert spans["crop_flip"] == pytest.approx(7 / 32, abs=0.05)
@@ -120,16 +130,24 @@ def test_each_recipe_keeps_the_area_of_its_protocol() -> None:
 def test_jitter_0_leaves_colours_alone() -> None:
     options = replace(OPTIONS, jitter=0.0)
     even = torch.tensor([0.7, 0.4, 0.1]).view(3, 1, 1).expand(64, *IMAGE)
-    views = augment.build("simclr", IMAGE, options)(even, generator())
+    views = augment.build("simclr", IMAGE, options)(even, generator())[0]
     grey = (views[:, 0] - views[:, 1]).abs().amax((1, 2)) < 1e-5
     assert 0 < grey.sum() < 32
     assert_close(views[~grey], even[~grey], atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("views", [1, 3])
+def test_corrupted_values_come_from_the_rows_of_the_batch_in_every_view(views: int) -> None:
+    rows = torch.arange(70.0).view(10, 7)
+    made = augment.build("corrupt_columns", TABLE, replace(OPTIONS, corruption=1.0))(rows, generator(), views)
+    assert torch.equal(made % 7, (rows % 7).expand(views, 10, 7))
+    assert (made != rows).all()  # a row is no source of its own other views
+
+
 def test_options_of_tables_are_used() -> None:
     rows = samples(TABLE, 64)
     untouched = augment.build("corrupt_columns", TABLE, replace(OPTIONS, corruption=0.0))(rows, generator())
-    assert torch.equal(untouched, rows)
+    assert torch.equal(untouched[0], rows)
     loud = augment.build("noise", TABLE, replace(OPTIONS, noise=5.0))(rows, generator())
     assert (loud - rows).std() > 3
 

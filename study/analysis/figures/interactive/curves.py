@@ -47,7 +47,7 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> go.Figure:
 def progress(spec: StudySpec, record: StudyRecord) -> go.Figure:
     """The search trial by trial."""
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
-    axis = {"title": "trial, in the order in which the search chose them"}
+    axis = {"title": "trial, in the search's order"}
     rows = rows_of(spec, record, trials, {})
     ticks = rows.axis(spec.metric)
     figure = new(xaxis=axis, yaxis={**metric_axis(spec.metric), **ticks})

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import get_colorscale, sample_colorscale
 from plotly.subplots import make_subplots
 
 from study.analysis.figures.scale import Scale
@@ -51,9 +52,15 @@ DARK = {
     GRID: "#323A43",
     GROUND: "#15191E",
     PALE_BLUE: "#1F4A63",
+    **{
+        colour: light
+        for scale in ("viridis", "cividis")
+        for at, colour in get_colorscale(scale)
+        for light in sample_colorscale(scale, [0.4 + 0.6 * at])
+    },
 }
-"""What the page puts in place of each colour where the reader's screen is dark. Figures name these colours alone, in
-this spelling, beside orange, vermillion and colour scales."""
+"""What the page puts in place of each colour where the reader's screen is dark; of colour scales only the lighter part.
+Figures name these colours alone, in this spelling, beside orange and vermillion."""
 
 _AXIS: dict[str, Any] = {
     "gridcolor": GRID,

@@ -12,7 +12,7 @@ from study.spec import StudySpec
 
 
 def timeline(spec: StudySpec, record: StudyRecord) -> go.Figure:
-    """A line per trial from its start to its end; pointing at its ends shows its number and how long it took."""
+    """A line for each run of a trial; pointing at its ends shows its number and how long it took."""
     frame = occupancy(record)
     lanes = places(frame)
     scale, unit = unit_of(float(frame["end"].max()))
@@ -37,6 +37,6 @@ def timeline(spec: StudySpec, record: StudyRecord) -> go.Figure:
             )
         )
     ticks = {"tickvals": list(range(1, len(lanes) + 1)), "ticktext": names(lanes)} if len(lanes) <= NAMED else {}
-    figure.update_xaxes(title=f"{unit} since the first trial began, without pauses", rangemode="tozero")
+    figure.update_xaxes(title=f"{unit}, without pauses", rangemode="tozero")
     figure.update_yaxes(range=[len(lanes) + 0.5, 0.5], showgrid=False, **ticks)
     return figure

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import conv2d, pad
 
 from study.training.augment.operations import chosen, uniform
+
+SHARP = 1e-3
+"""A standard deviation in pixels of which float32 has no weight besides the middle one."""
 
 
 @dataclass(frozen=True)
@@ -26,30 +29,18 @@ class GaussianBlur:
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         low, high = self.sigma
         sigma = uniform(generator, len(images), low=low, high=high)
-        applied = chosen(generator, len(images), self.probability)
         radius = max(1, int(self.share * min(images.shape[2:])) // 2)
-        return blur(images, sigma, applied, radius)
+        return blur(images, sigma.mul_(chosen(generator, len(images), self.probability)), radius)
 
 
-def blur(images: Tensor, sigma: Tensor, applied: Tensor, radius: int) -> Tensor:
-    """Images (B, C, H, W) blurred by `sigma` (B,) pixels where `applied` (B,) is 1, kernel of side 2 radius + 1."""
-    offsets = torch.arange(radius + 1, device=images.device, dtype=images.dtype)
-    weights = torch.exp(-0.5 * (offsets / sigma[:, None]).square())
-    weights = weights / (2.0 * weights.sum(1, keepdim=True) - weights[:, :1])
-    weights = torch.lerp((offsets == 0).to(weights), weights, applied[:, None])
-    for dimension in (2, 3):
-        images = _blur_along(images, weights, dimension)
-    return images.clamp_(0.0, 1.0)  # weights may sum to a rounding error above 1
-
-
-def _blur_along(images: Tensor, weights: Tensor, dimension: int) -> Tensor:
-    """One pass with a symmetric kernel, given as its weights (B, radius + 1) from the middle outwards."""
-    radius, length = weights.shape[1] - 1, images.shape[dimension]
-    sides = (0, 0, radius, radius) if dimension == 2 else (radius, radius, 0, 0)
-    padded = pad(images, sides, mode="reflect")
-    result = images * weights[:, :1, None, None]
-    for offset in range(1, radius + 1):
-        before = padded.narrow(dimension, radius - offset, length)
-        after = padded.narrow(dimension, radius + offset, length)
-        result.addcmul_(before + after, weights[:, offset, None, None, None])
-    return result
+def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
+    """Images (B, C, H, W) blurred by `sigma` (B,) pixels, kernel of side 2 radius + 1; 0 leaves an image as it is."""
+    batch, channels, height, width = images.shape
+    offsets = torch.arange(-radius, radius + 1.0, device=images.device)
+    weights = torch.exp((offsets / sigma.clamp(min=SHARP)[:, None]).square_().mul_(-0.5))
+    weights.div_(weights.sum(1, keepdim=True))
+    kernels = weights.repeat_interleave(channels, 0)[:, None]
+    lines = pad(images, (radius,) * 4, mode="reflect").view(1, -1, height + 2 * radius, width + 2 * radius)
+    for kernel in (kernels[..., None], kernels[:, :, None]):
+        lines = conv2d(lines, kernel, groups=batch * channels)
+    return lines.view(images.shape).clamp_(0.0, 1.0)  # weights may sum to a rounding error above 1

@@ -1,11 +1,9 @@
-"""Random changes of the rows of tables (B, F)."""
+"""Random changes of the rows of tables (..., B, F)."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-from study.training.augment.operations import uniform
 
 
 @dataclass(frozen=True)
@@ -19,13 +17,15 @@ class Corruption:
     probability: float = 0.3
 
     def __call__(self, rows: Tensor, generator: torch.Generator) -> Tensor:
-        batch, columns = rows.shape
+        batch, device = rows.shape[-2], rows.device
         if batch < 2:
             return rows.clone()
-        step = 1 + (uniform(generator, batch, columns) * (batch - 1)).long()  # never the row itself
-        source = (torch.arange(batch, device=rows.device)[:, None] + step) % batch
-        replaced = uniform(generator, batch, columns) < self.probability
-        return torch.where(replaced, rows.gather(0, source), rows)
+        step = torch.randint(1, batch, rows.shape, generator=generator, device=device)  # never the row itself
+        source = step.add_(torch.arange(batch, device=device)[:, None]).remainder_(batch)
+        replaced = torch.empty(rows.shape, dtype=torch.bool, device=device).bernoulli_(
+            self.probability, generator=generator
+        )
+        return torch.where(replaced, rows.gather(-2, source), rows)
 
 
 @dataclass(frozen=True)
@@ -36,4 +36,4 @@ class Noise:
 
     def __call__(self, rows: Tensor, generator: torch.Generator) -> Tensor:
         noise = torch.randn(rows.shape, generator=generator, device=rows.device)
-        return rows + noise.mul_(self.deviation)
+        return rows.add(noise, alpha=self.deviation)

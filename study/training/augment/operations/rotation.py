@@ -1,6 +1,5 @@
 """Rotation about the centre."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -23,10 +22,10 @@ class Rotation:
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     """Images (B, C, H, W) turned counter-clockwise by `degrees` (B,), the nearest pixel taken."""
     height, width = images.shape[2:]
-    angle = (degrees * (math.pi / 180.0))[:, None, None]
-    across = torch.arange(width, device=images.device, dtype=images.dtype) - (width - 1) / 2
-    down = (torch.arange(height, device=images.device, dtype=images.dtype) - (height - 1) / 2)[:, None]
-    column = angle.cos() * across - angle.sin() * down
-    row = angle.sin() * across + angle.cos() * down
-    grid = torch.stack((column.mul_(2 / width), row.mul_(2 / height)), 3)
-    return grid_sample(images, grid, mode="nearest", padding_mode="zeros", align_corners=False)
+    across = torch.arange((1 - width) / 2, width / 2, device=images.device)
+    down = torch.arange((1 - height) / 2, height / 2, device=images.device)
+    pixels = torch.complex(across.expand(height, width), down[:, None].expand(height, width))
+    turns = torch.polar(torch.ones_like(degrees), degrees.deg2rad())
+    grid = torch.view_as_real(turns[:, None, None] * pixels)
+    halves = 2 / width if width == height else torch.linspace(2 / width, 2 / height, 2, device=images.device)
+    return grid_sample(images, grid.mul_(halves), mode="nearest", padding_mode="zeros", align_corners=False)

@@ -1,6 +1,5 @@
 """Colour changes, against torchvision on each image by itself."""
 
-import itertools
 from collections.abc import Callable
 
 import pytest
@@ -9,11 +8,20 @@ from torch import Tensor
 from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
 
-from study.training.augment.operations.colour import ColourJitter, Greyscale, blend, jitter, luminance, shift_hue
+from study.training.augment.operations.colour import (
+    BRIGHTNESS,
+    CONTRAST,
+    ORDERS,
+    SATURATION,
+    ColourJitter,
+    Greyscale,
+    jitter,
+    luminance,
+    shift_hue,
+)
 
 Change = Callable[[Tensor, float], Tensor]
-CHANGES: list[Change] = [oracle.adjust_brightness, oracle.adjust_contrast, oracle.adjust_saturation]
-ORDERS = list(itertools.permutations(range(3)))
+FUNCTIONS: list[Change] = [oracle.adjust_brightness, oracle.adjust_contrast, oracle.adjust_saturation]
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -37,37 +45,46 @@ def test_luminance_is_torchvisions_grey(channels: int) -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("kind", [0, 1, 2])
-def test_brightness_contrast_and_saturation_are_torchvisions(kind: int, channels: int) -> None:
+@pytest.mark.parametrize("change", [BRIGHTNESS, CONTRAST, SATURATION])
+def test_brightness_contrast_and_saturation_are_torchvisions(change: int, channels: int) -> None:
     images, factors = pictures(16, channels), torch.linspace(0, 2, 16)
-    theirs = [CHANGES[kind](image, float(factor)) for image, factor in zip(images, factors, strict=True)]
-    blend(images, torch.full((16,), kind), factors)
-    assert_close(images, torch.stack(theirs), atol=1e-6, rtol=0)
+    theirs = [FUNCTIONS[change](image, float(factor)) for image, factor in zip(images, factors, strict=True)]
+    order = torch.full((16,), [first for first, *_ in ORDERS].index(change))
+    draws = torch.stack([factors - 1.0, *torch.zeros(3, 16)])
+    ours = jitter(images, draws, order, 1.0, 1.0)
+    assert_close(ours, torch.stack(theirs), atol=2e-6, rtol=0)
+
+
+def test_the_hue_is_torchvisions() -> None:
+    images, shifts = pictures(21), torch.linspace(-0.5, 0.5, 21)
+    theirs = [oracle.adjust_hue(image, float(shift)) for image, shift in zip(images, shifts, strict=True)]
+    ours = torch.empty_like(images)
+    shift_hue(images, shifts * 2.0, 0.5, ours)
+    assert_close(ours, torch.stack(theirs), atol=3e-6, rtol=0)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_the_hue_is_torchvisions(channels: int) -> None:
-    images, shifts = pictures(21, channels), torch.linspace(-0.5, 0.5, 21)
-    theirs = [oracle.adjust_hue(image, float(shift)) for image, shift in zip(images, shifts, strict=True)]
-    shift_hue(images, shifts)
-    assert_close(images, torch.stack(theirs), atol=3e-6, rtol=0)
-
-
-def test_every_sample_has_its_changes_in_its_own_order() -> None:
-    batch = 4 * len(ORDERS)
-    images, draw = pictures(batch), generator(1)
-    factors = torch.rand(3, batch, generator=draw) + 0.5
-    shift = torch.rand(batch, generator=draw) - 0.5
-    order = torch.tensor(ORDERS * 4).T
-    theirs = []
+@pytest.mark.parametrize("batch", [4 * len(ORDERS), 1, 2, 7])
+def test_every_sample_has_its_changes_in_its_own_order(batch: int, channels: int) -> None:
+    images, draw = pictures(batch, channels), generator(1)
+    draws = 2.0 * torch.rand(4, batch, generator=draw) - 1.0
+    order = torch.arange(batch) % len(ORDERS)
+    theirs, orders = [], set()
     for sample, image in enumerate(images):
-        changes = [(CHANGES[kind], float(factors[kind, sample])) for kind in order[:, sample].tolist()]
-        changes.insert(sample // len(ORDERS), (oracle.adjust_hue, float(shift[sample])))
+        changes: list[tuple[Change, float]] = [
+            (FUNCTIONS[change], 1.0 + 0.4 * float(draws[place, sample]))
+            for place, change in enumerate(ORDERS[int(order[sample])])
+        ]
+        before = next(count for count in range(4) if sample < batch * (count + 1) // 4)
+        hue: tuple[Change, float] = (oracle.adjust_hue, 0.1 * float(draws[3, sample]))
+        changes = [*changes[3 - before :], hue, *changes[: 3 - before]]
+        orders.add(tuple(change.__name__ for change, _ in changes))
         for change, amount in changes:
             image = change(image, amount)
         theirs.append(image)
-    jitter(images, factors, shift, order)
-    assert_close(images, torch.stack(theirs), atol=1e-5, rtol=0)
+    ours = jitter(images, draws, order, 0.4, 0.1)
+    assert_close(ours, torch.stack(theirs), atol=1e-5, rtol=0)
+    assert len(orders) == min(batch, 24)
 
 
 def test_jitter_changes_the_share_of_samples_asked_for_each_differently() -> None:

@@ -1,0 +1,218 @@
+"""Files of a study from a cluster into a folder here: each is whole and what the cluster says, or is not there.
+
+A ledger grows while it is read: of it the lines that are new are brought, and the chain of check values
+(`study.home.line`) and the cluster's digest say that they belong behind those that are here.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study import __version__
+from study.cluster.window import FOLDERS, SINGLE
+from study.errors import UserError
+from study.files.whole import whole
+from study.home.format import FORMAT
+from study.home.line import Chain
+
+Read = Callable[[str, int], Iterator[bytes]]
+"""Gives a file of the study by its name in blocks, from its so-manieth last line on; -1: whole."""
+
+LEDGER = "ledger.jsonl"
+
+OVERLAP = 50
+"""Lines that are asked for besides those that are known to be new: the ledger has grown meanwhile."""
+
+LARGEST = 1 << 40
+"""Bytes of a file that are believed."""
+
+
+class Changed(UserError):
+    """What came is not what the cluster said, which may have changed meanwhile."""
+
+
+class Apart(UserError):
+    """The ledger here does not begin as that on the cluster does, or is longer."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a window says there is to bring.
+
+    Attributes:
+        files: bytes and SHA-256 by name; of the ledger of its beginning, which may have grown since.
+    """
+
+    host: str
+    folder: str
+    written: float
+    files: Mapping[str, tuple[int, str]]
+
+    @classmethod
+    def of(cls, name: str, document: Any) -> "Manifest":
+        """From a window's file.
+
+        Raises:
+            UserError: another version of this package wrote it, or it says what cannot be.
+        """
+        try:
+            form, maker = int(document["format"]), str(document["study"])
+            if form != FORMAT:
+                raise UserError(
+                    f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
+                    f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
+                )
+            files = {_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()}
+            if any(not 0 <= size <= LARGEST for size, _ in files.values()):
+                raise ValueError
+            return cls(str(document["host"]), str(document["folder"]), float(document["written"]), files)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
+
+
+def _name(name: str) -> str:
+    """A name of a file that may be brought.
+
+    Raises:
+        ValueError: it is none, as one that leads out of the folder.
+    """
+    first, *rest = name.split("/")
+    inside = first in FOLDERS and rest and all(re.fullmatch(r"[^./\\\0][^/\\\0]*", part) for part in rest)
+    if not (inside or (first in SINGLE and not rest)):
+        raise ValueError
+    return name
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is brought of a study besides its study file and ledger, and how.
+
+    Attributes:
+        files: whether a further file is; of `errors` and `requests`, those are then removed that are no more.
+        own: a ledger here that has events of its own is kept.
+        change: what is done with the study file before it is in its place.
+    """
+
+    files: Callable[[str], bool]
+    own: bool = False
+    change: Callable[[Path], None] | None = None
+
+
+def bring(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]:
+    """Bring what is new into a folder; gives the names of the files that came.
+
+    The ledger comes first: where it is refused, nothing else comes.
+
+    Raises:
+        Changed: a file is not what the manifest says.
+        Apart: the ledger here has events of its own, and so has that on the cluster; nothing was written then.
+        UserError: the ledger on the cluster is damaged, or a file cannot be had.
+    """
+    for needed in ("study.yaml", LEDGER):
+        if needed not in manifest.files:
+            raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    came = [LEDGER] if _bring_ledger(read, manifest, folder / LEDGER, wish.own) else []
+    if _bring_file(read, manifest, folder, "study.yaml", wish.change):
+        came.append("study.yaml")
+    for name in sorted({*manifest.files} - {"study.yaml", LEDGER}):
+        if wish.files(name) and _bring_file(read, manifest, folder, name):
+            came.append(name)
+    for part in (part for part in ("errors", "requests") if wish.files(f"{part}/")):
+        for path in (folder / part).glob("[!.]*"):
+            if f"{part}/{path.name}" not in manifest.files:
+                path.unlink(missing_ok=True)
+    return came
+
+
+def _bring_file(
+    read: Read, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
+) -> bool:
+    path, (size, digest) = folder / name, manifest.files[name]
+    if path.is_file() and path.stat().st_size == size:
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == digest:
+                return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found, count = hashlib.sha256(), 0
+    with whole(path) as part:
+        with part.open("xb") as file:
+            for block in read(name, -1):
+                count += len(block)
+                if count > size:
+                    break
+                found.update(block)
+                file.write(block)
+        if count != size or found.hexdigest() != digest:
+            raise Changed(f"{name}: what came is not what the cluster says of it ({count} bytes of {size})")
+        if change is not None:
+            change(part)
+    return True
+
+
+def _bring_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:
+    """Bring the lines of the ledger that are new; says whether there were any.
+
+    Raises:
+        Changed, Apart: see `bring`.
+    """
+    size, digest = manifest.files[LEDGER]
+    here = _whole_lines(path.read_bytes()) if path.exists() else b""
+    new = _new_lines(read, here) if here else None
+    if new is None:
+        there = _whole_lines(b"".join(read(LEDGER, -1)))
+        if not there.startswith(here):
+            if own and here.startswith(there):
+                return False
+            if own:
+                is_other = here.partition(b"\n")[0] != there.partition(b"\n")[0]
+                raise Apart("is another study" if is_other else "has events of its own")
+            here = b""
+        new = there[len(here) :]
+    data = here + new
+    if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
+        raise Changed(f"{LEDGER}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)")
+    _check_chain(new, here)
+    if new:
+        with whole(path) as part:
+            part.write_bytes(data)
+    return bool(new)
+
+
+def _new_lines(read: Read, here: bytes) -> bytes | None:
+    """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
+    last = here[here.rfind(b"\n", 0, -1) + 1 :]
+    known, asked = Chain.at(last).number + 1, OVERLAP
+    for _ in range(2):
+        lines = _whole_lines(b"".join(read(LEDGER, asked))).splitlines(keepends=True)
+        if not lines:
+            return None
+        first = Chain.at(lines[0]).number
+        if first < known:
+            place = known - 1 - first
+            return b"".join(lines[known - first :]) if place < len(lines) and lines[place] == last else None
+        asked += Chain.at(lines[-1]).number + 1 - known
+    return None
+
+
+def _check_chain(new: bytes, here: bytes) -> None:
+    """See that lines follow one another, and those that are here.
+
+    Raises:
+        Changed: they do not.
+    """
+    chain = Chain()
+    if here:
+        last = here[here.rfind(b"\n", 0, -1) + 1 :]
+        chain = Chain.at(last)
+        chain.passes(last)
+    for line in new.splitlines(keepends=True):
+        if not chain.passes(line):
+            raise Changed(f"{LEDGER}: is damaged on the cluster at event {chain.number}, or was on the way")
+
+
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]

@@ -1,0 +1,97 @@
+"""The log of a job on a cluster as it comes, until the job is over or the connection is lost."""
+
+import asyncio
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from typing import Protocol
+
+from study.cluster.job import Job
+from study.cluster.ray_lines import OursAlone
+from study.errors import Stopped, UserError
+from study.text.shell import typed
+
+SILENCE = 30.0
+"""Seconds without a word after which the cluster is asked whether it is there: a connection that is cut says nothing.
+It has as long to answer."""
+
+
+class Jobs(Protocol):
+    """What `study.cluster.jobs.Jobs` has for whoever follows."""
+
+    address: str
+
+    def follow(self, job: str) -> Iterator[str]: ...
+
+    def wait(self, job: str) -> Job: ...
+
+
+def pieces(log: AsyncIterator[str], address: str) -> Iterator[str]:
+    """What comes of a log, until it ends.
+
+    Raises:
+        OSError: the cluster does not answer any more.
+    """
+
+    async def received() -> str | None:
+        return await anext(log, None)
+
+    async def next_piece() -> str | None:
+        piece = asyncio.ensure_future(received())
+        while not (await asyncio.wait({piece}, timeout=SILENCE))[0]:
+            await asyncio.to_thread(_ask, address)
+        return piece.result()
+
+    with asyncio.Runner() as runner:  # Ctrl-C in it closes the connection first
+        while (text := runner.run(next_piece())) is not None:
+            yield text
+
+
+def followed(jobs: Jobs, job: str, study: str = "", with_rays: bool = False) -> Iterator[str]:
+    """The log of a job, without Ray's own lines.
+
+    Args:
+        study: whose driver it is, if it is one.
+        with_rays: leave them in.
+
+    Raises:
+        Stopped: the connection was lost; says what to do.
+    """
+    from aiohttp import ClientError
+
+    keep = OursAlone()
+    try:
+        for piece in jobs.follow(job):
+            if text := piece if with_rays else keep(piece):
+                yield text
+    except (ClientError, RuntimeError, OSError):
+        raise _lost(jobs.address, job, study) from None
+    yield keep.end()
+
+
+def outcome(jobs: Jobs, job: str, study: str = "") -> Job:
+    """What became of a job whose log has ended.
+
+    Raises:
+        Stopped: as for `followed`: a log ends, too, where the head does.
+    """
+    try:
+        return jobs.wait(job)
+    except UserError:
+        raise _lost(jobs.address, job, study) from None
+
+
+def _lost(address: str, job: str, study: str) -> Stopped:
+    if not study:
+        return Stopped(f"the connection to {address} was lost; {job} may go on there or not")
+    state = typed("status", study, "--address", address)
+    return Stopped(
+        f"the connection to {address} was lost. {study} may go on or not; no trial that has ended is lost. Once the "
+        f"cluster answers: {state}. If it was started anew and has forgotten the study: study submit of the same file"
+    )
+
+
+def _ask(address: str) -> None:
+    with suppress(urllib.error.HTTPError), urllib.request.urlopen(f"{address}/api/version", timeout=SILENCE):
+        pass

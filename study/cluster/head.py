@@ -1,0 +1,173 @@
+"""A cluster's head as it is read: its dashboard over HTTP, with the cluster's token, without Ray."""
+
+import glob
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from importlib.metadata import version
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from study.address import check_jobs, token
+from study.cluster import nodes
+from study.cluster.job import Job
+from study.errors import UserError
+from study.upstream import ray_internals
+
+JOBS, VERSION = "/api/jobs/", "/api/version"
+
+PATIENCE = 20.0
+"""Seconds that an answer may take to begin or to go on."""
+
+LONGEST = 24 * 3600
+"""Seconds that a file may take. Ray cuts it off after 30 by itself."""
+
+BLOCK = 1 << 16
+
+
+class HeadGone(UserError):
+    """Nothing answers at the address."""
+
+
+class NotThere(UserError):
+    """The node does not have the file."""
+
+
+class NodeGone(UserError):
+    """The cluster does not have the node."""
+
+
+def refused(address: str) -> UserError:
+    """What is told of a cluster that does not take the token."""
+    how = "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
+    return UserError(f"--address {address}: refuses the token, or none was given. {how}")
+
+
+def gone(address: str) -> HeadGone:
+    """What is told of an address where nothing answers."""
+    return HeadGone(f"--address {address}: no Ray dashboard answers there")
+
+
+class Head:
+    """A cluster's head.
+
+    Args:
+        address: of its dashboard.
+
+    Raises:
+        UserError: it is no such address, or lacks a token that can be sent there.
+    """
+
+    def __init__(self, address: str) -> None:
+        check_jobs(address)
+        self.address = address.rstrip("/")
+        sent = token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
+        self._headers = {"Authorization": f"Bearer {sent}"} if sent else {}
+
+    def jobs(self) -> list[Job]:
+        """Every study's drivers, the oldest first.
+
+        Raises:
+            HeadGone: nothing answers.
+            UserError: it refuses the token, or is no dashboard of Ray.
+        """
+        found = [_job(details) for details in self._json(JOBS) if "study" in (details.get("metadata") or {})]
+        return sorted(found, key=lambda job: (job.began or 0.0, job.number))
+
+    def log(self, job: str) -> str:
+        """What a job's driver wrote; raises as `jobs`."""
+        return str(self._json(f"{JOBS}{quote(job)}/logs")["logs"])
+
+    def resources(self) -> dict[str, Any]:
+        """The cluster's nodes and what of them is in use, see `study.cluster.nodes`; raises as `jobs`."""
+        try:
+            return nodes.overview(self._json(ray_internals.NODES))
+        except ValueError as error:
+            raise UserError(f"--address {self.address}: {error}") from None
+
+    def file(self, node: str, name: str, lines: int = -1) -> Iterator[bytes]:
+        """A file below a node's logs in blocks, whole or from its so-manieth last line on.
+
+        Where Ray answers with nothing, its list of files is asked whether there is such a file: it may say nothing of
+        one that is missing, as it may hear that the answer ended before it hears why.
+
+        Raises:
+            NotThere, NodeGone: the file or the node is not there.
+            UserError: as `jobs`, or the file broke off.
+        """
+        query = {"node_id": node, "filename": name, "lines": lines, "timeout": LONGEST}
+        began = False
+        for block in self._blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
+            began = True
+            yield block
+        if not began and not self._is_there(node, name):
+            raise NotThere(f"{ray_internals.NO_FILE}: {name}")
+
+    def _is_there(self, node: str, name: str) -> bool:
+        told = self._json(f"{ray_internals.LOGS}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}")
+        return any(name in files for files in told["data"]["result"].values())
+
+    def _blocks(self, path: str, name: str) -> Iterator[bytes]:
+        with self._answer(path) as answer:
+            try:
+                while block := answer.read(BLOCK):
+                    yield block
+                if answer.length:  # a short answer of a told length is none for Python
+                    raise http.client.IncompleteRead(b"", answer.length)
+            except (OSError, http.client.HTTPException):
+                raise UserError(f"--address {self.address}: {name} broke off. The same command goes on") from None
+
+    def _json(self, path: str) -> Any:
+        with self._answer(path) as answer:
+            try:
+                return json.load(answer)
+            except (OSError, ValueError, http.client.HTTPException):
+                raise UserError(f"--address {self.address}: what answers there is no Ray dashboard") from None
+
+    def _answer(self, path: str) -> Any:
+        request = urllib.request.Request(self.address + path, headers=self._headers)
+        try:
+            return _OPENER.open(request, timeout=PATIENCE)
+        except urllib.error.HTTPError as error:
+            raise self._problem(error, path) from None
+        except (OSError, http.client.HTTPException):
+            raise gone(self.address) from None
+
+    def _problem(self, error: urllib.error.HTTPError, path: str) -> UserError:
+        """What an answer with an error's status says."""
+        with error:
+            text = error.read(2000).decode(errors="replace").strip()
+        if error.code in (401, 403):
+            return refused(self.address)
+        if error.code == 500 and text.startswith(ray_internals.NO_FILE):
+            return NotThere(text)
+        if error.code == 500 and text.startswith(ray_internals.NO_NODE):
+            return NodeGone(text)
+        if error.code == 404 and path != VERSION:
+            here, there = version("ray"), self._json(VERSION).get("ray_version", "?")
+            asked = path.partition("?")[0]
+            return UserError(f"--address {self.address}: runs Ray {there}, which has no {asked}; here is Ray {here}")
+        if text.startswith("<"):
+            return UserError(f"--address {self.address}: what answers there is no Ray dashboard (status {error.code})")
+        return UserError(f"--address {self.address}: {text.splitlines()[-1][:500] if text else error}")
+
+
+def _job(details: dict[str, Any]) -> Job:
+    """From what the dashboard tells of it, which is what Ray's client tells."""
+    known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
+    told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
+    return Job.of(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The token goes to the address that was given, nowhere else."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)

@@ -1,0 +1,137 @@
+"""What a driver's job runs first: a light process that waits for its turn, then becomes the driver.
+
+`python -m study.cluster.turn ARGUMENTS` waits, and then runs `python -m study ARGUMENTS` in its own place. Ray's own
+way, resources of the job, is not used: a job that waits for them longer than `RAY_JOB_START_TIMEOUT_SECONDS` (900) has
+failed; one that declares any is placed on whichever node has them, where its data need not be; and a head with
+`--num-cpus=0` has no CPUs for it. See `study.home.turns` for the order and `study.cluster.room` for the room.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Never
+
+from study.cluster.room import has_room
+from study.home.lease import machine
+from study.home.presence import Presence, locked
+from study.home.sharing import LatestSharing
+from study.home.standing import Standing
+from study.home.turns import ENTRY, FOLDER, Turn, in_order, moment_of, publish, serve, served, turns
+from study.upstream.ray_internals import job_logs, job_metadata
+
+LOOK = 1.0
+"""Seconds between two looks at the queue."""
+
+WINDOW = "study-queue.json"
+"""Name, among the logs of the node's Ray, of a link to the queue's state: what `study jobs` reads from elsewhere."""
+
+
+class Queue:
+    """The queue of one cluster, with this process in it."""
+
+    def __init__(self, home: Path, cluster: str, metadata: dict[str, str]) -> None:
+        self.path, self.cluster = home / FOLDER, cluster
+        self._job = metadata.get("job_submission_id") or f"process-{os.getpid()}"
+        self._priority, self._came = Standing.of(metadata).priority, moment_of(metadata.get("submitted"))
+        self._settings = LatestSharing(home, lambda warning: print(warning, flush=True))
+        self._enter()
+
+    def look(self) -> tuple[int, int]:
+        """The place in the queue, and of how many; 0: it is this process's turn, and the queue says so from now on.
+
+        Raises:
+            OSError: the home cannot be read or written at this moment.
+        """
+        if not self.presence.alive.exists():  # it was taken for dead, as after a long stop on a shared disk
+            self._enter()
+        settings, mine = self._settings(), self._mine
+        with locked(self.path / "lock") as had:
+            there = turns(self.path, self.cluster)
+            waiting = in_order(there, served(self.path))
+            place = next((number for number, turn in enumerate(waiting, 1) if turn.id == mine.id), 1)
+            first = next((turn for turn in waiting if turn.machine == mine.machine), mine)
+            running = [turn for turn in there if turn.began is not None and turn.machine == mine.machine]
+            now = time.time()
+            if had and first.id == mine.id and has_room(running, settings, now):
+                self.presence.tell({**mine.document(), "began": now})
+                serve(self.path, mine.owner)
+                place = 0
+            _show(publish(self.path, self.cluster))
+        self.presence.touch()
+        return place, len(waiting)
+
+    def _enter(self) -> None:
+        self.presence = Presence(self.path / "turns", self._job)
+        owner = os.environ.get("STUDY_OWNER", "")
+        self._mine = Turn(self.presence.id, self._job, owner, self.cluster, machine(), self._priority, self._came)
+        self.presence.tell(self._mine.document())
+
+
+def wait(home: Path, cluster: str) -> None:
+    """Until it is this process's turn; its entry stays until the process ends.
+
+    Raises:
+        KeyboardInterrupt: it was stopped.
+        OSError: the home cannot be written.
+    """
+    queue, before = Queue(home, cluster, job_metadata()), ""
+    try:
+        while True:
+            try:
+                place, waiting = queue.look()
+                told = f"waits for its turn: place {place} of {waiting}"
+            except OSError as error:  # a shared disk may be away for a while
+                place, told = 1, f"waits for its turn: {error}"
+            if not place:
+                break
+            if told != before:
+                print(told, flush=True)
+            before = told
+            time.sleep(LOOK)
+    except BaseException:
+        queue.presence.close()
+        with suppress(OSError):
+            publish(queue.path, cluster)
+        raise
+    os.environ[ENTRY] = str(queue.presence.alive)
+
+
+def main(arguments: Sequence[str]) -> Never:
+    """Wait, then run the command in this process's place."""
+    signal.signal(signal.SIGTERM, _stop)
+    home, cluster = os.environ.get("STUDY_HOME"), os.environ.get("RAY_ADDRESS")
+    try:
+        if home and cluster:
+            wait(Path(home).absolute(), cluster)
+    except KeyboardInterrupt:
+        print("stopped while it waited for its turn; nothing was begun", flush=True)
+        sys.exit(130)
+    except OSError as error:  # the command itself tells of a home that cannot be written
+        print(f"does not wait for a turn: {error}", flush=True)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.execv(sys.executable, [sys.executable, "-m", "study", *arguments])
+
+
+def _stop(number: int, frame: FrameType | None) -> Never:
+    raise KeyboardInterrupt
+
+
+def _show(state: Path) -> None:
+    """Have the queue's state among the logs of this node's Ray."""
+    folder = job_logs()
+    if folder is None:
+        return
+    link = folder / WINDOW
+    with suppress(OSError):
+        if not link.is_symlink() or os.readlink(link) != str(state):
+            link.unlink(missing_ok=True)
+            link.symlink_to(state)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

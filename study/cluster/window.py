@@ -1,0 +1,188 @@
+"""The window of a study: a place below a node's Ray logs through which whoever has the cluster's token can read it.
+
+Ray's dashboard gives the files below that folder to who has its token, and follows links there. So a job links the
+folder of its study to `logs/study/NAME/folder`, and says beside it in `manifest.json` which files there are to bring,
+each with its size and SHA-256: what a laptop brings is compared with that. No server of our own listens for it.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from study import __version__
+from study.errors import UserError
+from study.files.whole import PRIVATE, write_whole
+from study.home.folder import Home, StudyFolder
+from study.home.format import FORMAT
+from study.upstream.ray_internals import job_logs
+
+PLACE, FOLDER, MANIFEST = "study", "folder", "manifest.json"
+"""Below a node's logs: the folder of all windows; in that of one study the link to it, and what there is to bring."""
+
+RENEWAL = 5.0
+"""Seconds between two looks of a driver whether there is more to bring."""
+
+SINGLE = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
+FOLDERS = ("errors", "requests", "report", "models")
+"""What of a study is brought: these files, and all in these folders. Not its checkpoints, nor a training function of
+the user's own, which is a pickle."""
+
+BLOCK = 1 << 20
+
+
+class Window:
+    """The window of one study on this node.
+
+    Args:
+        logs: the folder of the node's Ray logs.
+    """
+
+    def __init__(self, folder: StudyFolder, logs: Path) -> None:
+        self._folder, self._place = folder, logs / PLACE / folder.name
+        self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._ledger, self._read = hashlib.sha256(), 0
+
+    def open(self) -> None:
+        """Make it, and remove those of studies that are no more.
+
+        Raises:
+            UserError: something of another user, or that is no window, is in its place.
+        """
+        windows = self._place.parent
+        for path in (windows, self._place):
+            path.mkdir(mode=0o700, exist_ok=True)
+            found = path.lstat()
+            if path.is_symlink() or found.st_uid != os.getuid():
+                raise UserError(f"{path}: is not this user's own folder, so the study is not shown there")
+            path.chmod(0o700)
+        prune(windows)
+        link = self._place / FOLDER
+        if not link.is_symlink() or Path(os.readlink(link)) != self._folder.path:
+            part = self._place / f".{FOLDER}.{os.getpid()}"
+            part.unlink(missing_ok=True)
+            part.symlink_to(self._folder.path)
+            part.replace(link)
+        self.renew()
+
+    def renew(self) -> None:
+        """Write anew what there is to bring."""
+        document = {
+            "format": FORMAT,
+            "study": __version__,
+            "name": self._folder.name,
+            "host": platform.node(),
+            "folder": str(self._folder.path),
+            "written": round(time.time(), 3),
+            "files": self._files(),
+        }
+        write_whole(self._place / MANIFEST, json.dumps(document), PRIVATE)
+
+    def _files(self) -> dict[str, dict[str, Any]]:
+        root = self._folder.path
+        paths = [root / name for name in SINGLE]
+        paths += [path for name in FOLDERS for path in sorted((root / name).rglob("*"))]
+        files = {}
+        for path in paths:
+            hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+            if hidden or path.is_symlink():
+                continue
+            name = path.relative_to(root).as_posix()
+            with suppress(OSError):  # removed meanwhile, or not there
+                if path.is_file():
+                    files[name] = self._told_ledger() if path == self._folder.ledger_file else self._told(name, path)
+        return files
+
+    def _told(self, name: str, path: Path) -> dict[str, Any]:
+        status = path.stat()
+        state = (status.st_size, status.st_mtime_ns)
+        if name not in self._known or self._known[name][0] != state:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            self._known[name] = (state, {"bytes": status.st_size, "sha256": digest})
+        return self._known[name][1]
+
+    def _told_ledger(self) -> dict[str, Any]:
+        """Of its whole lines; those that were read before are not read again."""
+        with self._folder.ledger_file.open("rb") as file:
+            file.seek(self._read)
+            while block := file.read(BLOCK):
+                whole = block[: block.rfind(b"\n") + 1]
+                if not whole and len(block) == BLOCK:  # a line longer than a block
+                    block += file.readline()
+                    whole = block if block.endswith(b"\n") else b""
+                if not whole:
+                    break
+                self._ledger.update(whole)
+                self._read += len(whole)
+                file.seek(self._read)
+        return {"bytes": self._read, "sha256": self._ledger.hexdigest()}
+
+
+def prune(windows: Path) -> None:
+    """Remove the windows of studies that are no more."""
+    for place in windows.glob("*"):
+        link = place / FOLDER
+        if link.is_symlink() and not link.exists():
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def prune_here() -> None:
+    """The same on the node of this job; nothing in a process that is none."""
+    if logs := job_logs():
+        prune(logs / PLACE)
+
+
+@contextmanager
+def shown(folder: StudyFolder) -> Iterator[None]:
+    """While a study runs in a job, keep its window, which stays; nothing in a process that is no job's.
+
+    What is wrong with the window is told and does not stop the study.
+    """
+    logs = job_logs()
+    if logs is None:
+        yield
+        return
+    window, over = Window(folder, logs), threading.Event()
+
+    def keep() -> None:
+        while not over.wait(RENEWAL):
+            with suppress(OSError):
+                window.renew()
+
+    try:
+        window.open()
+    except (OSError, UserError) as error:
+        print(f"this study cannot be read from outside the cluster: {error}", flush=True)
+        yield
+        return
+    thread = threading.Thread(target=keep, name="window", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        with suppress(OSError):
+            window.renew()
+
+
+def make(home: Home, name: str) -> dict[str, Any]:
+    """Make the window of a study that is there, for a job that does nothing else; says what it shows.
+
+    Raises:
+        UserError: there is no such study, or this process is no job.
+    """
+    folder, logs = home.find(name), job_logs()
+    if logs is None:
+        raise UserError("study window: is what a cluster's jobs run, to show a study to who has the cluster's token")
+    Window(folder, logs).open()
+    document: dict[str, Any] = json.loads((logs / PLACE / name / MANIFEST).read_text(encoding="utf-8"))
+    return document

@@ -1,0 +1,180 @@
+"""What `study fetch` does: a study of a cluster in the local home, where everything works on it."""
+
+import io
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from study.cluster.bring import Apart, Wish
+from study.cluster.head import Head
+from study.cluster.mirror import read_files
+from study.cluster.reading import Reading
+from study.errors import UserError
+from study.home import format as home_format
+from study.home import ledger
+from study.home.fetched import Fetched, fetched
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.text.shell import typed
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What a fetch did.
+
+    Attributes:
+        folder: the study here.
+        source: where it came from.
+        files: those that came; empty where nothing was new.
+        own: events that it has here and not on the cluster.
+        untracked: why MLflow here lacks some of it, None if it has everything.
+    """
+
+    folder: StudyFolder
+    source: Fetched
+    files: list[str]
+    own: int
+    untracked: str | None
+
+
+def fetch(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> Brought:
+    """Bring a study of a cluster, or what is new of it.
+
+    A first fetch that is cut off leaves no study; the next one goes on with what it had brought.
+
+    Args:
+        models: with the weights of its models.
+        rename: its name here; None: as there.
+
+    Raises:
+        UserError: there is no such study there; or another one has its name here, or this one went on by itself.
+    """
+    local = rename or name
+    folder = StudyFolder(home.path / local)
+    known = _known(home, folder, name, address)
+    head = Head(address)
+    drivers = [job for job in head.jobs() if job.study == name]
+    place = folder.path if known else home.path / f".{local}.fetch"
+    reading = Reading(head, name, drivers, known or fetched(StudyFolder(place)))
+    wish = Wish(
+        lambda file: read_files(file) or not file.startswith("models/") or models,
+        own=known is not None,
+        change=None if local == name else _renamed(local),
+    )
+    try:
+        home.path.mkdir(parents=True, exist_ok=True)
+        home_format.write(home.path)
+        source, files = reading.bring(place, wish)
+        StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
+        if not known:
+            home.check_new(local)
+            place.rename(folder.path)
+    except Apart as error:
+        raise UserError(
+            f"{local}: {error} in {home.path}, and {name} at {address} goes on otherwise. "
+            f"Beside it: {typed('fetch', name, '--address', address, '--name', f'{local}-2')}"
+        ) from None
+    except OSError as error:
+        raise UserError(f"{error.filename or place}: {error.strerror}") from None
+    own = len(ledger.read(folder.ledger_file)) - source.events
+    return Brought(folder, source, files, max(0, own), _tracked(home, folder))
+
+
+def _known(home: Home, folder: StudyFolder, name: str, address: str) -> Fetched | None:
+    """Where the study of that name here came from; None: there is none.
+
+    Raises:
+        UserError: it did not come from there, or runs here.
+    """
+    if folder.name not in [study.name for study in home.studies()]:
+        home.check_new(folder.name)
+        return None
+    known = fetched(folder)
+    if known is None or known.name != name:
+        came = f"was fetched, by the name {known.name}" if known else "was not fetched"
+        again = typed("fetch", name, "--address", address, "--name", f"{folder.name}-2")
+        raise UserError(f"{folder.name}: another study of that name is in {home.path}, it {came}. Beside it: {again}")
+    if ledger.is_open(folder.ledger_file):
+        raise UserError(f"{folder.name}: runs here. Its state: {typed('status', folder.name)}")
+    return known
+
+
+def _renamed(name: str) -> Callable[[Path], None]:
+    """What gives a study file another name."""
+    from ruamel.yaml import YAML
+
+    def change(path: Path) -> None:
+        yaml = YAML(typ="rt", pure=True)
+        document = yaml.load(path.read_text(encoding="utf-8"))
+        document["name"] = name
+        text = io.StringIO()
+        yaml.dump(document, text)
+        path.write_text(text.getvalue(), encoding="utf-8")
+
+    return change
+
+
+def _tracked(home: Home, folder: StudyFolder) -> str | None:
+    """Bring it into the MLflow of this home; one from elsewhere may be the cluster's, which has it."""
+    if not home.owns_tracking:
+        return None
+    from study.commands.outputs import lead_parts, report_files
+    from study.tracking import Tracker
+
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    tracker = Tracker(home, folder, spec)
+    if not tracker.is_behind:
+        return None
+    tracker.start()
+    with redirect_stdout(sys.stderr):  # it says when it waits
+        untracked = tracker.finish()
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    return untracked or tracker.attach(files | report_files(folder), lead_parts(spec, record))
+
+
+def check_not_there(folder: StudyFolder) -> None:
+    """Refuse to go on here with a study that goes on where it was fetched from.
+
+    Raises:
+        UserError: says how to go on with it there, or here.
+    """
+    known = fetched(folder)
+    if known is None:
+        return
+    at, runs = f"when it was fetched, on {known.when}", known.ran
+    try:
+        drivers = [job for job in Head(known.address).jobs() if job.study == known.name]
+        if drivers:
+            at, runs = f"({drivers[-1].id})", not drivers[-1].is_over
+    except UserError:  # what was told then counts
+        pass
+    if runs:
+        stop = typed("stop", known.name, "--address", known.address)
+        raise UserError(
+            f"{folder.name}: runs at {known.address} {at}. To go on with it here, stop it there: "
+            f"{stop}, and bring the rest: {known.command(folder.name)}"
+        )
+
+
+def words(done: Brought) -> list[str]:
+    """The same for people."""
+    name, source = done.folder.name, done.source
+    count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
+    lines = [f"{name}: {f'brought {count}' if done.files else 'nothing new'}, in {done.folder.path}"]
+    if source.ran:
+        job = f"{source.address} ({source.job})"
+        lines.append(f"it runs at {job}: this is what there was then. What is new: {source.command(name)}")
+    if done.own:
+        lines.append(f"it has {done.own} events of its own here, which the cluster does not have")
+    if done.untracked:
+        lines.append(f"not everything is in MLflow: {done.untracked}")
+    return [*lines, f"what it says: {typed('report', name)}"]
+
+
+def to_document(done: Brought) -> dict[str, object]:
+    """Plain values for JSON."""
+    told = done.source
+    source = {"address": told.address, "name": told.name, "state": told.state, "at": told.at}
+    return {"name": done.folder.name, "files": done.files, "own_events": done.own, "from": source}

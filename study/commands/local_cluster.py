@@ -1,0 +1,193 @@
+"""The cluster on this machine: started with what it is at on a console, told of, and ended."""
+
+import fcntl
+import os
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from study.address import mlflow_page
+from study.cluster.local import RUNS, STARTING, LocalCluster, Tell, tell_nobody
+from study.cluster.local_state import MLFLOW_USER, LocalState
+from study.commands.progress import clock
+from study.commands.progress_view import LIVE_EVERY, MARGIN, repeated
+from study.errors import UserError
+from study.home.folder import Home
+from study.text.shell import typed
+from study.tracking.opening import check_database
+
+
+def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) -> LocalCluster:
+    """Start a cluster of MLflow, a head, and so many nodes.
+
+    Args:
+        gpus: how many of this machine's cards the nodes share out.
+        console: shows what is being started; None: nothing is shown.
+
+    Raises:
+        UserError: there is one already or another command starts it, or this machine has fewer cards or none that can
+            be used.
+        Stopped, Interrupted: see `LocalCluster.start`.
+    """
+    check_database(home)
+    chosen = cards(gpus) if gpus else []
+    with alone(home):
+        cluster = LocalCluster.of(home)
+        with starting(console, nodes + 2) as tell:
+            cluster.start(home, nodes, cpus, chosen, tell)
+    return cluster
+
+
+@contextmanager
+def alone(home: Home) -> Iterator[None]:
+    """No other command starts a cluster of this home meanwhile.
+
+    Raises:
+        UserError: one does.
+    """
+    folder = LocalCluster.of(home).path
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        told = f"another command is starting a cluster of {home.path}. Then: study cluster status"
+        raise UserError(told) from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def cards(count: int) -> list[str]:
+    """The first so many cards that this process sees, as `CUDA_VISIBLE_DEVICES` names them.
+
+    Raises:
+        UserError: there are fewer, or they cannot be used.
+    """
+    from study.sweep.ray_session import gpus
+    from study.training.device import unusable
+
+    there = gpus()
+    if count > there:
+        raise UserError(f"--gpus {count}: this machine has {there}")
+    if why := unusable():
+        raise UserError(f"--gpus {count}: this machine's GPUs cannot be used: {why}")
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return (named or [str(number) for number in range(there)])[:count]
+
+
+class _Start:
+    """What is told of a start, on a console."""
+
+    def __init__(self, console: Console, parts: int) -> None:
+        self._console, self._parts, self._began = console, parts, time.monotonic()
+        self._waited_for: list[str] = []
+        self._running, self._last = 0, ""
+
+    def tell(self, what: str, names: Sequence[str]) -> None:
+        if what == RUNS:
+            self._running += len(names)
+            self._waited_for = [name for name in self._waited_for if name not in names]
+        elif what == STARTING:
+            self._waited_for = list(names)
+        self._last = _sentence(what, names)
+
+    def tell_all(self, what: str, names: Sequence[str]) -> None:
+        """The same, as a line of its own."""
+        self.tell(what, names)
+        text = f"{clock(time.monotonic() - self._began)}  {self._last}"
+        self._console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    def line(self) -> Text:
+        """What stands on a terminal."""
+        now = self._last
+        if now.endswith(RUNS):
+            now = _sentence(STARTING, self._waited_for) if self._waited_for else ""
+        text = f"{clock(time.monotonic() - self._began)}  {self._running} of {self._parts} parts run"
+        line = Text(f"{text}; {now}" if now else text, no_wrap=True, end="")
+        line.truncate(max(1, self._console.width - MARGIN), overflow="ellipsis")
+        return line
+
+
+def _sentence(what: str, names: Sequence[str]) -> str:
+    listed = ", ".join(names)
+    return f"{what} {listed}" if what == STARTING else f"{listed} {what}".strip()
+
+
+@contextmanager
+def starting(console: Console | None, parts: int) -> Iterator[Tell]:
+    """Gives what is told of the start of so many parts: a terminal shows it in one line that updates and does not stay,
+    anything else gets a line each time."""
+    if console is None:
+        yield tell_nobody
+        return
+    shown = _Start(console, parts)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield shown.tell_all
+        return
+    live = Live(shown.line(), console=console, auto_refresh=False, transient=True)
+    with live, repeated(LIVE_EVERY, lambda: live.update(shown.line(), refresh=True)):
+        yield shown.tell
+
+
+def down(home: Home) -> str:
+    """Stop what runs of the cluster of a home, and remove what it left but for its logs. Says what was done.
+
+    Raises:
+        UserError: it runs on another machine.
+    """
+    cluster = LocalCluster.left(home)
+    was_there = bool(cluster.processes) or bool(cluster.left_files())
+    count = cluster.stop()
+    if not count:
+        return "nothing ran; its secrets and files are removed" if was_there else "nothing to stop"
+    return f"stopped {count} processes; token and passwords are removed, its logs stay in {cluster.path}"
+
+
+def document(cluster: LocalState) -> dict[str, Any]:
+    """What runs of it; no secrets."""
+    return {
+        "address": cluster.address,
+        "dashboard": cluster.dashboard,
+        "mlflow": cluster.mlflow,
+        "token_file": str(cluster.token_file),
+        "processes": [
+            {"name": process.name, "pid": process.pid, "alive": process.is_alive} for process in cluster.processes
+        ],
+    }
+
+
+def lines(cluster: LocalState) -> list[str]:
+    """The same for people, and what to type."""
+    if not cluster.processes:
+        return ["no cluster runs here; a first one: study cluster up --nodes 2"]
+    lines = [f"{part.name:<10} {'runs' if part.is_alive else 'has ended'} ({part.pid})" for part in cluster.processes]
+    if not cluster.alive():
+        return [*lines, "", "all of it has ended; what it left is removed by: study cluster down"]
+    lines += [
+        f"dashboard  {cluster.dashboard}",
+        f"MLflow     {mlflow_page(cluster.mlflow)} (user {MLFLOW_USER})",
+        "",
+        "in a shell:",
+    ]
+    lines += [f"  export {key}={value}" for key, value in _exports(cluster).items()]
+    lines.append(f"  {typed('submit', 'quickstart', '--address', cluster.dashboard, '--follow')}")
+    return [*lines, "", "its end: study cluster down"]
+
+
+def _exports(cluster: LocalState) -> dict[str, str]:
+    """The variables that talk to it need, as a shell reads them, whatever the home's path holds; the password from its
+    file."""
+    password = f'"$(cat {shlex.quote(str(cluster.password_file))})"'
+    plain = {key: shlex.quote(value) for key, value in cluster.environment().items()}
+    return {**plain, "MLFLOW_TRACKING_PASSWORD": password}

@@ -1,0 +1,213 @@
+"""Letting trials of a study whose search is over go on beyond their last epoch, and those that early stopping ended.
+
+What is chosen goes on with all its seeds, and the baseline with it, so that they compare. A trial whose state was kept
+goes on from it, any other runs again from its first epoch. Both are bit for bit the trial that it would have been.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from study import ranking
+from study.errors import UserError
+from study.home.events import ENDED
+from study.home.folder import StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord, TrialRecord
+from study.home.trial_record import BY_HAND
+from study.spec import StudySpec
+from study.spec.objective import order
+from study.text.shell import typed
+from study.training import own_function
+from study.training.elastic import bound
+
+TOP = 5
+"""How many configurations go on where nobody says which."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for.
+
+    Attributes:
+        epochs: the last epoch of what is extended.
+        top: how many of the best complete configurations; None: `TOP`, or none where others are named.
+        stopped: how many of those that early stopping ended: those that came furthest, then the best of these.
+        trials: numbers of configurations.
+    """
+
+    epochs: int
+    top: int | None = None
+    stopped: int = 0
+    trials: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Longer:
+    """What goes on.
+
+    Attributes:
+        epochs: the last epoch from then on.
+        chosen: numbers of the configurations, the baseline first.
+        trials: theirs and those of their further seeds, each with the epoch behind which it goes on; 0: it runs again
+            from its first epoch.
+        again: epochs that trials run a second time because their state was not kept.
+    """
+
+    epochs: int
+    chosen: tuple[int, ...]
+    trials: dict[int, int]
+    again: int
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values; `to_run`: epochs of all trials together."""
+        run = sum(self.epochs - begun for begun in self.trials.values())
+        return {
+            "epochs": self.epochs,
+            "configurations": list(self.chosen),
+            "trials": [{"trial": number, "behind": begun} for number, begun in self.trials.items()],
+            "to_run": run,
+            "again": self.again,
+        }
+
+
+def lines(document: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    numbers, trials = document["configurations"], document["trials"]
+    further = len(trials) - len(numbers)
+    seeds = f", with {further} trial{'s' * (further > 1)} on further seeds" if further else ""
+    texts = [
+        f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} to epoch {document['epochs']}{seeds}: "
+        f"{document['to_run']:,} epochs"
+    ]
+    if again := [trial for trial in trials if not trial["behind"]]:
+        texts.append(
+            f"{len(again)} of {len(trials)} run again from their first epoch, as their state was not kept: "
+            f"{document['again']:,} of these epochs (resources.keep_checkpoints)"
+        )
+    return texts
+
+
+def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Longer:
+    """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
+    ledger = Ledger(folder.ledger_file)
+    try:
+        plan = planned(folder, spec, StudyRecord.told(folder.ledger_file), request)
+        ledger.append("lengthened", epochs=plan.epochs, trials=list(plan.trials))
+    finally:
+        ledger.close()
+    return plan
+
+
+def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
+    """What would go on, as plain values; raises as `planned`."""
+    return planned(folder, folder.spec(), StudyRecord.load(folder.ledger_file), request).to_document()
+
+
+def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: Request) -> Longer:
+    """What goes on.
+
+    Raises:
+        UserError: the search is not over, there are not so many trials, one of them has run these epochs or cannot go
+            on, or an ablation would no longer compare.
+    """
+    name, epochs = spec.name, request.epochs
+    if spec.final_seeds is not None:
+        raise UserError(f"{name}: a final training; one of more epochs: study train FILE --epochs {epochs}")
+    if record.state != "complete":
+        raise UserError(f"{name}: is {record.state}, its search must end first: study resume {name}")
+    least = max([spec.epochs, *(each.epochs for each in record.lengthened)])
+    if epochs < least:
+        raise UserError(f"--epochs {epochs}: trials of {name} have run {least}; at least that many are needed")
+    chosen = _chosen(spec, record, request)
+    reference = next(record.by_stage("baseline"), None)
+    if reference is not None and reference.state in ENDED[:2] and not _is_done(reference, spec, epochs):
+        chosen = [reference, *(trial for trial in chosen if trial is not reference)]
+    for trial in chosen:
+        _check(folder, spec, trial, epochs)
+    numbers = [trial.number for trial in chosen]
+    if record.ablating is not None and record.ablating.trial not in numbers and reference in chosen:
+        raise UserError(
+            f"{name}: its ablation compares the baseline with trial {record.ablating.trial}, which has to go on as "
+            f"well: --trials {record.ablating.trial}"
+        )
+    found = [trial for trial in _with_seeds(record, chosen) if not _is_done(trial, spec, epochs)]
+    behind = {trial.number: trial.epochs if _is_kept(folder, trial) else 0 for trial in found}
+    again = sum(trial.epochs for trial in found if not behind[trial.number])
+    return Longer(epochs, tuple(numbers), behind, again)
+
+
+def _chosen(spec: StudySpec, record: StudyRecord, request: Request) -> list[TrialRecord]:
+    named = bool(request.trials or request.stopped)
+    top = (0 if named else TOP) if request.top is None else request.top
+    best = [record.trials[candidate.trial.number] for candidate in ranking.candidates(record, spec)]
+    stopped = list(_stopped(spec, record))
+    if request.top is not None and top > len(best):
+        raise UserError(f"--top {top}: {spec.name} has {len(best)} complete configurations")
+    if request.stopped > len(stopped):
+        raise UserError(f"--stopped {request.stopped}: early stopping ended {len(stopped)} trials of {spec.name}")
+    chosen = [*best[:top], *stopped[: request.stopped], *(_named(spec, record, number) for number in request.trials)]
+    if not chosen and not any(record.by_stage("baseline")):
+        raise UserError(f"{spec.name}: no trial is complete. Those that were stopped: --stopped, --trials")
+    return list({trial.number: trial for trial in chosen}.values())
+
+
+def _stopped(spec: StudySpec, record: StudyRecord) -> Iterator[TrialRecord]:
+    """What early stopping ended: what came furthest first, and of these the best."""
+    pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned" and trial.reason != BY_HAND]
+    for epochs in sorted({trial.epochs for trial in pruned}, reverse=True):
+        alike = [(trial, ranking.mean_score(spec.objective, [trial])) for trial in pruned if trial.epochs == epochs]
+        known = [(trial, score) for trial, score in alike if score is not None]
+        yield from (known[place][0] for place in order([score for _, score in known]))
+
+
+def _named(spec: StudySpec, record: StudyRecord, number: int) -> TrialRecord:
+    trial = record.trials.get(number)
+    if trial is None:
+        raise UserError(f"--trials {number}: {spec.name} has {len(record.trials)} trials, counted from 0")
+    if trial.repeats is not None or trial.stage not in ("baseline", "search"):
+        whose = "" if trial.repeats is None else f", as a repeat of trial {trial.repeats}: give that one"
+        raise UserError(f"--trials {number}: is a trial of stage {trial.stage}{whose}")
+    if trial.state not in ("complete", "pruned"):
+        raise UserError(f"--trials {number}: is {trial.state}; complete and pruned trials can go on")
+    return trial
+
+
+def _check(folder: StudyFolder, spec: StudySpec, trial: TrialRecord, epochs: int) -> None:
+    """Refuse what has run so many epochs, and what would not be the trial of so many."""
+    if _is_done(trial, spec, epochs):
+        raise UserError(f"--epochs {epochs}: trial {trial.number} of {spec.name} has run {trial.epochs}. Give more")
+    tied = bound(spec.trial_document(trial.params)) if spec.function is None else _of_function(folder, spec)
+    if tied is not None:
+        anew = typed("run", folder.spec_file, "--set", f"train.epochs={epochs}", "--name", f"{spec.name}-{epochs}")
+        raise UserError(
+            f"{spec.name}: trial {trial.number} of {spec.epochs} epochs is no part of one of {epochs}: {tied[0]} ties "
+            f"it to its number of epochs: {tied[1]}. Such trials run from the start, in a study of their own: {anew}"
+        )
+
+
+def _of_function(folder: StudyFolder, spec: StudySpec) -> tuple[str, str] | None:
+    """As `bound`, of the user's own function."""
+    named = spec.function or ""
+    if own_function.takes(own_function.load(named, own_function.place(named, folder.path)), "epochs"):
+        return "method.function", "it takes epochs; one that does not, and yields for ever, does not depend on them"
+    return None
+
+
+def _is_done(trial: TrialRecord, spec: StudySpec, epochs: int) -> bool:
+    return trial.state == "complete" and trial.total(spec.epochs) >= epochs
+
+
+def _with_seeds(record: StudyRecord, chosen: Iterable[TrialRecord]) -> Iterator[TrialRecord]:
+    """Configurations with all their trials on further seeds, and the steps of an ablation that leads to one of them."""
+    for trial in chosen:
+        yield trial
+        for stage in ("replicate", "confirm", "rule"):
+            yield from (each for each in record.repeats_of(trial.number, stage) if each.state in ENDED[:2])
+        if record.ablating is not None and record.ablating.trial == trial.number:
+            yield from (each for each in record.by_stage("ablation") if each.state in ENDED[:2])
+
+
+def _is_kept(folder: StudyFolder, trial: TrialRecord) -> bool:
+    file = folder.end_file(trial.number) if trial.state == "complete" else folder.checkpoint_file(trial.number)
+    return file.exists()

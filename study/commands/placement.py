@@ -1,0 +1,75 @@
+"""What of a study may change while it goes on: where its trials run and how many at once, not what they compute."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.spec.document import apply_profile, assigned, read
+from study.spec.load import resolve
+from study.spec.study_spec import PLACEMENT
+
+INSTEAD = {
+    "search.trials": "More configurations: study resume {name} --trials +50",
+    "train.epochs": "Trials of more epochs: study extend {name} --epochs 40",
+    "train.threads": "Trials are bit for bit the same only on as many threads",
+    "search.confirm": "More fresh seeds: study confirm {name}",
+}
+"""What else there is, by the key or its section."""
+
+
+def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Any]:
+    """What a study's file has otherwise than its driver is told: of its last driver, and of these assignments.
+
+    Args:
+        assignments: each `key=value`.
+
+    Raises:
+        UserError: a key may not change or its value is not valid, or trials would move between CPU and GPU.
+    """
+    changed = [assigned(assignment) for assignment in assignments]
+    if not changed:
+        return dict(record.placement)
+    for key, _, place in changed:
+        if key not in PLACEMENT:
+            raise UserError(f"{place}: {_refusal(key, folder.name)}")
+    spec, document = folder.spec(), read(folder.spec_file)
+    for key, value in record.placement.items():
+        document.set(key, value, f"{key} of the last session")
+    for key, value, place in changed:
+        document.set(key, value, place)
+    apply_profile(document, None)
+    told = resolve(document)
+    if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):
+        one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
+        raise UserError(
+            f"--set resources.gpu={told.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} the "
+            "same trial has other numbers, and they would not compare. Run it anew: study run FILE --name OTHER"
+        )
+    return spec.placed(told.of_placement).placement
+
+
+def told(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    """What a study's last driver was told in place of its file: by key `now` and `file`."""
+    own = spec.placed(record.placement)
+    return {key: {"now": value, "file": spec.of_placement[key]} for key, value in own.placement.items()}
+
+
+def lines(told: Mapping[str, Any]) -> list[str]:
+    """The same for people."""
+    words = [f"{key} {_told(value['now'])} (in its file {_told(value['file'])})" for key, value in told.items()]
+    return [f"placement {', '.join(words)}"] if words else []
+
+
+def _refusal(key: str, name: str) -> str:
+    section = ".".join(key.split(".")[:2])
+    instead = INSTEAD.get(key) or INSTEAD.get(section)
+    if instead is None:
+        instead = "It decides what trials compute or are compared by. Another study: study run FILE --name OTHER"
+    return f"cannot change while {name} goes on. {instead.format(name=name)}. What can: {', '.join(PLACEMENT)}"
+
+
+def _told(value: Any) -> str:
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,88 @@
+"""Where a study folder came from that was brought from a cluster: a file in it."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC
+from pathlib import Path
+
+from study.errors import UserError
+from study.files.whole import write_whole
+from study.home.folder import StudyFolder
+from study.text.moment import moment
+from study.text.shell import typed
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Where a study folder came from.
+
+    Attributes:
+        address: of the cluster's head.
+        name: the study's there.
+        job, state: its newest driver, and how that was; empty: the head knew of none.
+        at: when it was brought, in seconds since the epoch.
+        host, node, folder: where its folder lies on the cluster: the machine, Ray's id of it, the path there.
+        python: the interpreter of its drivers.
+        events: how many events were brought.
+    """
+
+    address: str
+    name: str
+    job: str
+    state: str
+    at: float
+    host: str
+    node: str
+    folder: str
+    python: str
+    events: int
+
+    @property
+    def ran(self) -> bool:
+        """Whether a driver was to be expected to go on with it there."""
+        return self.state in ("pending", "waiting", "running")
+
+    @property
+    def when(self) -> str:
+        return moment(self.at, UTC)
+
+    def command(self, local: str) -> str:
+        """What brings the rest of it, where it is called `local` here."""
+        renamed = () if local == self.name else ("--name", local)
+        return typed("fetch", self.name, "--address", self.address, *renamed)
+
+    def words(self, local: str) -> str:
+        """A line for people."""
+        ran = ", while it ran there" if self.ran else ""
+        return f"from {self.address} on {self.when}{ran}. What is new there: {self.command(local)}"
+
+    def save(self, folder: Path) -> None:
+        write_whole(file(folder), json.dumps(asdict(self), indent=2) + "\n")
+
+
+NOWHERE = Fetched("", "", "", "", 0.0, "", "", "", "", 0)
+
+
+def file(folder: Path) -> Path:
+    """Where a folder tells it."""
+    return folder / "fetched.json"
+
+
+def fetched(folder: StudyFolder) -> Fetched | None:
+    """Where a study came from; None: it was made here.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = file(folder.path)
+    try:
+        told = Fetched(**json.loads(path.read_text(encoding="utf-8")))
+        if not all(
+            isinstance(getattr(told, key), kind) for key, kind in Fetched.__annotations__.items() if key != "at"
+        ):
+            raise TypeError
+        return told
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, RecursionError):
+        raise UserError(f"{path}: damaged. Without it the study is taken for one that was made here") from None

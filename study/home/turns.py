@@ -1,0 +1,128 @@
+"""The queue of drivers that were submitted to a cluster, in the home that its nodes share.
+
+Each driver has an entry from before it loads anything: a light process waits until it is the first in order and there
+is room for one more (`study.cluster.turn`). The order is by priority; within a priority the owner who has the fewest
+drivers is next, then the one who was served the longest ago, then what came first.
+"""
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from study.files.whole import write_whole
+from study.home.presence import members, read
+
+FOLDER = ".queue"
+"""Its name in a home."""
+
+ENTRY = "STUDY_TURN"
+"""Variable that names, for a driver that was let in, the file of its entry that it has to touch."""
+
+CLOCKS = 600.0
+"""Seconds that the clock of who submits may differ from that of the cluster."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A driver's place.
+
+    Attributes:
+        id: of its entry.
+        job: Ray's name for it.
+        cluster: of whose drivers it is one.
+        machine: where it is.
+        came: when it was submitted, in seconds since the epoch.
+        began: when it was let in; None: it waits.
+    """
+
+    id: str
+    job: str
+    owner: str
+    cluster: str
+    machine: str
+    priority: int
+    came: float
+    began: float | None = None
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> "Turn | None":
+        """From what a member of the queue says of itself; None for what is no turn."""
+        kinds: dict[str, Any] = dict.fromkeys(("id", "job", "owner", "cluster", "machine"), str)
+        kinds |= {"priority": int, "came": (int, float), "began": (int, float, type(None))}
+        values: dict[str, Any] = {name: told.get(name) for name in kinds}
+        sound = all(isinstance(values[name], kind) for name, kind in kinds.items())
+        return cls(**values) if sound else None
+
+    def document(self) -> dict[str, Any]:
+        """What it says of itself."""
+        return asdict(self)
+
+
+def moment_of(submitted: str | None) -> float:
+    """When a driver came: by the clock of who submitted it, as far as that can be believed."""
+    now = time.time()
+    try:
+        told = float(submitted or "")
+    except ValueError:
+        return now
+    return now if math.isnan(told) else min(max(told, now - CLOCKS), now)
+
+
+def turns(queue: Path, cluster: str) -> list[Turn]:
+    """The living drivers of a cluster, and those that wait."""
+    found = (Turn.of(told) for told in members(queue / "turns"))
+    return [turn for turn in found if turn is not None and turn.cluster == cluster]
+
+
+def in_order(there: Iterable[Turn], served: Mapping[str, int]) -> list[Turn]:
+    """Those that wait, the next one first.
+
+    Args:
+        there: all, those that run among them.
+        served: a number for each owner that grows from one that is served to the next.
+    """
+    there = list(there)
+    has = Counter(turn.owner for turn in there if turn.began is not None)
+    last = dict(served)
+    waiting = sorted((turn for turn in there if turn.began is None), key=lambda turn: (turn.came, turn.job))
+    ordered: list[Turn] = []
+    while waiting:
+        chosen = min(waiting, key=lambda turn: (-turn.priority, has[turn.owner], last.get(turn.owner, 0)))
+        waiting.remove(chosen)
+        ordered.append(chosen)
+        has[chosen.owner] += 1
+        last[chosen.owner] = max(last.values(), default=0) + 1
+    return ordered
+
+
+def served(queue: Path) -> dict[str, int]:
+    """Who was served when, see `in_order`."""
+    told = read(queue / "served.json") or {}
+    return {owner: number for owner, number in told.items() if isinstance(number, int)}
+
+
+def serve(queue: Path, owner: str) -> None:
+    """Note that an owner's driver was let in."""
+    before = served(queue)
+    write_whole(queue / "served.json", json.dumps({**before, owner: max(before.values(), default=0) + 1}))
+
+
+def publish(queue: Path, cluster: str) -> Path:
+    """Write down who waits, in order, and who runs, for who looks from elsewhere; gives the file."""
+    there = turns(queue, cluster)
+    waiting = [turn.job for turn in in_order(there, served(queue))]
+    state = {"waiting": waiting, "running": [turn.job for turn in there if turn.began is not None]}
+    path = state_file(queue, cluster)
+    if read(path) != state:
+        write_whole(path, json.dumps(state))
+    return path
+
+
+def state_file(queue: Path, cluster: str) -> Path:
+    """Where that is written."""
+    return queue / f"state-{''.join(char if char.isalnum() else '-' for char in cluster)}.json"

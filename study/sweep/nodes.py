@@ -1,0 +1,162 @@
+"""Which nodes trials are placed on: those that have what a trial takes, but for those whose GPU is of no use."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from study.errors import UserError, nearest
+from study.spec.resources import Resources
+from study.sweep.job import CannotGoOn
+
+NODE, TYPE = "ray.io/node-id", "ray.io/accelerator-type"
+"""Labels that Ray gives every node, and a node whose GPU's kind it recognises."""
+
+ACCELERATOR = "accelerator_type:"
+"""What the resource is called that Ray gives such a node too, before the kind."""
+
+SOME = 0.001
+"""How much of that resource a trial takes: it says where a trial may run, not how many."""
+
+JOINING = 60.0
+"""Seconds that a cluster gets until a node has joined it that a trial fits on."""
+
+
+class NodeUnusable(Exception):
+    """A trial's process found that the GPU it was given cannot be used.
+
+    Args:
+        machine: Ray's id of the node.
+        host: its name.
+        reason: why, and the remedy.
+    """
+
+    def __init__(self, machine: str, host: str, reason: str) -> None:
+        super().__init__(machine, host, reason)
+        self.machine, self.host, self.reason = machine, host, reason
+
+
+class NoNodeLeft(CannotGoOn):
+    """No node is left that a trial could run on; the message says why each is not used."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        BaseException.__init__(self, f"no node is left that trials can run on: {'; '.join(reasons)}")
+
+
+class Nodes:
+    """The nodes of a Ray, as far as a study's trials are concerned.
+
+    Args:
+        resources: of one trial.
+        there: gives all nodes at this moment, as `ray.nodes` does.
+    """
+
+    def __init__(self, resources: Resources, there: Callable[[], Iterable[Mapping[str, Any]]]) -> None:
+        self._resources, self._there = resources, there
+        self._left_out: dict[str, str] = {}
+
+    def fitting(self) -> list[Mapping[str, Any]]:
+        """The living nodes that a trial fits on, those left out not among them."""
+        return [node for node in self._alive() if node["NodeID"] not in self._left_out and self._fits(node)]
+
+    def available(self) -> dict[str, float]:
+        """What these nodes have of each resource, all together."""
+        total: dict[str, float] = {}
+        for node in self.fitting():
+            for name, amount in node["Resources"].items():
+                total[name] = total.get(name, 0.0) + amount
+        return total
+
+    def place(self, alone: bool) -> tuple[dict[str, float], dict[str, str]]:
+        """What Ray sets aside for a trial, and the labels of the nodes that it may choose from.
+
+        Args:
+            alone: on its GPU.
+        """
+        resources, labels = self._resources, dict[str, str]()
+        gpu = max(1.0, resources.gpu) if alone else resources.gpu
+        bundle = {"CPU": resources.cpu, "GPU": gpu}
+        if kind := resources.accelerator:
+            if any(f"{ACCELERATOR}{kind}" in node["Resources"] for node in self._alive()) or not self._labelled(kind):
+                bundle[f"{ACCELERATOR}{kind}"] = SOME
+            else:
+                labels[TYPE] = kind
+        if self._left_out:
+            labels[NODE] = f"!in({','.join(self._left_out)})"  # behind a blank Ray 2.60 reads no further
+        return bundle, labels
+
+    def leave_out(self, machine: str, host: str, reason: str) -> bool:
+        """Place no more trials on a node.
+
+        Args:
+            machine: Ray's id of the node.
+            host: its name.
+
+        Returns:
+            Whether it was not left out before.
+        """
+        if machine in self._left_out:
+            return False
+        self._left_out[machine] = f"{host}: {reason}"
+        return True
+
+    def check_left(self) -> None:
+        """Whether a trial can still be placed.
+
+        Raises:
+            NoNodeLeft: each node that it fits on was left out.
+        """
+        if self._left_out and not self.fitting():
+            raise NoNodeLeft(self._left_out.values())
+
+    def wait(self, grows: bool, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+        """Wait until the cluster has a node that a trial fits on; where it grows by itself, only say that it has none.
+
+        Args:
+            grows: whether nodes come as trials wait for them.
+            tell: is told what is missing.
+            stopping: says that nobody wants it any more.
+
+        Raises:
+            UserError: no such node joined it.
+        """
+        if self.fitting():
+            return
+        if grows:
+            tell(f"{self._missing()}. Trials wait until one has joined")
+            return
+        tell(f"{self._missing()}. Waiting {JOINING:g} s for one to join")
+        deadline = time.monotonic() + JOINING
+        while not self.fitting() and not stopping():
+            if time.monotonic() > deadline:
+                grow = "for a cluster that grows by itself say search.concurrency"
+                raise UserError(f"{self._missing()}; {grow}")
+            time.sleep(0.2)
+
+    def _alive(self) -> list[Mapping[str, Any]]:
+        return [node for node in self._there() if node["Alive"]]
+
+    def _labelled(self, kind: str) -> bool:
+        return any(node.get("Labels", {}).get(TYPE) == kind for node in self._alive())
+
+    def _fits(self, node: Mapping[str, Any]) -> bool:
+        resources, has = self._resources, node["Resources"]
+        if resources.cpu > has.get("CPU", 0.0) or resources.gpu > has.get("GPU", 0.0):
+            return False
+        return resources.accelerator is None or resources.accelerator in kinds(node)
+
+    def _missing(self) -> str:
+        """What a trial takes that no node has, and what there is."""
+        resources, nodes = self._resources, self._alive()
+        takes = f"resources.cpu: {resources.cpu:g}" + (f", gpu: {resources.gpu:g}" if resources.gpu else "")
+        if not (kind := resources.accelerator):
+            most = max((node["Resources"].get("GPU", 0.0), node["Resources"].get("CPU", 0.0)) for node in nodes)
+            return f"{takes}: no node of the cluster has so much; the largest has {most[1]:g} CPUs and {most[0]:g} GPUs"
+        there = sorted({found for node in nodes for found in kinds(node)})
+        told = f"there are: {', '.join(there)}" if there else "Ray recognises no GPU's kind on any of them"
+        return f"{takes}, accelerator: {kind}: no node of the cluster has it; {nearest(kind, there)}{told}"
+
+
+def kinds(node: Mapping[str, Any]) -> set[str]:
+    """The kinds of GPU that Ray says a node has, as `H100`: by its resource or its label."""
+    found = {name.removeprefix(ACCELERATOR) for name in node["Resources"] if name.startswith(ACCELERATOR)}
+    return found | {label for label in (node.get("Labels", {}).get(TYPE),) if label}

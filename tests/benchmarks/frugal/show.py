@@ -1,0 +1,163 @@
+"""What the traces of searches come to: ratios to early ASHA, regret, ranks and a figure."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.stats import rankdata
+
+from tests.benchmarks.frugal.game import Run, for_good, regret
+from tests.benchmarks.frugal.methods import EARLY, METHODS, TRIALS
+from tests.benchmarks.frugal.table import Array, Table
+
+SHARES = (0.1, 0.25, 0.5, 1.0)
+Known = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def found(table: Table, runs: Sequence[Mapping[str, Any]], by: str) -> dict[str, Array]:
+    """Of each repeat: epochs until within a point of the best for good, regret in points at each share of the budget;
+    and of studies of `TRIALS` trials, (repeats, trials), their epochs and their regret, nan where none was played."""
+    traces = [Run([tuple(step) for step in run["trace"]]) for run in runs]
+    truths = [table.truth(repeat % len(table.seen), by) for repeat in range(len(runs))]
+    ends = np.array([[run["studies"].get(str(count), (np.nan, -1)) for count in TRIALS] for run in runs])
+    return {
+        "until": np.array([for_good(run, truth, table.budget) for run, truth in zip(traces, truths, strict=True)]),
+        "regret": 100
+        * np.array(
+            [
+                [regret(run, t, int(share * table.budget)) for share in SHARES]
+                for run, t in zip(traces, truths, strict=True)
+            ]
+        ),
+        "epochs": ends[..., 0],
+        "at end": 100
+        * np.array([truth.max() - truth[rows.astype(int)] for rows, truth in zip(ends[..., 1], truths, strict=True)]),
+    }
+
+
+def tables_text(tables: Mapping[str, Table], known: Known) -> str:
+    """Markdown: for each number of slots and each truth, all methods."""
+    parts = []
+    for slots in sorted({int(name.split("|")[2]) for name in known}):
+        for by, words in (("all", "the mean over all seeds"), ("test", "test, on seeds that the search did not see")):
+            parts.append(_text(tables, known, slots, by, words))
+    return "\n\n".join(parts) + "\n"
+
+
+def _methods(tables: Mapping[str, Table], known: Known, slots: int) -> list[str]:
+    names = list(dict.fromkeys(name.split("|")[1] for name in known))
+    names.sort(key=lambda name: list(METHODS).index(name) if name in METHODS else len(METHODS))
+    return [name for name in names if any(f"{table}|{name}|{slots}" in known for table in tables)]
+
+
+def _text(tables: Mapping[str, Table], known: Known, slots: int, by: str, words: str) -> str:
+    methods = _methods(tables, known, slots)
+    results = {
+        (table, method): found(tables[table], known[key], by)
+        for table in tables
+        for method in methods
+        if known.get(key := f"{table}|{method}|{slots}")
+    }
+    lines = [
+        f"{slots} trials at once, worth by {words}. Epochs until within one point for good, as a part of those of "
+        f"{EARLY}:",
+        "",
+    ]
+    lines += [f"| method | {' | '.join(tables)} | mean | most |", "|---|" + "---|" * (len(tables) + 2)]
+    early = {table: results[table, EARLY]["until"].mean() for table in tables if (table, EARLY) in results}
+    for method in methods:
+        ratios = {
+            table: results[table, method]["until"].mean() / early[table]
+            for table in early
+            if (table, method) in results
+        }
+        cells = [f"{ratios[table]:.2f}" if table in ratios else "" for table in tables]
+        full = len(ratios) == len(tables)
+        ends = (f"{np.mean(list(ratios.values())):.2f}", f"{max(ratios.values()):.2f}") if full else ("", "")
+        lines.append(f"| {method} | {' | '.join(cells)} | {ends[0]} | {ends[1]} |")
+    epochs = [f"{early[table]:.0f}" if table in early else "" for table in tables]
+    budgets = " / ".join(str(table.budget) for table in tables.values())
+    lines += [
+        f"| epochs of {EARLY}, of {budgets} | {' | '.join(epochs)} | | |",
+        "",
+    ]
+    lines += ["Regret in points, mean over tables, and mean rank, at a part of the budget:", ""]
+    heads = [f"{100 * share:.0f}%" for share in SHARES]
+    lines += [
+        f"| method | {' | '.join(heads)} | {' | '.join(f'rank {head}' for head in heads)} |",
+        "|---|" + "---|" * 8,
+    ]
+    everywhere = [method for method in methods if all((table, method) in results for table in tables)]
+    regrets = np.array([[results[table, method]["regret"].mean(0) for method in everywhere] for table in tables])
+    ranks = rankdata(regrets, axis=1)
+    for place, method in enumerate(everywhere):
+        cells = [f"{value:.2f}" for value in regrets[:, place].mean(0)]
+        cells += [f"{value:.1f}" for value in ranks[:, place].mean(0)]
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    lines += ["", *_of_trials(tables, results, [method for method in everywhere if method in METHODS])]
+    return "\n".join(lines)
+
+
+def _of_trials(
+    tables: Mapping[str, Table], results: Mapping[tuple[str, str], dict[str, Array]], methods: Sequence[str]
+) -> list[str]:
+    """Studies of a number of trials beside the one of `EARLY` with the most."""
+    if EARLY not in methods:
+        return []
+    lines = [
+        f"Studies of so many trials, beside {EARLY} with {TRIALS[-1]}: their part of its epochs, and the points by "
+        "which their regret is more, mean over tables and the most of a table:",
+        "",
+        "| method | trials | epochs | most | regret | most |",
+        "|---|---|---|---|---|---|",
+    ]
+    for method in methods:
+        for place, count in enumerate(TRIALS):
+            of, than = ([results[table, name] for table in tables] for name in (method, EARLY))
+            pairs = list(zip(of, than, strict=True))
+            part = [a["epochs"][:, place].mean() / b["epochs"][:, -1].mean() for a, b in pairs]
+            more = [a["at end"][:, place].mean() - b["at end"][:, -1].mean() for a, b in pairs]
+            cells = f"{np.mean(part):.2f} | {max(part):.2f} | {np.mean(more):+.2f} | {max(more):+.2f}"
+            lines.append(f"| {method} | {count} | {cells} |")
+    return lines
+
+
+SHOWN = ("random", EARLY, "tpe + promotion", "tpe + asha at half", "mfgp", "mfgp + asha at half")
+
+
+def draw(tables: Mapping[str, Table], known: Known, file: Path) -> None:
+    """Regret against epochs, a panel for each table: means, and bands from the 5th to the 95th percentile for the early
+    search and the default."""
+    slots = min(int(name.split("|")[2]) for name in known)
+    columns = min(3, len(tables))
+    rows = -(-len(tables) // columns)
+    figure = Figure(figsize=(4.2 * columns, 3 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    peers = [name for name in _methods(tables, known, slots) if name not in METHODS]
+    for panel, (name, table) in zip(panels, tables.items(), strict=False):
+        top = 1.0
+        at = np.unique(np.linspace(1, table.budget, 60).astype(int))
+        for place, method in enumerate([*SHOWN, *peers]):
+            runs = known.get(f"{name}|{method}|{slots}", [])
+            if not runs:
+                continue
+            truths = [table.truth(repeat % len(table.seen), "all") for repeat in range(len(runs))]
+            curves = np.array(
+                [
+                    [100 * regret(Run([tuple(step) for step in run["trace"]]), truth, spent) for spent in at]
+                    for run, truth in zip(runs, truths, strict=True)
+                ]
+            )
+            style = {"color": f"C{place % 10}", "linestyle": "-" if method in METHODS else "--"}
+            top = max(top, 1.2 * curves.mean(0)[at >= table.budget / 10].max())
+            panel.plot(at, curves.mean(0), label=method, **style)
+            if method in (EARLY, "mfgp + asha at half"):
+                panel.fill_between(at, *np.percentile(curves, [5, 95], axis=0), alpha=0.12, color=style["color"])
+        panel.set(title=name, xlabel="epochs of all trials", ylabel="points below the best", ylim=(0, top))
+        panel.axhline(1, color="0.7", linewidth=0.8, zorder=0)
+    for panel in panels[len(tables) :]:
+        panel.set_axis_off()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    figure.savefig(file, dpi=80)

@@ -1,0 +1,284 @@
+"""What is computed on a cluster elsewhere: the job that a command makes of its arguments, how a followed one ends."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from elsewhere import SPEC, THERE, URL, Jobs, as_it_is_there, replaced, types_commands
+
+from study.commands.export import export
+from study.errors import Stopped, UserError
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.spec.find import shipped_folder
+from study.spec.suite import load_suite
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
+    return replaced(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    return types_commands(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["resume", "mine"], ["resume", "mine"]),
+        (["resume", "mine", "--trials", "+50", "-q"], ["resume", "mine", "--trials", "+50", "--quiet"]),
+        (["confirm", "mine", "--top", "2", "--seeds", "3"], ["confirm", "mine", "--top", "2", "--seeds", "3"]),
+        (["confirm", "mine", "--rules"], ["confirm", "mine", "--rules"]),
+        (
+            ["ablate", "mine", "--seeds", "2", "--knobs", "method.alpha", "--order", "method.lambda"],
+            ["ablate", "mine", "--seeds", "2", "--knobs", "method.alpha", "--order", "method.lambda"],
+        ),
+    ],
+)
+def test_a_study_goes_on_by_another_driver(
+    cluster: type[Jobs], typed: Any, arguments: list[str], command: list[str]
+) -> None:
+    status, out, err = typed(*arguments, *THERE)
+    assert (status, err) == (0, "")
+    ((job, words, metadata, environment, spec),) = cluster.started
+    assert (job, spec, environment) == ("study-mine-4", None, {"KEY": "value"})
+    assert words == [*command[:2], "--address", "auto", *command[2:]]
+    standing = {"priority": "0", "share": "1", "submitted": metadata["submitted"]}
+    assert metadata == standing | {"study": "mine", "spec": "hash", "number": "4", "python": "python3", "kind": "study"}
+    assert f"study logs mine -f --address {URL}" in out
+
+
+@pytest.mark.parametrize("command", [["resume"], ["confirm"], ["ablate"], ["delete", "--yes"]])
+def test_nothing_is_begun_beside_a_driver_that_runs(
+    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setattr(cluster, "state", "running")
+    status, out, err = typed(command[0], "mine", *command[1:], *THERE)
+    assert (status, out, cluster.started) == (2, "", [])
+    assert err == f"error: mine: runs (study-mine-3). Stop it first: study stop mine --address {URL}\n"
+
+
+@pytest.mark.parametrize("command", ["resume", "confirm", "ablate"])
+def test_a_name_that_is_not_there_is_told_with_those_that_are(cluster: type[Jobs], typed: Any, command: str) -> None:
+    status, _, err = typed(command, "other", *THERE)
+    assert (status, cluster.started) == (2, [])
+    assert err.startswith(f"error: other: no such study at {URL}. There: mine.")
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "status", "told"),
+    [
+        ("succeeded", 0, 0, f"study report mine --address {URL}"),
+        ("failed", 1, 1, f"study resume mine --address {URL}"),
+        ("failed", 2, 2, "mine: job study-mine-4 failed"),
+        ("failed", 130, 130, f"study resume mine --address {URL}"),
+        ("failed", -9, 1, f"study resume mine --address {URL}"),
+        ("stopped", None, 130, f"study resume mine --address {URL}"),
+    ],
+)
+def test_a_followed_driver_ends_with_its_own_exit_status_and_what_to_type(
+    cluster: type[Jobs],
+    typed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+    code: int | None,
+    status: int,
+    told: str,
+) -> None:
+    def follow(self: Jobs, job: str) -> Iterator[str]:
+        yield "a line\n"
+        monkeypatch.setattr(cluster, "state", state)
+        monkeypatch.setattr(cluster, "exit_code", code)
+
+    monkeypatch.setattr(cluster, "follow", follow)
+    found, out, err = typed("confirm", "mine", "--top", "1", "-f", *THERE)
+    assert (found, err) == (status, "")
+    assert "a line\n" in out
+    assert told in out.splitlines()[-1] or told in out
+    assert "study ui" not in out
+
+
+def test_ctrl_c_detaches_and_says_how_to_follow_and_stop(
+    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def follow(self: Jobs, job: str) -> Iterator[str]:
+        yield "a line\n"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cluster, "follow", follow)
+    status, out, _ = typed("resume", "mine", "--follow", *THERE)
+    assert status == 130
+    assert out.splitlines()[-2:] == [
+        f"detached; mine goes on. Again: study logs mine -f --address {URL}",
+        f"To stop it: study stop mine --address {URL}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["resume", "mine", "-f"], "--follow: shows the log of a job"),
+        (["confirm", "mine", "-f", "--address", "auto"], "--follow: shows the log of a job"),
+        (["train", "quickstart", "-f", "--address", "local"], "--follow: shows the log of a job"),
+        (["ablate", "mine", "-f", "--json", *THERE], "--json prints one document"),
+        (["predict", "mine-final", "photos", *THERE], f"study fetch mine-final --models --address {URL}"),
+        (["trial", "quickstart", *THERE], f"study submit quickstart --set search.trials=1 --address {URL}"),
+        (["reproduce", "fairkl-table12", *THERE], "study reproduce fairkl-table12 --report"),
+        (["suite", "quickstart_suite", "--report", *THERE], "-o, --report, --measure: need the studies here"),
+        (["suite", "quickstart_suite", "-f", "--json", *THERE], "--json prints one document"),
+        (["evaluate", "some/model.json", *THERE], "some/model.json: is a file of this machine"),
+        (["evaluate", "mine-final", "--data", "none.yaml", *THERE], "none.yaml"),
+        (["train", "none.yaml", *THERE], "none.yaml"),
+        (["train", "quickstart", "--seeds", "1,1", *THERE], "--seeds 1,1"),
+    ],
+)
+def test_what_makes_no_sense_there_is_one_message(
+    cluster: type[Jobs], typed: Any, arguments: list[str], told: str
+) -> None:
+    status, out, err = typed(*arguments)
+    assert (status, out, cluster.started) == (2, "", [])
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert told in err
+
+
+def test_a_configuration_travels_to_its_training(cluster: type[Jobs], typed: Any, tmp_path: Path) -> None:
+    """With overrides applied; with interpreter and variables of the study that it comes from, and a name of its own."""
+    given = ["train", "quickstart", "--name", "mine-final", "--seeds", "6,7", "--epochs", "40", "--device", "cpu"]
+    status, out, err = typed(*given, "--set", "method.alpha=0.5", "--data", "train+val", *THERE)
+    assert (status, err) == (0, "")
+    ((job, words, metadata, environment, spec),) = cluster.started
+    assert (job, environment) == ("study-mine-final", {"STUDY_OWNER": "somebody"})
+    assert words[:4] == ["train", "job-study.yaml", "--name", "mine-final"]
+    assert words[4:] == ["--seeds", "6,7", "--data", "train+val", "--device", "cpu", "--address", "auto"]
+    assert (metadata["study"], metadata["number"], metadata["kind"]) == ("mine-final", "1", "final")
+    assert spec is not None
+    assert (spec.base["train"]["epochs"], spec.base["method"]["alpha"]) == (40, 0.5)
+    assert "study-mine-final" in out
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_exported_configuration_needs_no_data_here(
+    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are there. What is changed by hand is refused all the same."""
+    folder, best = as_it_is_there(tmp_path / "there"), tmp_path / "best.yaml"
+    export(folder, SPEC, StudyRecord.load(folder.ledger_file), best)
+
+    def describe(self: StudySpec, section: Any) -> Any:
+        raise UserError("/data/photos: not found")
+
+    monkeypatch.setattr(StudySpec, "describe", describe)
+    status, _, err = typed("train", str(best), "--seeds", "6", "--epochs", "3", *THERE)
+    assert (status, err) == (0, "")
+    ((job, _, metadata, environment, spec),) = cluster.started
+    assert (job, environment["KEY"], metadata["python"]) == ("study-mine-final", "value", "python3")
+    assert isinstance(spec, StudySpec)
+    assert (spec.base["train"]["epochs"], spec.origin and spec.origin["changed"]) == (3, ["train.epochs=3"])
+    (tmp_path / "mine.yaml").write_text(SPEC.to_yaml(), encoding="utf-8")
+    best.write_text(best.read_text(encoding="utf-8").replace("learning_rate: 0.001", "learning_rate: 0.1"))
+    for file, told in (("mine.yaml", "/data/photos: not found"), ("best.yaml", "it was changed by hand")):
+        status, _, err = typed("train", str(tmp_path / file), *THERE)
+        assert (status, len(cluster.started)) == (2, 1)
+        assert told in err
+
+
+def test_an_evaluation_there_is_shown_as_one_here(cluster: type[Jobs], typed: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cluster, "answers", {"evaluate": {"test/accuracy": 0.75}})
+    given = ["evaluate", "mine", "--split", "test", "--seed", "6", "--set", "data.rho=0.5", *THERE]
+    assert typed(*given) == (0, f"{'test/accuracy':<32} 0.75\n", "")
+    status, out, _ = typed(*given, "--data", "quickstart", "--json")
+    assert (status, json.loads(out)) == (0, {"test/accuracy": 0.75})
+    (_, words, _, environment, spec), (_, with_data, _, _, uploaded) = cluster.started
+    common = ["evaluate", "mine", "--split", "test", "--seed", "6", "--device", "auto", "--set", "data.rho=0.5"]
+    assert (words, environment, spec) == ([*common, "--json"], {"KEY": "value"}, None)
+    assert with_data == [*common, "--data", "job-study.yaml", "--json"]
+    assert uploaded is not None
+
+
+def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs], typed: Any) -> None:
+    status, out, err = typed("ablate", "mine", "--dry-run", "--json", *THERE)
+    assert (status, err, cluster.started) == (0, "", [])
+    assert json.loads(out)["best"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["confirm", "--top", "9"], "--top 9: mine has 2 complete configurations"),
+        (["ablate", "--knobs", "method.beta"], "--knobs method.beta"),
+        (["resume", "--trials", "50"], "--trials 50: a number of additional trials is needed"),
+    ],
+)
+def test_what_the_driver_would_refuse_is_refused_before_there_is_one(
+    cluster: type[Jobs], typed: Any, arguments: list[str], told: str
+) -> None:
+    status, out, err = typed(arguments[0], "mine", *arguments[1:], *THERE)
+    assert (status, out, cluster.started) == (2, "", [])
+    assert err.startswith("error: ")
+    assert told in err
+
+
+def test_a_training_of_another_configuration_is_refused(
+    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    status, _, err = typed("train", "quickstart", "--name", "mine", *THERE)
+    assert (status, cluster.started) == (2, [])
+    assert err == f"error: mine: exists already in {URL} with another configuration. Give a --name\n"
+
+
+def test_a_study_is_removed_there_and_its_jobs_with_it(
+    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "answers", {"delete": {"name": "mine", "deleted": True}})
+    status, out, _ = typed("delete", "mine", "--yes", *THERE)
+    assert (status, out) == (0, "mine: removed\n")
+    assert cluster.started[0][1] == ["delete", "mine", "--yes", "--json"]
+    assert cluster.forgotten == ["study-mine-3"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "forgotten"),
+    [
+        (UserError("mine: no such study in /there"), 0, ["study-mine-3"]),
+        (UserError("mine: its runs are still in MLflow"), 2, []),
+        (Stopped("/there: No space left on device"), 1, []),
+    ],
+)
+def test_jobs_stay_where_their_study_could_not_be_removed(
+    cluster: type[Jobs],
+    typed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    status: int,
+    forgotten: list[str],
+) -> None:
+    """Of a submission that never made a study they are all there is."""
+    monkeypatch.setattr(cluster, "answers", {"delete": error})
+    found, _, err = typed("delete", "mine", "--yes", *THERE)
+    assert (found, cluster.forgotten) == (status, forgotten)
+    assert err == (f"error: {error}\n" if status else "")
+
+
+def test_a_suite_is_one_driver_and_goes_on_by_the_same_command(
+    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its file stands for itself there, whatever file its base names here."""
+    shipped = (shipped_folder() / "suites" / "quickstart_suite.yaml").read_text(encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(shipped.replace("name: quickstart_suite", "name: mine"), encoding="utf-8")
+    status, _, err = typed("suite", str(tmp_path / "own.yaml"), "--quiet", *THERE)
+    assert (status, err) == (0, "")
+    ((job, words, metadata, environment, suite),) = cluster.started
+    assert (job, metadata["kind"]) == ("study-mine-4", "suite")
+    assert words == ["suite", "job-study.yaml", "--quiet", "--address", "auto"]
+    assert environment == {"KEY": "value", "STUDY_OWNER": "somebody"}
+    assert suite is not None
+    (tmp_path / "uploaded.yaml").write_text(suite.to_yaml(), encoding="utf-8")
+    assert load_suite(str(tmp_path / "uploaded.yaml")) == load_suite(str(tmp_path / "own.yaml"))
+    monkeypatch.setattr(cluster, "kind", "suite")
+    status, _, err = typed("resume", "mine", *THERE)
+    assert (status, err) == (2, f"error: mine: is a suite. Go on with it: study suite FILE --address {URL}\n")

@@ -1,0 +1,170 @@
+"""What is brought from a cluster is whole and what the cluster says, or is not there."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import Told, quickstart, write_ledger
+
+from study.cluster.bring import OVERLAP, Apart, Changed, Manifest, Wish, bring
+from study.cluster.window import Window
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+
+ALL = Wish(lambda name: True)
+
+
+class There:
+    """A study on a cluster, and the folder that it is brought to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.study = Home(folder / "home").create(quickstart("name=mine"))
+        write_ledger(self.study.ledger_file, Told("baseline", [0.5] * (2 * OVERLAP)))
+        (folder / "logs").mkdir()
+        self.window, self._told = Window(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
+        self.here = StudyFolder(folder / "here" / "mine")
+        self.asked: list[tuple[str, int]] = []
+        self.window.open()
+
+    def read(self, name: str, lines: int) -> Iterator[bytes]:
+        self.asked.append((name, lines))
+        data = (self.study.path / name).read_bytes()
+        yield data if lines == -1 else b"".join(data.splitlines(keepends=True)[-lines:])
+
+    def document(self) -> dict[str, Any]:
+        self.window.renew()
+        told: dict[str, Any] = json.loads(self._told.read_text())
+        return told
+
+    def bring(self, wish: Wish = ALL) -> list[str]:
+        return bring(self.read, Manifest.of("mine", self.document()), self.here.path, wish)
+
+    def add(self, folder: StudyFolder, count: int = 1) -> None:
+        ledger = Ledger(folder.ledger_file)
+        for _ in range(count):
+            ledger.append("extended", trials=100)
+        ledger.close()
+
+    @property
+    def is_the_same(self) -> bool:
+        return self.here.ledger_file.read_bytes() == self.study.ledger_file.read_bytes()
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> There:
+    return There(tmp_path)
+
+
+def test_what_is_new_is_brought_and_nothing_twice(there: There) -> None:
+    there.study.write_error(3, "a traceback")
+    assert there.bring() == ["ledger.jsonl", "study.yaml", "errors/trial-00003.txt"]
+    assert there.is_the_same
+    assert there.bring() == []
+    there.add(there.study, 3)
+    there.asked.clear()
+    assert there.bring() == ["ledger.jsonl"]
+    assert there.asked == [("ledger.jsonl", OVERLAP)]
+    assert there.is_the_same
+
+
+def test_of_a_ledger_that_grew_much_the_new_lines_are_asked_for(there: There) -> None:
+    there.bring()
+    there.add(there.study, OVERLAP + 7)
+    there.asked.clear()
+    assert there.bring() == ["ledger.jsonl"]
+    assert there.asked == [("ledger.jsonl", OVERLAP), ("ledger.jsonl", 2 * OVERLAP + 7)]
+    assert there.is_the_same
+
+
+def test_a_ledger_that_is_being_written_is_read_to_its_last_whole_line(there: There) -> None:
+    whole = there.study.ledger_file.read_bytes()
+    with there.study.ledger_file.open("ab") as file:
+        file.write(b'{"event":"extended","half')
+    there.bring()
+    assert there.here.ledger_file.read_bytes() == whole
+    with there.here.ledger_file.open("ab") as file:  # nor does a half line here stay
+        file.write(b'{"event"')
+    there.study.ledger_file.write_bytes(whole)
+    there.add(there.study)
+    there.bring()
+    assert there.is_the_same
+
+
+def test_another_ledger_takes_the_place_of_what_was_read(there: There) -> None:
+    there.bring()
+    there.add(there.here)
+    there.add(there.study, 2)
+    there.bring()
+    assert there.is_the_same
+
+
+def test_a_study_with_events_of_its_own_keeps_them(there: There) -> None:
+    """They are kept where nothing is new on the cluster, and where there is, nothing is written."""
+    there.bring()
+    there.add(there.here)
+    before = there.here.ledger_file.read_bytes()
+    own = Wish(lambda name: True, own=True)
+    assert there.bring(own) == []
+    assert there.here.ledger_file.read_bytes() == before
+    there.add(there.study, 2)
+    with pytest.raises(Apart, match="has events of its own"):
+        there.bring(own)
+    assert there.here.ledger_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["ledger.jsonl", "study.yaml", "errors/trial-00003.txt"])
+def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, name: str) -> None:
+    there.study.write_error(3, "a traceback")
+    document = there.document()
+    file = there.study.path / name
+    changed = bytearray(file.read_bytes())
+    changed[5] ^= 1
+    file.write_bytes(changed)
+    with pytest.raises(Changed, match=f"{name}: "):
+        bring(there.read, Manifest.of("mine", document), there.here.path, ALL)
+    assert not (there.here.path / name).exists()
+    assert not [*there.here.path.rglob(".*")]
+
+
+def test_a_file_that_breaks_off_is_not_put_in_its_place(there: There) -> None:
+    def broken(name: str, lines: int) -> Iterator[bytes]:
+        yield (there.study.path / name).read_bytes()[:100]
+        raise UserError("broke off")
+
+    with pytest.raises(UserError, match="broke off"):
+        bring(broken, Manifest.of("mine", there.document()), there.here.path, ALL)
+    assert not [path for path in there.here.path.rglob("*") if path.is_file()]
+    there.bring()
+    assert there.is_the_same
+
+
+def test_what_the_cluster_removed_goes_here_too(there: There) -> None:
+    there.study.write_error(3, "a traceback")
+    there.bring()
+    there.study.error_file(3).unlink()
+    there.bring()
+    assert not there.here.error_file(3).exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../study.yaml", "/etc/passwd", "errors/../../x", "errors/.hidden", "errors", "function.pkl", "models//x"]
+)
+def test_no_name_leads_out_of_the_folder(there: There, name: str) -> None:
+    document = there.document()
+    document["files"][name] = {"bytes": 1, "sha256": "0"}
+    with pytest.raises(UserError, match="cannot be read"):
+        Manifest.of("mine", document)
+
+
+def test_another_form_of_the_ledger_is_named(there: There) -> None:
+    with pytest.raises(UserError, match=r"mine: is in form 9 on the cluster, whose study 7\.1 made it"):
+        Manifest.of("mine", there.document() | {"format": 9, "study": "7.1"})
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"format": 2, "study": "0.1.0", "files": 3}])
+def test_what_says_nothing_is_told_as_such(document: Any) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        Manifest.of("mine", document)

@@ -1,0 +1,72 @@
+"""The followed log of a job, where the connection is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from servers import answering, free_port
+
+from study.cluster import following
+from study.errors import Stopped, UserError
+
+NOBODY = f"http://127.0.0.1:{free_port()}"
+
+
+class Jobs:
+    """A cluster whose job writes a line and a half, and then is as it is told."""
+
+    address = NOBODY
+
+    def __init__(self, end: Exception | None, outcome: Any = None) -> None:
+        self._end, self._outcome = end, outcome
+
+    def follow(self, job: str) -> Iterator[str]:
+        yield "2026-11-23 11:11:56,903\tINFO job_manager.py:581 -- Runtime env is setting up.\n0:00  lo"
+        yield "ading data\n0:0"
+        if self._end:
+            raise self._end
+
+    def wait(self, job: str) -> Any:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+def test_a_log_ends_with_what_was_held_back() -> None:
+    assert "".join(following.followed(Jobs(None), "study-mine", "mine")) == "0:00  loading data\n0:0"
+    assert "job_manager" in "".join(following.followed(Jobs(None), "study-mine", "mine", with_rays=True))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("closed with code 1006"), ConnectionResetError()])
+def test_a_lost_connection_says_what_to_type(error: Exception) -> None:
+    shown: list[str] = []
+    with pytest.raises(Stopped, match=f"connection to {NOBODY} was lost. mine may go on or not.*study status mine"):
+        shown.extend(following.followed(Jobs(error), "study-mine", "mine"))
+    assert "".join(shown).startswith("0:00  loading data\n")
+    with pytest.raises(Stopped, match="study-data-1 may go on there or not"):
+        list(following.followed(Jobs(error), "study-data-1"))
+
+
+def test_a_head_that_is_gone_once_the_log_has_ended_is_a_lost_connection() -> None:
+    with pytest.raises(Stopped, match="was lost"):
+        following.outcome(Jobs(None, UserError("no Ray dashboard answers there")), "study-mine", "mine")
+    ended = SimpleNamespace(state="succeeded")
+    assert following.outcome(Jobs(None, ended), "study-mine", "mine") is ended
+
+
+def test_a_connection_that_is_cut_and_says_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "SILENCE", 0.05)
+
+    async def silent(pause: float) -> AsyncIterator[str]:
+        yield "a line\n"
+        await asyncio.sleep(pause)
+        yield "another\n"
+
+    with answering(401) as server:  # it is there, whatever it says
+        assert list(following.pieces(silent(0.3), f"http://{server.rpartition('@')[2]}")) == ["a line\n", "another\n"]
+    shown: list[str] = []
+    with pytest.raises(OSError, match="refused"):
+        shown.extend(following.pieces(silent(60), NOBODY))
+    assert shown == ["a line\n"]

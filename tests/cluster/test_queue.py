@@ -1,0 +1,66 @@
+"""Several studies at once on a real cluster: each waits for its turn, and a small one beside a large one ends soon."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import Command
+from submissions import Submissions
+
+from study.home import requests
+from study.home.requests import Request
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submissions]:
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME"):
+        monkeypatch.setenv(name, "to be replaced, and put back")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "")
+    command = Command(tmp_path / "home", tmp_path, patience=600)
+    done = command("cluster", "up", "--nodes", "1", "--cpus-per-node", "2", MLFLOW_TRACKING_URI="")
+    assert done.returncode == 0, done.stderr
+    (command.home / "sharing.yaml").write_text("drivers: 2\n")
+    found = Submissions(command.home, tmp_path)
+    yield found
+    found.local.stop()
+
+
+def test_studies_wait_for_their_turn_and_share_the_cluster(there: Submissions) -> None:
+    """Two drivers at once: a large study, and one after the other what is small, in order."""
+    there.submit("large", trials=2000)
+    there.until(lambda: there.ended("large") > 2)
+    there.submit("first", trials=6)
+    there.until(lambda: "study-first" in there.seen.begun)
+    there.submit("low", trials=1, owner="bob", priority=-1)
+    there.submit("high", trials=1, priority=5)
+    there.until(lambda: len(there.waiting()) == 2)
+    assert there.waiting() == ["study-high", "study-low"]
+    rows = {job.study: (job.state, job.place, job.standing.priority, job.owner) for job in there.placed()}
+    assert rows["high"] == ("waiting", 1, 5, "ann")
+    assert rows["low"] == ("waiting", 2, -1, "bob")
+    assert rows["large"][:2] == ("running", None)
+    for name in ("first", "high", "low"):
+        there.until(lambda name=name: there.is_complete(name))
+    assert there.record("large").state == "running"
+    requests.ask(there.folder("large").requests, Request("end"))
+    there.until(lambda: all(job.is_over for job in there.jobs.all()))
+
+    assert there.seen.begun == [f"study-{name}" for name in ("large", "first", "high", "low")]
+    assert there.seen.most == 2
+    for name in there.names:
+        assert there.record(name).state == "complete"
+        ends = [trial for _, _, trial in there.events(name, "ended")]
+        assert sorted(ends) == sorted(set(ends)) == sorted(there.record(name).trials)
+        assert not there.events(name, "lost")
+    assert_took_turns(there, "first", "large")
+    assert json.loads(next((there.home / ".queue").glob("state-*.json")).read_text())["waiting"] == []
+
+
+def assert_took_turns(there: Submissions, small: str, large: str) -> None:
+    """While the small study had trials to run, the large one, which has both slots else, began about as many."""
+    begun = [time for time, _, _ in there.events(small, "started")]
+    meanwhile = [time for time, _, _ in there.events(large, "started") if begun[0] < time < begun[-1]]
+    assert len(meanwhile) <= 3 * len(begun), (begun, meanwhile)

@@ -1,0 +1,209 @@
+"""Reading a cluster's studies, and fetching one: what is brought, what is refused, and what is told then."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from heads import TOKEN, StandIn, job, stand_in
+from helpers import Told, quickstart, write_ledger
+
+from study.address import LEAST
+from study.cluster.head import HeadGone
+from study.cluster.window import Window
+from study.commands import fetch as fetching
+from study.commands.elsewhere import Elsewhere
+from study.errors import UserError
+from study.home.fetched import fetched
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+
+
+class There:
+    """A cluster with a study that its driver is at, and a laptop."""
+
+    def __init__(self, folder: Path, head: StandIn) -> None:
+        self.study = Home(folder / "cluster").create(quickstart("name=mine"))
+        write_ledger(self.study.ledger_file, Told("baseline", [0.5]), Told("search", [0.7, 0.8], "running"))
+        (self.study.path / "models").mkdir()
+        (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
+        self.window, self.head, self.home = Window(self.study, head.logs), head, Home(folder / "laptop")
+        self.window.open()
+        head.jobs.append(job("mine"))
+
+    def add(self, folder: StudyFolder, state: str = "interrupted") -> None:
+        ledger = Ledger(folder.ledger_file)
+        ledger.append("closed", state=state)
+        ledger.close()
+        self.window.renew()
+
+    def fetch(self, **options: object) -> fetching.Brought:
+        return fetching.fetch(self.home, "mine", self.head.address, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    for name, value in {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "laptop"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")  # the cluster's, say: fetch leaves it alone
+    (tmp_path / "logs").mkdir()
+    with stand_in(tmp_path / "logs") as head:
+        yield There(tmp_path, head)
+
+
+def test_a_study_that_runs_is_read_as_such(there: There) -> None:
+    told = Elsewhere(there.head.address).status("mine")
+    assert (told["job"]["state"], told["study"]["state"]) == ("running", "running")
+    assert told["cluster"]["nodes"] == 1
+    (row,) = Elsewhere(there.head.address).overview()
+    assert (row["name"], row["job"], row["trials"]) == ("mine", "running", {"running": 1, "complete": 1})
+    assert there.home.studies() == []
+
+
+def test_a_driver_that_has_made_no_study_yet(there: There) -> None:
+    there.head.jobs.append(job("late", "PENDING", node=None))
+    told = Elsewhere(there.head.address).status("late")
+    assert told["study"] is None
+    assert "its driver has not made it yet (study-late, pending)" in told["reason"]
+    assert [row["state"] for row in Elsewhere(there.head.address).overview()] == ["running", "pending"]
+
+
+def test_a_name_that_is_not_there(there: There) -> None:
+    with pytest.raises(UserError, match=r"mime: no such study at .* Did you mean 'mine'"):
+        Elsewhere(there.head.address).home(["mime"])
+
+
+def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
+    done = there.fetch()
+    assert done.files == ["ledger.jsonl", "study.yaml"]
+    assert done.source.ran
+    assert any("it runs at" in line for line in fetching.words(done))
+    assert there.home.find("mine").spec().hash == there.study.spec().hash
+    there.add(there.study)
+    there.head.jobs[0]["status"] = "STOPPED"
+    done = there.fetch(models=True)
+    assert done.files == ["ledger.jsonl", "models/trial-00001.safetensors"]
+    assert there.fetch().files == []
+    assert (done.source.ran, done.own) == (False, 0)
+
+
+def test_a_fetch_that_breaks_off_leaves_no_study_and_goes_on(there: There) -> None:
+    there.head.cut = 700
+    with pytest.raises(UserError, match=r"ledger\.jsonl broke off"):
+        there.fetch()
+    assert there.home.studies() == []
+    there.head.cut = None
+    there.fetch()
+    assert [folder.name for folder in there.home.studies()] == ["mine"]
+    assert not [path for path in there.home.path.iterdir() if path.name.startswith(".mine")]
+
+
+def test_another_name_here(there: There) -> None:
+    there.fetch(rename="theirs")
+    assert there.home.find("theirs").spec().name == "theirs"
+    there.add(there.study)
+    assert there.fetch(rename="theirs").files == ["ledger.jsonl", "study.yaml"]
+
+
+def test_another_study_of_that_name_is_refused(there: There) -> None:
+    there.home.create(quickstart("name=mine"))
+    with pytest.raises(UserError, match=r"another study of that name is in .*, it was not fetched.*--name mine-2"):
+        there.fetch()
+
+
+def test_what_went_on_here_is_not_lost(there: There) -> None:
+    there.add(there.study)
+    folder = there.fetch().folder
+    there.add(folder, "failed")
+    assert there.fetch().own == 1
+    there.add(there.study, "failed")
+    there.add(there.study)
+    before = folder.ledger_file.read_bytes()
+    with pytest.raises(UserError, match=r"mine: has events of its own .* --name mine-2"):
+        there.fetch()
+    assert folder.ledger_file.read_bytes() == before
+
+
+def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
+    folder = there.fetch().folder
+    with pytest.raises(UserError, match=r"mine: runs at .* study stop mine --address .*study fetch mine"):
+        fetching.check_not_there(folder)
+    there.head.jobs[0]["status"] = "STOPPED"
+    fetching.check_not_there(folder)
+    there.head.jobs.clear()  # nothing known there: what was told when it was fetched counts
+    with pytest.raises(UserError, match="runs at"):
+        fetching.check_not_there(folder)
+
+
+def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
+    Elsewhere(there.head.address).status("mine")
+    there.head.gone = True
+    for ask in (lambda e: e.status("mine"), lambda e: e.jobs(), lambda e: e.check("mine"), lambda e: e.overview()):
+        with pytest.raises(HeadGone) as told:
+            ask(Elsewhere(there.head.address))
+        for words in (
+            "no Ray dashboard answers",
+            "mine on ",
+            "running (1 running, 1 complete)",
+            "best val/accuracy 0.5",
+        ):
+            assert words in str(told.value)
+        assert f"{there.study.path}/ledger.jsonl on " in str(told.value)
+        assert "study submit" in str(told.value)
+    assert Elsewhere(there.head.address).home(["mine"]).find("mine").spec().name == "mine"
+    assert "mine: as it was on " in capsys.readouterr().err
+
+
+def test_a_head_that_was_started_anew(there: There) -> None:
+    Elsewhere(there.head.address).status("mine")
+    there.head.jobs.clear()
+    with pytest.raises(UserError, match=r"does not know mine: a restarted head has forgotten its jobs. mine on "):
+        Elsewhere(there.head.address).status("mine")
+    (row,) = Elsewhere(there.head.address).overview()
+    assert (row["name"], row["job"], row["state"]) == ("mine", None, "running")
+
+
+@pytest.mark.parametrize("token", ["w" * 32, "short"])
+def test_a_token_that_is_not_the_clusters(there: There, tmp_path: Path, token: str) -> None:
+    (tmp_path / "token").write_text(token)
+    for ask in (lambda: Elsewhere(there.head.address).status("mine"), there.fetch):
+        with pytest.raises(UserError, match="refuses the token, or none was given"):
+            ask()
+    assert not there.home.path.exists()
+    assert len("short") < LEAST
+
+
+def test_no_token(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "")
+    with pytest.raises(UserError, match="refuses the token, or none was given"):
+        Elsewhere(there.head.address).jobs()
+
+
+def test_a_head_of_another_ray(there: There) -> None:
+    there.head.ray = "1.13.0"
+    with pytest.raises(UserError, match=r"runs Ray 1\.13\.0, which has no /api/jobs/; here is Ray "):
+        there.fetch()
+
+
+def test_a_study_of_another_version_is_refused_whole(there: There) -> None:
+    file = there.head.logs / "study/mine/manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 99, "study": "9.0"}))
+    with pytest.raises(UserError, match=r"mine: is in form 99 on the cluster, whose study 9\.0 made it"):
+        there.fetch()
+    assert there.home.studies() == []
+
+
+def test_what_was_made_here_came_from_nowhere(there: There) -> None:
+    assert fetched(there.study) is None
+
+
+def test_reading_loads_no_ray(there: There) -> None:
+    if "ray" not in sys.modules:  # of another test in this process
+        Elsewhere(there.head.address).status("mine")
+        assert "ray" not in sys.modules

@@ -1,0 +1,102 @@
+"""What `study cluster up` shows while parts come up, and which cards it takes."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from study.cluster.local import RUNS, STARTING
+from study.cluster.local_parts import shared_out
+from study.commands import local_cluster
+from study.commands.local_cluster import cards, starting
+from study.errors import UserError
+from study.home.folder import Home
+from study.sweep import ray_session
+from study.training import device
+
+TOLD: list[tuple[str, Sequence[str]]] = [
+    (STARTING, ["mlflow", "head"]),
+    (RUNS, ["head"]),
+    (RUNS, ["mlflow"]),
+    (STARTING, ["node-1"]),
+    ("has ended by itself, attempt 2", ["node-1"]),
+    (RUNS, ["node-1"]),
+]
+
+
+def test_two_commands_do_not_start_a_cluster_of_one_home(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with local_cluster.alone(home), pytest.raises(UserError, match="another command is starting a cluster of"):
+        local_cluster.up(home, 1, 1, 0, None)
+    with local_cluster.alone(home):
+        pass
+
+
+def test_a_line_for_each_part_where_there_is_no_terminal() -> None:
+    out = io.StringIO()
+    with starting(Console(file=out, width=20), 3) as tell:
+        for what, names in TOLD:
+            tell(what, names)
+    assert [line.split("  ", 1)[1] for line in out.getvalue().splitlines()] == [
+        "starting mlflow, head",
+        "head runs",
+        "mlflow runs",
+        "starting node-1",
+        "node-1 has ended by itself, attempt 2",
+        "node-1 runs",
+    ]
+
+
+def test_a_terminal_has_one_line_with_what_is_waited_for() -> None:
+    out = io.StringIO()
+    start = local_cluster._Start(Console(file=out, force_terminal=True, width=60), 3)
+    shown = [start.line().plain]
+    for what, names in TOLD:
+        start.tell(what, names)
+        shown.append(start.line().plain)
+    assert [line.split("  ", 1)[1] for line in shown] == [
+        "0 of 3 parts run",
+        "0 of 3 parts run; starting mlflow, head",
+        "1 of 3 parts run; starting mlflow",
+        "2 of 3 parts run",
+        "2 of 3 parts run; starting node-1",
+        "2 of 3 parts run; node-1 has ended by itself, attem…",
+        "3 of 3 parts run",
+    ]
+    assert out.getvalue() == ""
+    with starting(Console(file=out, force_terminal=True, width=60), 3) as tell:
+        tell(*TOLD[0])
+    assert out.getvalue().count("\n") == 1
+
+
+def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with starting(None, 3) as tell:
+        tell(*TOLD[0])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "nodes", "shares"),
+    [(0, 2, ["", ""]), (1, 2, ["0", ""]), (2, 2, ["0", "1"]), (3, 2, ["01", "2"]), (5, 3, ["01", "23", "4"])],
+)
+def test_each_card_is_on_one_node(count: int, nodes: int, shares: list[str]) -> None:
+    assert ["".join(share) for share in shared_out([str(card) for card in range(count)], nodes)] == shares
+
+
+@pytest.mark.parametrize(("visible", "chosen"), [(None, ["0", "1"]), ("3,1, 2", ["3", "1"])])
+def test_cards_are_those_that_are_visible(
+    visible: str | None, chosen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setattr(ray_session, "gpus", lambda: 3)
+    monkeypatch.setattr(device, "unusable", lambda: None)
+    assert cards(2) == chosen
+    with pytest.raises(UserError, match="--gpus 4: this machine has 3"):
+        cards(4)
+    monkeypatch.setattr(device, "unusable", lambda: "its driver is too old")
+    with pytest.raises(UserError, match="--gpus 2: this machine's GPUs cannot be used: its driver is too old"):
+        cards(2)

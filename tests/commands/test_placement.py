@@ -1,0 +1,84 @@
+"""What may change while a study goes on, and what may not."""
+
+from pathlib import Path
+
+import pytest
+from course import Course, spec_of
+
+from study.commands import cost, placement
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+
+SPEC = spec_of("resources={cpu: 2}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    return Home(tmp_path).create(SPEC)
+
+
+def told(folder: StudyFolder, *assignments: str, record: StudyRecord | None = None) -> dict[str, object]:
+    return placement.placement(folder, record or StudyRecord.load(folder.ledger_file), assignments)
+
+
+def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> None:
+    found = told(folder, "resources.cpu=4", "search.concurrency=3", "resources.hang=15m")
+    assert found == {"resources.cpu": 4, "search.concurrency": 3, "resources.hang": 900}
+    placed = folder.checked_spec().placed(found)
+    assert (placed.resources.cpu, placed.search.concurrency) == (4, 3)
+    assert placed.base["train"]["threads"] == 2, "as many threads as before: other results otherwise"
+    assert placed.hash == SPEC.hash
+    assert placed.placement == found
+    assert SPEC.placement == {}
+
+
+def test_what_is_said_again_as_the_file_has_it_is_no_change(folder: StudyFolder) -> None:
+    record = StudyRecord.load(folder.ledger_file)
+    record.placement = {"resources.cpu": 4.0, "search.concurrency": 3}
+    assert told(folder, record=record) == {"resources.cpu": 4.0, "search.concurrency": 3}
+    assert told(folder, "resources.cpu=2", record=record) == {"search.concurrency": 3}
+    assert told(folder, "search.concurrency=null", "resources.cpu=2", record=record) == {}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("train.threads=4", "--set train.threads=4: cannot change while quickstart goes on. Trials are bit for bit"),
+        ("train.epochs=40", "Trials of more epochs: study extend quickstart --epochs 40. What can: resources.cpu,"),
+        ("search.trials=99", r"More configurations: study resume quickstart --trials \+50"),
+        ("search.confirm.top=3", "More fresh seeds: study confirm quickstart"),
+        ("method.alpha=1", "It decides what trials compute or are compared by. Another study: study run FILE --name"),
+        ("resources.gpu=1", "the trials of quickstart run on the CPU; on a GPU the same trial has other numbers"),
+        ("resources.cpu=-1", "--set resources.cpu=-1: resources.cpu: -1 given"),
+        ("resources.cpus=1", "resources.cpus=1: cannot change"),
+        ("search.concurrency=0", "search.concurrency: 0 given"),
+        ("resources", "not of the form key=value"),
+    ],
+)
+def test_what_may_not_change_is_refused(folder: StudyFolder, assignment: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        told(folder, assignment)
+
+
+def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> None:
+    Course(folder.ledger_file, SPEC).play()
+    before = cost.document(SPEC, StudyRecord.load(folder.ledger_file))
+    assert before["cpu_hours"] == pytest.approx(2 * before["trial_hours"])
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("opened", owner="ada", version="1", placement={"resources.cpu": 8, "search.concurrency": 3})
+    ledger.close()
+    record = StudyRecord.load(folder.ledger_file)
+    assert record.placement == {"resources.cpu": 8, "search.concurrency": 3}
+    assert placement.lines(placement.told(SPEC, record)) == [
+        "placement resources.cpu 8 (in its file 2), search.concurrency 3 (in its file null)"
+    ]
+    after = cost.document(SPEC, record)
+    assert after["cpu_hours"] == before["cpu_hours"], "what ran before took what it took"
+    assert after["resources_per_trial"] == {"cpu": 8, "gpu": 0}
+
+
+def test_a_driver_that_is_told_nothing_says_nothing(folder: StudyFolder) -> None:
+    Course(folder.ledger_file, SPEC).play()
+    assert placement.lines(placement.told(SPEC, StudyRecord.load(folder.ledger_file))) == []

@@ -1,0 +1,31 @@
+"""What `study trial` prints."""
+
+from helpers import quickstart
+
+from study.commands.trial import line, table
+
+METRICS = {
+    "epoch": 2,
+    "train/loss": 1.23456,
+    "val/accuracy": 0.75,
+    "val/equalized_odds": 0.1,
+    "test/accuracy": 0.7,
+    "time/epoch": 0.5,
+}
+
+
+def test_an_epoch_is_a_line_of_what_the_study_is_about() -> None:
+    spec = quickstart("train.epochs=20", "search.constraints=[val/equalized_odds <= 0.2]")
+    told = line(spec, METRICS)
+    assert told == "epoch 2 of 20  train/loss 1.235  val/accuracy 0.75  val/equalized_odds 0.1  time/epoch 0.5"
+
+
+def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
+    assert table(METRICS | {"val/accuracy_standard_error": 0.0123}) == [
+        "                val                 test",
+        "accuracy        0.75 ± 0.012        0.7",
+        "equalized_odds  0.1",
+        "train/loss      1.235",
+        "time/epoch      0.5",
+    ]
+    assert table({"epoch": 1}) == []

@@ -1,0 +1,78 @@
+"""`study cluster up --gpus`: two simulated cards, one on each of two real nodes, and a study that shares them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import Command
+from simulated_gpu import gpu_environment, missing
+
+from study.cluster.local import LocalCluster
+from study.home.folder import Home
+
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.slow, pytest.mark.timeout(900)]
+
+MODULE = """\
+import os
+import ray
+import torch
+
+
+def train(config, epochs):
+    for epoch in range(epochs):
+        assert torch.cuda.device_count() == 1
+        torch.ones(1 << 20, device="cuda").sum()
+        node = float(int(ray.get_runtime_context().get_node_id()[:8], 16))
+        card = float(os.environ["CUDA_VISIBLE_DEVICES"])
+        yield {"val/accuracy": config["rate"], "val/card": card, "val/node": node}
+"""
+
+STUDY = """\
+name: cards
+method: {name: own_function, function: function_of_this_test:train}
+train: {epochs: 2}
+resources: {cpu: 0.5, gpu: 0.5}
+search:
+  space:
+    method.rate: {low: 0.01, high: 1.0}
+  trials: 8
+  sampler: random
+  early_stopping: {}
+  confirm: {top: 0}
+"""
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Command]:
+    (tmp_path / "function_of_this_test.py").write_text(MODULE)
+    (tmp_path / "cards.yaml").write_text(STUDY)
+    yield Command(tmp_path / "home", tmp_path, patience=600)
+    LocalCluster.left(Home(tmp_path / "home")).stop()
+
+
+def test_each_card_is_on_one_node_and_trials_share_it(command: Command) -> None:
+    environment = gpu_environment(gpus=2, mib=8000)
+    simulated = {key: environment[key] for key in environment if key.startswith(("LD_", "SIMULATED_"))}
+    simulated["PYTHONPATH"] = f"{environment['PYTHONPATH']}:{command.work}"
+    refused = command("cluster", "up", "--gpus", "3", **simulated)
+    assert (refused.returncode, refused.stderr) == (2, "error: --gpus 3: this machine has 2\n")
+    assert not (command.home / ".cluster").exists()
+
+    up = command("cluster", "up", "--nodes", "2", "--gpus", "2", "--json", **simulated)
+    assert up.returncode == 0, up.stderr
+    address = json.loads(up.stdout)["dashboard"]
+    shell = {**LocalCluster.of(Home(command.home)).environment(), "PYTHONPATH": simulated["PYTHONPATH"]}
+    done = command("submit", "cards.yaml", "--address", address, "--follow", **shell)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with_rays = command("logs", "cards", "--ray", "--address", address, **shell).stdout
+    assert "Running entrypoint for job study-cards" in with_rays
+    assert "Running entrypoint for job study-cards" not in done.stdout
+
+    _, record = command.load("cards")
+    assert [trial.state for trial in record.trials.values()] == ["complete"] * 8
+    places = {(report["val/card"], report["val/node"]) for trial in record.trials.values() for report in trial.reports}
+    assert {card for card, _ in places} == {0.0, 1.0}
+    assert len({node for _, node in places}) == len(places) == 2
+    devices = {(trial.device or {}).get("name") for trial in record.trials.values()}
+    assert devices == {"NVIDIA H100 80GB HBM3 (simulated)"}

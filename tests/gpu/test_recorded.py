@@ -1,0 +1,82 @@
+"""A step as a CUDA graph: what is launched, and what is refused. Values are compared where a device has them."""
+
+import json
+
+import pytest
+from simulated_gpu import missing, run_on_gpu
+from small import config, digits
+
+from study.training import Trial, compatibility
+
+on_gpu = pytest.mark.skipif(bool(missing()), reason=str(missing()))
+
+SCRIPT = """
+import json, warnings
+warnings.simplefilter("ignore")
+import torch
+from simulated_gpu import counts
+from small import config, digits
+from study.training import Trial, evaluation, loop, recorded
+
+for name in ("check_loss", "check_networks"):  # of values that are not there
+    setattr(loop, name, lambda *values: None)
+evaluation.check_features = lambda *values: None
+told = {}
+call = recorded.RecordedStep.__call__
+
+def counted(self, batch):
+    torch.cuda.set_sync_debug_mode("error")
+    before, began = counts(), len(batch.index)
+    value = call(self, batch)
+    after = counts()
+    torch.cuda.set_sync_debug_mode("default")
+    rate = self._rates[0]
+    launched = after["launches"] + after["library_calls"] - before["launches"] - before["library_calls"]
+    told[case].append([began, launched, after["graph_launches"] - before["graph_launches"], rate.device.type])
+    return value
+
+recorded.RecordedStep.__call__ = counted
+method = {"name": "eps_sup_info_nce", "regulariser": "fair_kl", "lambda": 1.0, "alpha": 0.1}
+cases = {"adam": {}, "sgd": {"optimizer": "sgd"}, "lars": {"optimizer": "lars"}, "clip": {"clip_norm": 1.0}}
+for case, train in cases.items():
+    told[case] = []
+    train |= {"graph": True, "batch_size": 60, "epochs": 1, "precision": "bfloat16", "schedule": "cosine"}
+    list(Trial(config(method, **train), digits(), "cuda").run())
+print(json.dumps(told))
+"""
+
+
+@on_gpu
+def test_a_full_batch_is_one_launch_and_its_copies() -> None:
+    for case, steps in json.loads(run_on_gpu(SCRIPT)).items():
+        sizes, launched, graphs, devices = zip(*steps, strict=True)
+        full = [place for place, size in enumerate(sizes) if size == 60]
+        assert len(full) >= 5, case
+        assert set(devices) == {"cuda"}, case
+        assert all(launched[place] > 50 and not graphs[place] for place in full[:3]), case  # warming up
+        assert [graphs[place] for place in full[3:]] == [1] * (len(full) - 3), case
+        assert all(launched[place] <= 8 for place in full[4:]), case  # the first of them also makes its batch
+        assert all(not graphs[place] for place, size in enumerate(sizes) if size < 60), case
+
+
+def problems(method: dict, **train: object) -> list[str]:
+    sections = config(method, **train).to_document() | {"data": {"name": "digits"}}
+    facts = digits().facts
+    return [why for place, why in compatibility.problems(sections, facts) if place == ("train", "graph")]
+
+
+def test_what_cannot_be_recorded_is_refused() -> None:
+    assert not problems({"name": "sup_con"}, graph=True)
+    assert not problems({"name": "group_dro"})
+    (why,) = problems({"name": "group_dro"}, graph=True)
+    assert why == "True given, a step with method.name 'group_dro' differs from batch to batch"
+    (why,) = problems({"name": "sup_con"}, graph=True, compile=True)
+    assert why == "True given, so is train.compile: allowed is one of the two"
+
+
+def test_on_a_cpu_the_step_runs_as_it_is() -> None:
+    recorded, plain = (
+        next(Trial(config({"name": "sup_con"}, graph=graph, epochs=1), digits(), "cpu").run())
+        for graph in (True, False)
+    )
+    assert recorded["train/loss"] == plain["train/loss"]

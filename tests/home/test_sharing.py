@@ -1,0 +1,60 @@
+"""The file that says how a cluster is shared, and what a job says of its study."""
+
+from pathlib import Path
+
+import pytest
+
+from study.errors import UserError
+from study.home.folder import Home
+from study.home.sharing import Owner, Sharing, sharing
+from study.home.standing import Standing
+
+
+def test_without_a_file_nothing_is_limited(tmp_path: Path) -> None:
+    assert sharing(tmp_path) == Sharing()
+    assert sharing(tmp_path).of("ann") == Owner(1.0, None)
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "sharing.yaml").write_text("drivers: 4\nslots: 16\nowners:\n  ann: {share: 2, slots: 32}\n  bob: {}\n")
+    found = sharing(tmp_path)
+    assert found.drivers == 4
+    assert [found.of(name) for name in ("ann", "bob", "cy")] == [Owner(2.0, 32), Owner(1.0, 16), Owner(1.0, 16)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("drivers: 0", "drivers: 0 given, a whole number from 1 is needed"),
+        ("drivers: true", "drivers: True given"),
+        ("slot: 3", "there is no key 'slot'; there are: drivers, slots, owners"),
+        ("[]", "keys are needed: drivers, slots, owners"),
+        ("owners: 3", "owners: 3 given, owners' names"),
+        ("owners: {ann: 3}", "owners.ann: 3 given, keys are needed: share, slots"),
+        ("owners: {ann: {share: 0}}", "owners.ann.share: 0 given, a number from 0.01 to 100 is needed"),
+        ("owners: {ann: {slots: 1.5}}", "owners.ann.slots: 1.5 given"),
+        ("drivers: [", "is no YAML"),
+        ("drivers: !!python/object:os.system x", "is no YAML"),
+    ],
+)
+def test_what_cannot_be_used_is_told(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "sharing.yaml").write_text(text)
+    with pytest.raises(UserError) as error:
+        sharing(tmp_path)
+    assert told in str(error.value)
+    assert str(tmp_path / "sharing.yaml") in str(error.value)
+
+
+def test_no_study_has_the_name_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"sharing\.yaml: is the home's own"):
+        Home(tmp_path).check_new("sharing.yaml")
+
+
+@pytest.mark.parametrize("standing", [Standing(), Standing(-3, 0.5, 7)])
+def test_a_job_tells_its_standing(standing: Standing) -> None:
+    assert Standing.of(standing.tags()) == standing
+
+
+@pytest.mark.parametrize("share", ["0", "-1", "nan", "inf", "much"])
+def test_a_standing_of_somebody_elses_making_is_harmless(share: str) -> None:
+    assert Standing.of({"share": share, "slots": "-3", "priority": "x"}) == Standing()

@@ -1,0 +1,107 @@
+"""A cluster elsewhere that runs nothing, for commands that submit to it, and a study that is there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ablated_study import PARAMS
+from helpers import Told, quickstart, write_ledger
+
+from study import cli
+from study.cluster import jobs
+from study.cluster.job import Job
+from study.cluster.jobs import Submitted
+from study.cluster.upload import Uploaded
+from study.commands import cluster_checks
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+
+URL = "http://127.0.0.1:8265"
+THERE = ["--address", URL]
+
+
+class Jobs(jobs.Jobs):
+    """A cluster that runs nothing: it keeps what it is given. One study of it, `mine`, has a driver."""
+
+    state, exit_code, kind, answers = "succeeded", 0, "study", dict[str, Any]()
+    started: "list[tuple[str, list[str], dict[str, str], dict[str, str], Uploaded | None]]"
+    forgotten: list[str]
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def all(self) -> list[Job]:
+        given = {"KEY": "value"}
+        known = Job("study-mine-3", "mine", "hash", 3, self.state, "", 1.0, 2.0, "python3", given, None, self.exit_code)
+        return [replace(known, kind=self.kind)]
+
+    def start(
+        self,
+        job: str,
+        command: Sequence[str],
+        metadata: dict[str, str],
+        environment: Any,
+        spec: Uploaded | None = None,
+    ) -> Submitted:
+        self.started.append((job, list(command), metadata, dict(environment), spec))
+        return Submitted(job, 3, 1000)
+
+    def answer(self, job: str, patience: float | None = None) -> Any:
+        answer = self.answers[job.split("-")[1]]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _asked(self, job: str, patience: float | None = None) -> Any:
+        return self.answer(job, patience)
+
+    def forget(self, job: str) -> None:
+        self.forgotten.append(job)
+
+    def follow(self, job: str) -> Iterator[str]:
+        yield f"log of {job}\n"
+
+    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
+        return Job(job, "mine", "hash", 4, self.state, "", 1.0, 2.0, "python3", {}, None, self.exit_code)
+
+
+SPEC = replace(quickstart("search.early_stopping={}", "search.confirm={top: 0}"), name="mine")
+
+
+def as_it_is_there(home: Path) -> StudyFolder:
+    """The study, whose search is over."""
+    folder = Home(home).create(SPEC)
+    start = dict(SPEC.search.baseline or {})
+    trials = [Told("search", [value], params=PARAMS | {"method.alpha": value}) for value in (0.6, 0.7)]
+    write_ledger(folder.ledger_file, Told("baseline", [0.5], params=start), *trials)
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    return folder
+
+
+def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
+    """It, in the place of every cluster."""
+    monkeypatch.setattr(jobs, "Jobs", Jobs)
+    monkeypatch.setattr(Jobs, "started", [], raising=False)
+    monkeypatch.setattr(Jobs, "forgotten", [], raising=False)
+    monkeypatch.setattr(cluster_checks, "_folder", lambda jobs, name: as_it_is_there(tmp_path / "there"))
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STUDY_OWNER", "somebody")
+    return Jobs
+
+
+def types_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[Any, str, str]]:
+    """Runs a command, and gives its exit status, standard output and standard error."""
+
+    def given(*arguments: str) -> tuple[Any, str, str]:
+        monkeypatch.setattr("sys.argv", ["study", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code, *capsys.readouterr()
+
+    return given

@@ -1,0 +1,116 @@
+"""Peak memory of a trial of every shipped study file, by PyTorch's allocator on the simulated device.
+
+    python tests/support/gpu_memory.py [--write]    print it; write tests/gpu/memory.yaml
+
+The file's own configuration without its search, for as many samples as a step and a batch of evaluation take. Not in
+it: the samples of the real data, CUDA's context, what cuDNN's algorithms work with beyond 1 MiB each.
+"""
+
+import gc
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from simulated_gpu import gpu_environment
+
+GIB = 2**30
+ROOMY = 10**6
+"""MiB of the simulated card: nothing is refused there."""
+
+TABLE = Path(__file__).parents[1] / "gpu" / "memory.yaml"
+LEAST = 2048
+"""Samples of each split at least: a batch of evaluation."""
+
+Peaks = dict[str, float]
+
+
+def shipped() -> list[str]:
+    """The study files that train networks of ours."""
+    from study.spec import load_study
+    from study.spec.find import shipped_folder
+
+    names = sorted(path.stem for path in shipped_folder().glob("*.yaml"))
+    return [name for name in names if not load_study(name).function]
+
+
+def peaks(name: str) -> Peaks:
+    """GiB of `training` and `evaluation` of the trial of a shipped file, networks and optimizer included."""
+    import torch
+
+    from study.data.dataset import Dataset, Split
+    from study.spec import load_study
+    from study.training import Trial
+
+    spec = load_study(name, ["train.data_share=1.0"])
+    config = spec.trial_config({}, seed=0)
+    facts = spec.describe(config.data)
+
+    def split(size: int) -> Split:
+        inputs = np.zeros((size, *facts.shape), np.float32 if facts.is_table else np.uint8)
+        index = np.arange(size)
+        condition = None if facts.condition is None else np.zeros((size, max(facts.condition, 1)), np.float32)
+        bias = None if facts.bias_classes is None else index // 2 % facts.bias_classes
+        return Split(inputs, index % facts.classes, bias, condition)
+
+    gc.collect()  # a trial is a ring of references
+    before = torch.cuda.memory_allocated()
+    size = max(LEAST, config.train.batch_size)
+    trial = Trial(config, Dataset(facts, {name: split(size) for name in facts.splits}), "cuda")
+    data = sum(one.inputs.nbytes for one in trial._splits.values())
+    measured.clear()
+    next(trial.run())
+    return {phase: (peak - data - before) / GIB for phase, peak in measured.items()}
+
+
+measured: dict[str, int] = {}
+"""Bytes at the peak of each phase of the trial that runs."""
+
+
+def watch() -> None:
+    """Have every evaluation told apart from the training before it."""
+    import torch
+
+    from study.data.dataset import Split
+    from study.training import evaluation, loop
+    from study.training.stand_in import StandIn
+
+    loop.check_loss = loop.check_networks = evaluation.check_features = lambda *values: None  # type: ignore[assignment]
+    evaluate = evaluation.Evaluation.__call__
+
+    def watched(self: Any, split: str, final: bool = False) -> dict[str, float]:
+        measured.setdefault("training", torch.cuda.max_memory_allocated())
+        torch.cuda.reset_peak_memory_stats()
+        told = evaluate(self, split, final)
+        measured["evaluation"] = max(measured.get("evaluation", 0), torch.cuda.max_memory_allocated())
+        return told
+
+    evaluation.Evaluation.__call__ = watched  # type: ignore[method-assign]
+    outputs = StandIn._outputs
+
+    def within(self: StandIn, of: Any, split: str) -> Split:
+        """Classes that there are: what was never computed may be any number."""
+        told = outputs(self, of, split)
+        return Split(told.inputs, told.target % self.dataset.facts.classes)
+
+    StandIn._outputs = within  # type: ignore[method-assign]
+
+
+def main(*arguments: str) -> None:
+    warnings.filterwarnings("ignore")
+    watch()
+    lines = ["# GiB at the peak of a trial of each shipped study file, by tests/support/gpu_memory.py --write"]
+    for name in shipped():
+        told = ", ".join(f"{phase}: {peak:.2f}" for phase, peak in peaks(name).items())
+        lines.append(f"{name}: {{{told}}}")
+        print(lines[-1], flush=True)
+    if "--write" in arguments:
+        TABLE.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if "SIMULATED_GPUS" not in os.environ:
+        os.execve(sys.executable, [sys.executable, *sys.argv], gpu_environment(mib=ROOMY) | {"OMP_NUM_THREADS": "1"})
+    main(*sys.argv[1:])

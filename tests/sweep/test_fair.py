@@ -1,0 +1,94 @@
+"""How slots are shared among studies: the rules, on whole clusters in memory."""
+
+from dataclasses import replace
+
+import pytest
+
+from study.home.sharing import Owner, Sharing
+from study.sweep.fair import QUANTUM, Peer, allotted, shares
+
+ALONE = Sharing()
+
+
+def peer(name: str, owner: str = "ann", most: int = 100, hungry: bool = True, **given: float) -> Peer:
+    told = {"share": 1.0, "cpu": 1.0, "gpu": 0.0, "under_way": 0, "served": 0.0, "since": 0.0, **given}
+    return Peer(id=name, owner=owner, cluster="here:1", most=most, hungry=hungry, **told)  # type: ignore[arg-type]
+
+
+def given(*peers: Peer, cpus: float = 8, gpus: float = 0, settings: Sharing = ALONE) -> list[int]:
+    found = allotted(peers, {"CPU": cpus, "GPU": gpus}, settings)
+    return [found[one.id] for one in peers]
+
+
+def test_two_studies_have_halves() -> None:
+    assert given(peer("large", most=10_000), peer("small")) == [4, 4]
+
+
+def test_what_one_does_not_want_the_other_has() -> None:
+    assert given(peer("large"), peer("small", most=2)) == [6, 2]
+    assert given(peer("large"), peer("full", under_way=1, hungry=False)) == [7, 1]
+    assert given(peer("large"), peer("idle", hungry=False)) == [8, 0]
+
+
+def test_shares_weigh() -> None:
+    assert given(peer("heavy", share=3.0), peer("light")) == [6, 2]
+
+
+def test_owners_have_equal_shares_however_many_their_studies() -> None:
+    several = [peer(f"a{number}", "ann") for number in range(4)]
+    assert given(*several, peer("b", "bob")) == [1, 1, 1, 1, 4]
+
+
+def test_an_owners_share_is_set_in_the_home() -> None:
+    settings = Sharing(owners={"ann": Owner(share=3.0)})
+    assert given(peer("a", "ann"), peer("b", "bob"), settings=settings) == [6, 2]
+
+
+def test_an_owner_has_no_more_slots_than_the_most() -> None:
+    settings = Sharing(slots=3, owners={"bob": Owner(slots=1)})
+    studies = [peer("a0", "ann"), peer("a1", "ann"), peer("b", "bob")]
+    counts = given(*studies, settings=settings)
+    assert (sum(counts[:2]), counts[2]) == (3, 1)
+    assert min(counts[:2]) == 1
+
+
+def test_trials_count_by_the_resource_of_which_they_take_the_largest_part() -> None:
+    """A quarter of a GPU of two is more than one of sixteen CPUs."""
+    assert given(peer("gpu", gpu=0.25), peer("cpu"), cpus=16, gpus=2) == [5, 11]
+
+
+def test_what_does_not_fit_gets_none_and_takes_none() -> None:
+    assert given(peer("wide", cpu=16.0), peer("narrow")) == [0, 8]
+
+
+def test_with_one_slot_the_one_who_had_least_is_next_then_the_newest() -> None:
+    old, new = peer("old", since=1.0), peer("new", since=2.0)
+    assert given(old, new, cpus=1) == [0, 1]
+    assert given(old, replace(new, served=QUANTUM / 2), cpus=1) == [0, 1]
+    assert given(old, replace(new, served=QUANTUM), cpus=1) == [1, 0]
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 3, 7])
+def test_over_time_each_has_its_share_of_few_slots(cpus: int) -> None:
+    """Trials that end each half minute: none waits for ever, and after a while each has had its part."""
+    studies = [peer(f"s{number}", share=share, since=number) for number, share in enumerate((1.0, 1.0, 2.0))]
+    had = [0.0, 0.0, 0.0]
+    for _ in range(300):
+        counts = given(*studies, cpus=cpus)
+        assert sum(counts) == cpus
+        weight = shares(studies, ALONE)
+        for number, count in enumerate(counts):
+            had[number] += count
+            served = studies[number].served + 30 * count / cpus / weight[studies[number].id]
+            studies[number] = replace(studies[number], served=served)
+    parts = [seconds / sum(had) for seconds in had]
+    assert parts == pytest.approx([0.25, 0.25, 0.5], abs=0.04)
+
+
+@pytest.mark.parametrize(
+    "damage", [{"share": 0}, {"share": "1"}, {"cpu": None}, {"hungry": 1}, {"under_way": -1}, {"owner": 3}]
+)
+def test_what_is_no_peer_is_none(damage: dict[str, object]) -> None:
+    told = {name: getattr(peer("a"), name) for name in Peer.__dataclass_fields__}
+    assert Peer.of(told) == peer("a")
+    assert Peer.of({**told, **damage}) is None

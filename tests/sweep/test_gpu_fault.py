@@ -1,0 +1,47 @@
+"""A GPU that fails in mid-trial, as the trial's process tells of it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from study.sweep import worker
+from study.sweep.nodes import NodeUnusable
+
+ECC, ILLEGAL = "CUDA error: uncorrectable ECC error encountered", "CUDA error: an illegal memory access was encountered"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a job whose trial ends with an error, in a process whose GPU then frees nothing."""
+
+    def failing(message: str, device: str) -> None:
+        def trial(*given: Any) -> None:
+            raise RuntimeError(message)
+
+        def free() -> None:
+            raise RuntimeError("CUDA error: unspecified launch failure")
+
+        monkeypatch.setattr(worker, "_run", trial)
+        monkeypatch.setattr(worker.device_memory, "free", free)
+        context = SimpleNamespace(get_node_id=lambda: "1f")
+        monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: context)
+        worker.run_job({"job": {"device": device, "alone": False, "gpu": 0.0}}, datasets={}, weights={})
+
+    return failing
+
+
+def test_a_card_of_no_use_is_told_with_its_node_and_the_remedy(run: Any) -> None:
+    with pytest.raises(NodeUnusable) as told:
+        run(f"{ECC}\nCUDA kernel errors might be asynchronously reported", "cuda")
+    assert told.value.machine == "1f"
+    assert told.value.reason.startswith(f"{ECC}. Remedy: look for Xid in `dmesg`")
+    assert isinstance(told.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize(("message", "device"), [(ILLEGAL, "cuda"), ("no such key", "cuda"), (ECC, "cpu")])
+def test_other_errors_are_told_as_they_are(run: Any, message: str, device: str) -> None:
+    """Also those of a trial that asked for no GPU, whatever it did with one."""
+    with pytest.raises(RuntimeError) as told:
+        run(message, device)
+    assert str(told.value) == message

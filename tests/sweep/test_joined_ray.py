@@ -1,0 +1,68 @@
+"""Whether a cluster that a driver has joined still answers."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from study.sweep import joined_ray
+from study.sweep.joined_ray import HEAD, RAYLET, JoinedRay
+from study.upstream import environment
+
+Place = tuple[str, int]
+
+
+@pytest.fixture(autouse=True)
+def _asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joined_ray, "EVERY", 0.0)
+    monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
+
+
+@pytest.fixture
+def process() -> Iterator[socket.socket]:
+    """What takes connections, and is never busy enough to answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+@pytest.fixture
+def gone() -> Place:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place: Place = server.getsockname()
+    return place
+
+
+def test_while_both_take_connections_nothing_is_said(process: socket.socket) -> None:
+    ray = JoinedRay(process.getsockname(), process.getsockname())
+    assert (ray.ended(), ray.missing(), ray.grace) == (None, None, 10.0)
+
+
+def test_the_drivers_own_node_is_told_at_once(process: socket.socket, gone: Place) -> None:
+    """The driver is killed a second later."""
+    ray = JoinedRay(process.getsockname(), gone)
+    assert (ray.ended(), ray.grace) == (RAYLET, 0.0)
+    assert JoinedRay(gone, gone).ended() == HEAD
+
+
+def test_a_head_that_may_come_back_is_waited_for_as_long_as_ray_does(
+    process: socket.socket, gone: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(environment.RECONNECT, "3600")
+    ray = JoinedRay(gone, process.getsockname())
+    assert ray.missing() == f"Ray's head (its gcs_server, at {gone[0]}:{gone[1]}) does not answer any more"
+    assert ray.ended() is None
+    monkeypatch.setattr(joined_ray, "FINAL", 0.0)
+    for given in ("10", "not a number"):
+        monkeypatch.setenv(environment.RECONNECT, given)
+        monkeypatch.setattr(joined_ray, "RAYS_OWN", 0.0)
+        assert JoinedRay(gone, process.getsockname()).ended() == ray.missing()
+
+
+def test_a_job_on_the_heads_machine_waits_only_where_its_state_is_in_redis(
+    process: socket.socket, gone: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joined_ray, "FINAL", 0.0)
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    assert JoinedRay(gone, process.getsockname()).ended()
+    monkeypatch.setenv("RAY_REDIS_ADDRESS", "redis:6379")
+    assert JoinedRay(gone, process.getsockname()).ended() is None

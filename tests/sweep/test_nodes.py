@@ -1,0 +1,111 @@
+"""Which nodes trials are placed on, what is said of those that are not, and what a study does that none is left for."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from study.errors import UserError
+from study.spec.resources import Resources
+from study.sweep import nodes, worker
+from study.sweep.nodes import Nodes, NodeUnusable, NoNodeLeft
+from study.training.device import CardFull, NoDevice
+
+
+def node(name: str, cpu: float = 4, gpu: float = 1, kind: str = "", label: str = "", alive: bool = True) -> Any:
+    resources = {"CPU": cpu, "GPU": gpu, **({f"accelerator_type:{kind}": 1.0} if kind else {})}
+    labels = {"ray.io/node-id": name, **({"ray.io/accelerator-type": label} if label else {})}
+    return {"NodeID": name, "Alive": alive, "Resources": resources, "Labels": labels}
+
+
+HEAD = node("head", cpu=0, gpu=0)
+
+
+def test_trials_count_what_fits_them_alone() -> None:
+    """Neither the CPUs of nodes without a GPU nor what is dead."""
+    there = [HEAD, node("cpus", cpu=64, gpu=0), node("one", cpu=3), node("two", cpu=5), node("dead", alive=False)]
+    assert Nodes(Resources(gpu=0.25), lambda: there).available() == {"CPU": 8.0, "GPU": 2.0}
+    assert Nodes(Resources(cpu=4, gpu=0.25), lambda: there).available() == {"CPU": 5.0, "GPU": 1.0}
+    assert Nodes(Resources(cpu=65), lambda: there).available() == {}
+
+
+def test_a_node_that_is_left_out_gets_no_trial_and_the_last_one_ends_the_study() -> None:
+    found = Nodes(Resources(gpu=0.25), lambda: [HEAD, node("one"), node("two")])
+    assert found.place(alone=False) == ({"CPU": 1.0, "GPU": 0.25}, {})
+    assert found.leave_out("one", "host1", "its driver is too old")
+    assert not found.leave_out("one", "host1", "its driver is too old")
+    assert found.place(alone=True) == ({"CPU": 1.0, "GPU": 1.0}, {"ray.io/node-id": "!in(one)"})
+    assert [there["NodeID"] for there in found.fitting()] == ["two"]
+    found.check_left()
+    found.leave_out("two", "host2", "its memory is taken")
+    assert found.place(alone=False)[1] == {"ray.io/node-id": "!in(one,two)"}
+    with pytest.raises(
+        NoNodeLeft, match=r"no node is left .*: host1: its driver is too old; host2: its memory is taken"
+    ):
+        found.check_left()
+
+
+@pytest.mark.parametrize(
+    ("there", "bundle", "labels"),
+    [
+        ([node("one", kind="A100"), node("two", kind="H100")], {"accelerator_type:H100": 0.001}, {}),
+        ([node("one", kind="A100"), node("two", label="H100")], {}, {"ray.io/accelerator-type": "H100"}),
+        ([node("one")], {"accelerator_type:H100": 0.001}, {}),  # a cluster that grows by itself knows the resource
+    ],
+)
+def test_a_kind_of_gpu_is_asked_for_as_the_nodes_tell_it(
+    there: list[Any], bundle: dict[str, float], labels: dict[str, str]
+) -> None:
+    found = Nodes(Resources(gpu=0.5, accelerator="H100"), lambda: there)
+    assert found.place(alone=False) == ({"CPU": 1.0, "GPU": 0.5, **bundle}, labels)
+    assert [each["NodeID"] for each in found.fitting()] == [each["NodeID"] for each in there[1:]]
+
+
+@pytest.mark.parametrize(
+    ("resources", "told"),
+    [
+        (
+            Resources(gpu=1, accelerator="H10"),
+            "gpu: 1, accelerator: H10: no node of the cluster has it; Did you mean 'H100'? there are: A100, H100",
+        ),
+        (Resources(cpu=8, gpu=0.5), "gpu: 0.5: no node of the cluster has so much; the largest has 4 CPUs and 1 GPUs"),
+    ],
+)
+def test_what_no_node_has_is_refused_or_waited_for(
+    monkeypatch: pytest.MonkeyPatch, resources: Resources, told: str
+) -> None:
+    """Refused after a while, in which nodes may still join; waited for where the cluster grows by itself."""
+    there, said = [HEAD, node("one", kind="A100"), node("two", label="H100")], list[str]()
+    found = Nodes(resources, lambda: there)
+    found.wait(True, said.append, bool)
+    assert told in said[0]
+    assert "Trials wait until" in said[0]
+    found.wait(False, said.append, lambda: True)  # a user stops it meanwhile
+    monkeypatch.setattr(nodes, "JOINING", -1.0)
+    with pytest.raises(UserError) as refused:
+        found.wait(False, said.append, bool)
+    assert told in str(refused.value)
+    assert "search.concurrency" in str(refused.value)
+    there.append(node("three", cpu=8, kind="H10"))
+    found.wait(False, said.append, bool)
+
+
+@pytest.mark.parametrize(
+    ("problem", "whole", "raised"),
+    [
+        (NoDevice("its driver is too old"), False, NodeUnusable),
+        (CardFull("its memory is taken"), True, NodeUnusable),
+        (CardFull("its memory is taken"), False, torch.OutOfMemoryError),  # by other trials, perhaps
+    ],
+)
+def test_a_card_that_trials_fill_is_no_fault_of_its_node(
+    monkeypatch: pytest.MonkeyPatch, problem: NoDevice, whole: bool, raised: type[Exception]
+) -> None:
+    def try_cards() -> None:
+        raise problem
+
+    monkeypatch.setattr(worker, "try_cards", try_cards)
+    monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "node"))
+    with pytest.raises(raised, match=str(problem)):
+        worker.try_gpu(whole)

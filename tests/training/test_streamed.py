@@ -1,0 +1,58 @@
+"""Inputs that stay in the host's memory: the same batches, and evaluation's size of a batch."""
+
+import numpy as np
+import pytest
+import torch
+from helpers import timeless
+from small import config, digits
+
+from study.data.dataset import Facts, Split
+from study.training import Trial, streamed
+from study.training.config import TrainOptions
+from study.training.evaluation import batch_size
+from study.training.resident import Resident
+from study.training.streamed import Streamed
+
+CPU = torch.device("cpu")
+
+
+def split() -> Split:
+    return Split(np.arange(11 * 3 * 2 * 2, dtype=np.uint8).reshape(11, 3, 2, 2), np.arange(11) % 2)
+
+
+def test_batches_are_those_of_a_resident_split() -> None:
+    facts = Facts(2, None, (3, 2, 2))
+    resident, streaming = Resident(split(), facts, CPU), Streamed(split(), facts, CPU)
+    order = torch.randperm(11, generator=torch.Generator().manual_seed(0))
+    pairs = zip(resident.batches(order, 4), streaming.batches(order, 4), strict=True)
+    for index, other in pairs:
+        assert torch.equal(index, other)
+        assert torch.equal(resident.pixels(index), streaming.pixels(other))
+        assert torch.equal(resident.pixels(index[:1]), streaming.pixels(other[:1]))  # not the one that was brought
+    found = [streaming.pixels(index) for index in streaming.in_order(4)]
+    assert torch.equal(torch.cat(found), resident.pixels(torch.arange(11)))
+
+
+def test_a_trial_with_its_inputs_on_the_host_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = config({"name": "sup_con"}, epochs=2, augmentation="simclr")
+    resident = timeless(Trial(told, digits(), "cpu").run())
+    monkeypatch.setattr(streamed, "on", lambda device, split, facts: Streamed(split, facts, device))
+    assert timeless(Trial(told, digits(), "cpu").run()) == resident
+
+
+@pytest.mark.parametrize(
+    ("options", "views", "shape", "samples"),
+    [
+        ({"batch_size": 128}, 2, (3, 224, 224), 256),
+        ({"batch_size": 128, "crop_size": 112, "augmentation": "simclr"}, 2, (3, 224, 224), 64),
+        ({"batch_size": 128, "evaluation_size": 448}, 2, (3, 224, 224), 64),
+        ({"batch_size": 128, "micro_batch": 32}, 2, (3, 224, 224), 64),
+        ({"batch_size": 4}, 1, (3, 28, 28), 668),  # few pixels: launches would cost more than memory
+        ({"batch_size": 4096}, 1, (3, 28, 28), 2048),
+        ({"batch_size": 16}, 1, (12,), 2048),
+    ],
+)
+def test_evaluation_takes_as_many_pixels_at_a_time_as_a_step(
+    options: dict[str, object], views: int, shape: tuple[int, ...], samples: int
+) -> None:
+    assert batch_size(TrainOptions(**options), views, shape) == samples  # type: ignore[arg-type]
