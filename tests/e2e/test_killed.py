@@ -79,6 +79,7 @@ def ended_twice(make_command: Callable[[], Command], *given: str) -> tuple[Comma
     (command.work / "small.yaml").write_text(SMALL)
     done = command("run", "small.yaml", *(part for one in given for part in ("--set", one)))
     assert done.returncode == 0, done.stderr
+    shutil.rmtree(copy.home)  # it has nothing but the empty database
     shutil.copytree(command.home, copy.home)
     return command, copy
 
