@@ -140,7 +140,7 @@ def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
 ) -> None:
     """Filled to the last byte in mid-study; resumed once there is room again."""
     command = replace(command, home=small_disk / "home")
-    process = command.start("run", "tiny.yaml")
+    process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 0.3}')
     command.wait_for("tiny", lambda record: len(record.trials) > 2)
     filler = small_disk / "filler"
     subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4096"], capture_output=True, check=False)
@@ -169,7 +169,8 @@ def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
 @pytest.mark.slow
 def test_a_driver_whose_study_was_taken_over_stops_without_writing(command: Command) -> None:
     """As by a machine that shares the folder, after this one was out of reach for too long."""
-    process = command.start("run", "tiny.yaml", "--set", "train.epochs=200", "--set", "search.early_stopping={}")
+    changes = ("--set", "train.epochs=200", "--set", "search.early_stopping={}")
+    process = command.start("run", "tiny.yaml", *changes, SABOTAGE='{"slow": 0.1}')
     command.wait_for("tiny", lambda record: any(trial.epochs for trial in record.trials.values()))
     folder = command.folder("tiny")
     other = Holder("other", "another kernel", "far", 7, time.time())

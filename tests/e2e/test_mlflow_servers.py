@@ -122,7 +122,7 @@ def test_a_study_whose_server_is_stopped_completes_and_is_there_in_the_end(
     make_command: Callable[[], Command], server: MlflowServer
 ) -> None:
     command = make_command()
-    process = command.start("run", "tiny.yaml")
+    process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 0.3}')
     _wait_for(command, 2)
     server.stop()
     _wait_for(command, 4)  # the study goes on

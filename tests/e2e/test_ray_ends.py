@@ -25,7 +25,7 @@ def test_a_killed_process_of_ray_ends_the_study_with_one_line(
 ) -> None:
     """Left to itself Ray prints and ends the driver after 15 to 60 seconds."""
     command = make_command()
-    process = command.start("run", "tiny.yaml")
+    process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 0.3}')
     command.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].epochs > 0)
     started = psutil.Process(process.pid).children(recursive=True)
     next(one for one in started if one.name() == victim).kill()

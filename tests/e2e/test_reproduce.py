@@ -32,7 +32,7 @@ def cells(command: Command) -> dict[tuple[str, str], dict[str, Any]]:
 
 @pytest.mark.slow
 def test_a_table_that_was_cut_off_is_partly_there_and_then_whole(command: Command) -> None:
-    process = command.start("reproduce", TABLE, *SMALL)
+    process = command.start("reproduce", TABLE, *SMALL, SABOTAGE='{"slow": 0.3}')
     command.wait_for(TABLE, lambda record: [one.state for one in record.trials.values()].count("complete") > 2)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)

@@ -37,7 +37,7 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
 
     A terminal sends Ctrl-C to the whole group of processes; `timeout` and batch systems send SIGTERM so.
     """
-    process = command.start("run", "tiny.yaml")
+    process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 0.3}')
     command.wait_for("tiny", lambda record: len(record.trials) > 3 and record.trials[3].epochs > 0)
     began = time.monotonic()
     if group:

@@ -45,7 +45,7 @@ def test_three_by_two_survive_kill_9_of_its_group_with_the_same_table(make_comma
     for each in (command, undisturbed):
         (each.work / "three.yaml").write_text(THREE)
     patient = replace(command, patience=900)
-    process = patient.start("suite", "three.yaml")
+    process = patient.start("suite", "three.yaml", SABOTAGE='{"slow": 0.3}')
     patient.wait_for("three--margin--rho_80--1", lambda record: any(t.epochs >= 1 for t in record.trials.values()))
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
