@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,10 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest come first: what is last has only one worker busy while it runs."""
-    items.sort(key=_place)
+    items.sort(key=lambda item: _place(item.path))
 
 
-def _place(item: pytest.Item) -> int:
-    path = item.path.relative_to(Path(__file__).parent)
+@cache
+def _place(file: Path) -> int:
+    path = file.relative_to(Path(__file__).parent)
     return next((place for place, long in enumerate(LONGEST) if path.is_relative_to(long)), len(LONGEST))
