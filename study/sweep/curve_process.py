@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
@@ -65,7 +66,8 @@ class CurveProcess:
 
     def alike(self, distances: Array, scales: Array) -> tuple[Array, Array]:
         """Matern-5/2 of configurations, and the part of its derivative that all keys share."""
-        r = np.sqrt(np.einsum("kab,k->ab", distances, np.exp(-2 * scales)))
+        _, a, b = distances.shape
+        r = np.sqrt(np.exp(-2 * scales) @ distances.reshape(self._keys, a * b)).reshape(a, b)
         decay = np.exp(-ROOT5 * r)
         return (1 + ROOT5 * r + 5 / 3 * r * r) * decay, 5 / 3 * (1 + ROOT5 * r) * decay
 
@@ -78,27 +80,33 @@ class CurveProcess:
         """
         apart = self.distances(points, points)[:, trial[:, None], trial]
         same = (trial[:, None] == trial).astype(float)
-        mean = MEAN * (rung[:, None] == rung)
+        always = MEAN * (rung[:, None] == rung) + 1e-6 * np.eye(len(value))
         at = np.eye(self._rungs)[rung]
+        flat, alone = apart.reshape(self._keys, len(value) ** 2), np.diag_indices(len(value))
 
         def loss(theta: Array) -> tuple[float, Array]:
             shape = self.shape(theta)
             own, noise = np.exp(shape.own), np.exp(shape.noise)
             near, slope = self.alike(apart, shape.scales)
-            between = (shape.factor @ shape.factor.T)[rung[:, None], rung]
-            covariance = (near + own * same) * between + mean
-            covariance[np.diag_indices_from(covariance)] += noise + 1e-6
-            root = cholesky(covariance, lower=True, check_finite=False)
-            inverse = cho_solve((root, True), np.eye(len(value)), check_finite=False)
+            near += own * same
+            between = at @ (shape.factor @ shape.factor.T) @ at.T
+            covariance = near * between + always
+            covariance[alone] += noise
+            root, fault = dpotrf(covariance, lower=True)
+            if fault:
+                raise np.linalg.LinAlgError("the covariance is not positive")
+            inverse, _ = dpotri(root, lower=True)  # the half below the diagonal
+            inverse = np.tril(inverse) + np.tril(inverse, -1).T
             weights = inverse @ value
             off = (theta - self.centre) / self._spread
-            total = 0.5 * value @ weights + np.log(np.diag(root)).sum() + 0.5 * off @ off
-            pull = 0.5 * (inverse - np.outer(weights, weights))
-            by_rung = at.T @ (pull * (near + own * same)) @ at
+            total = 0.5 * value @ weights + np.log(root[alone]).sum() + 0.5 * off @ off
+            pull = 0.5 * (inverse - weights[:, None] * weights)
+            by_rung = at.T @ (pull * near) @ at
+            pull_between = pull * between
             gradient = np.concatenate(
                 [
-                    np.einsum("ab,kab->k", pull * between * slope, apart) * np.exp(-2 * shape.scales),
-                    [own * (pull * same * between).sum(), noise * np.trace(pull)],
+                    flat @ (pull_between * slope).ravel() * np.exp(-2 * shape.scales),
+                    [own * np.vdot(pull_between, same), noise * pull.trace()],
                     (2 * by_rung @ shape.factor)[self._lower],
                 ]
             )
