@@ -11,6 +11,7 @@ from study.files.output import write_output
 from study.home import ledger
 from study.home.folder import Home
 from study.simulation import carried
+from study.simulation.courses import Courses
 from study.simulation.observed import Overheads, overheads
 from study.simulation.source import Source
 from study.simulation.variants import BAND, Summary, Variant, play, variants
@@ -86,11 +87,13 @@ def simulate(home: Home, wanted: Wanted, tell: Callable[[str], object] = str) ->
         own = [text for text in one if not text.startswith(f"{SLOTS}=")]
         planned.append((one, found.spec([*wanted.assignments, *own]), found.cluster(wanted.nodes, slots, like)))
     results, load = [], []
-    for words, spec, cluster in planned:
-        label = ", ".join(_short(text) for text in words)
-        result = play(label, spec, found.curves(spec), cluster, wanted.repeats, _counting(tell, label, wanted.repeats))
-        results.append(result)
-        load.append(carried.load(result))
+    with Courses() as courses:
+        for words, spec, cluster in planned:
+            label = ", ".join(_short(text) for text in words)
+            told = _counting(tell, label, wanted.repeats)
+            result = play(label, spec, found.curves(spec), cluster, wanted.repeats, courses, told)
+            results.append(result)
+            load.append(carried.load(result))
     spec = planned[0][1]
     return Simulated(spec.name, spec.metric, found.words(), wanted.repeats, results, load)
 

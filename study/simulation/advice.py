@@ -8,7 +8,8 @@ from statistics import fmean
 from study.errors import UserError
 from study.simulation.cluster import Cluster
 from study.simulation.course import Course
-from study.simulation.simulate import Limit, simulate
+from study.simulation.courses import Courses
+from study.simulation.simulate import Limit
 from study.simulation.source import Source
 from study.simulation.variants import Summary
 
@@ -84,21 +85,23 @@ def advise(
     sign = 1.0 if base.mode == "max" else -1.0
     middle = clusters[len(clusters) // 2]
 
-    def ways(among: Iterable[dict[str, str | int]], on: Sequence[Cluster]) -> list[Choice]:
+    def ways(courses: Courses, among: Iterable[dict[str, str | int]], on: Sequence[Cluster]) -> list[Choice]:
         found = [_Way(source, assignments, rule, cluster, most, limit) for rule in among for cluster in on]
         for way in found:
             tell(f"{way.words}: {min(LOOK, repeats)} courses")
-            way.play(min(LOOK, repeats))
+            way.play(courses, min(LOOK, repeats))
         found = sorted((way for way in found if way.finds), key=lambda way: -sign * way.mean)[:FURTHER]
         for way in found:
             tell(f"{way.words}: {repeats} courses")
-            way.play(repeats)
+            way.play(courses, repeats)
         return [way.choice() for way in found if way.finds]
 
-    found = ways(rules(base.epochs), [middle])
     others = [cluster for cluster in clusters if cluster is not middle]
-    leading = sorted(found, key=lambda choice: -sign * choice.worth.mean)[:KEPT]
-    found += ways([choice.early_stopping for choice in leading] or rules(base.epochs), others) if others else []
+    with Courses() as courses:
+        found = ways(courses, rules(base.epochs), [middle])
+        leading = sorted(found, key=lambda choice: -sign * choice.worth.mean)[:KEPT]
+        if others:
+            found += ways(courses, [choice.early_stopping for choice in leading] or rules(base.epochs), others)
     if not found:
         raise UserError("the budget: no trial ends within it in half of the courses")
     best = max(found, key=lambda choice: sign * choice.worth.mean)
@@ -130,10 +133,10 @@ class _Way:
         self._spec, self._rule, self._cluster, self._limit = source.spec([*assignments, *own]), rule, cluster, limit
         self._curves, self._courses = source.curves(self._spec), list[Course]()
 
-    def play(self, repeats: int) -> None:
+    def play(self, courses: Courses, repeats: int) -> None:
         """Have so many courses."""
-        for number in range(len(self._courses), repeats):
-            self._courses.append(simulate(self._spec, self._curves(number), self._cluster, number, limit=self._limit))
+        missing = range(len(self._courses), repeats)
+        self._courses += courses.of(self._spec, self._curves, self._cluster, missing, self._limit)
 
     @property
     def _found(self) -> list[float]:

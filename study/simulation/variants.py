@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from study.errors import UserError
 from study.simulation.cluster import Cluster
 from study.simulation.course import Course
+from study.simulation.courses import Courses
 from study.simulation.curves import Curves
-from study.simulation.simulate import simulate
 from study.spec import StudySpec
 
 Array = NDArray[np.float64]
@@ -107,22 +107,24 @@ def play(
     curves: Callable[[int], Curves],
     cluster: Cluster,
     repeats: int,
+    courses: Courses,
     tell: Callable[[int], object] = int,
 ) -> Variant:
     """Simulate so many courses of one variant.
 
     Args:
         curves: of the course of a number.
+        courses: simulates them.
         tell: is told how many are done.
 
     Raises:
         UserError: in none of them a trial ran to its end.
     """
-    courses: list[Course] = []
-    for number in range(repeats):
-        courses.append(simulate(spec, curves(number), cluster, number))
-        tell(number + 1)
-    return summarised(words, spec, cluster, courses)
+    found: list[Course] = []
+    for course in courses.of(spec, curves, cluster, range(repeats)):
+        found.append(course)
+        tell(len(found))
+    return summarised(words, spec, cluster, found)
 
 
 def summarised(words: str, spec: StudySpec, cluster: Cluster, courses: Sequence[Course]) -> Variant:
