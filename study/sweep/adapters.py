@@ -23,7 +23,7 @@ from study.sweep.share import Share
 from study.sweep.stack_jobs import StackJobs
 from study.sweep.stack_reports import StackReports
 from study.sweep.works import Works
-from study.upstream.ray_internals import (
+from study.upstream.tune_controller import (
     actor,
     actor_id,
     end_free_processes,

@@ -31,7 +31,8 @@ from study.sweep.steps import PREPARING, STARTING
 from study.sweep.watch import RayEnded, watched
 from study.text.shell import typed
 from study.training import own_function
-from study.upstream.ray_internals import do_not_block_for_trials, is_job, job_metadata, let_trials_inherit_environment
+from study.upstream.ray_internals import is_job, job_metadata, let_trials_inherit_environment
+from study.upstream.tune_controller import do_not_block_for_trials
 from study.upstream.tune_loop import lighten
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 from ray import cloudpickle
 from ray.tune.experiment import Trial as TuneTrial
 
-from study.upstream.ray_internals import error_files
+from study.upstream.tune_controller import error_files
 
 
 def error_of(trial: TuneTrial) -> BaseException:

@@ -1,24 +1,20 @@
 """Everything of Ray that this package uses and that Ray does not promise to keep: here and, for a Ray of a driver's
-own, in `study.upstream.own_ray_internals`, for Tune's loop in `study.upstream.tune_loop`. No other module touches any
+own, in `study.upstream.own_ray_internals`, for Tune in `tune_controller` and `tune_loop`. No other module touches any
 of it.
 
-`tests/upstream/test_ray_internals.py` and `test_tune_controller.py` try each against the installed Ray and name what
-depends on it. Ray is imported inside the functions only: some are called before its settings are made.
+The tests in `tests/upstream` try each against the installed Ray and name what depends on it. Ray is imported inside the
+functions only: some are called before its settings are made.
 """
 
 import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.upstream.tune_loop import told_of_ends
-
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
-    from ray.tune.experiment import Trial
 
 NODES = "/nodes?view=summary"
 """What the head's dashboard answers with its nodes, see `study.cluster.nodes`."""
@@ -156,26 +152,6 @@ def job_metadata() -> dict[str, str]:
         return {}
 
 
-def end_free_processes(controller: Any) -> None:
-    """Have Tune end the processes whose trials have ended, and give back what they take."""
-    controller._cleanup_cached_actors(force_all=True)
-
-
-def do_not_block_for_trials() -> None:
-    """Have the Tune of this process go on with its loop while no trial runs and the searcher has none to give. By
-    itself it asks the searcher again and again for ten minutes, and ends no process meanwhile."""
-    from ray.tune.execution.tune_controller import TuneController
-
-    controller_class: Any = TuneController
-    update = getattr(controller_class._update_trial_queue, "__wrapped__", controller_class._update_trial_queue)
-
-    def once(controller: Any, blocking: bool = False, timeout: int = 600) -> Any:
-        return update(controller, blocking=False, timeout=timeout)
-
-    once.__wrapped__ = update  # type: ignore[attr-defined]
-    controller_class._update_trial_queue = once
-
-
 def cpus() -> int:
     """How many processors of this machine Ray would place trials on, a container's limits considered."""
     from ray._private.utils import get_num_cpus
@@ -214,43 +190,6 @@ def nodes(client: "JobSubmissionClient") -> Any:
     return client._do_request("GET", fresh).json()
 
 
-def actor(trial: "Trial") -> Any:
-    """The handle of the process that a running trial of Tune has."""
-    return trial.temporary_state.ray_actor
-
-
-def actor_id(trial: "Trial") -> str:
-    """Ray's id of that process."""
-    return str(actor(trial)._actor_id.hex())
-
-
-def has_free_process(controller: Any) -> bool:
-    """Whether Tune has a process whose trial has ended, and that another may have."""
-    return bool(controller._actor_cache.num_cached_objects)
-
-
-def waits_for_room(controller: Any, trial: "Trial") -> bool:
-    """Whether Tune asked for a process for a trial, and Ray has not begun to start it."""
-    tracked = controller._trial_to_actor.get(trial)
-    return tracked is not None and not controller._actor_manager.is_actor_started(tracked)
-
-
-def ended_trials(controller: Any) -> set["Trial"]:
-    """The trials that have ended, of those that Tune still keeps."""
-    ended: set[Trial] = controller._stopped_trials | controller._failed_trials
-    return ended - set(controller._trial_to_actor)
-
-
-def forget(controller: Any, trials: Collection["Trial"]) -> None:
-    """Have Tune let go of trials that have ended. By itself it keeps each, with statistics of all of its metrics, until
-    the study ends: tens of kB per trial."""
-    for kept in (controller._stopped_trials, controller._failed_trials, controller._trials_to_cache):
-        kept.difference_update(trials)
-    for trial in trials:
-        controller._trial_metadata.pop(trial.trial_id, None)
-    controller._trials[:] = [trial for trial in controller._trials if trial not in trials]
-
-
 WORDS = b"study"
 """Namespace of what this package leaves in the store of Ray's head."""
 
@@ -270,40 +209,3 @@ def word(key: str) -> bytes | None:
     if content is not None:
         internal_kv._internal_kv_del(key, namespace=WORDS)
     return content
-
-
-def error_files(trial: "Trial") -> tuple[str | None, str | None]:
-    """Where Tune wrote what ended a trial's run: the pickled exception, and its text."""
-    return trial.pickled_error_file, trial.error_file
-
-
-def change_errors_of_processes(change: Callable[[Exception], Exception]) -> None:
-    """Have the Tune of this process see what `change` makes of each error that ended a trial's process or call."""
-    from ray.tune.execution import tune_controller
-
-    manager: Any = told_of_ends()
-
-    class Actors(manager):
-        def _actor_task_failed(self, tracked_actor_task: Any, exception: Exception) -> None:
-            super()._actor_task_failed(tracked_actor_task, change(exception))
-
-    module: Any = tune_controller
-    module.RayActorManager = Actors
-
-
-def change_failed_reuse(error: Callable[[], Exception]) -> None:
-    """Have the Tune of this process take a trial for failed, by this error, where the process that it was handed to
-    could not end the trial before."""
-    from ray.tune.execution.tune_controller import TuneController
-
-    def heard(controller: Any, trial: Any, success: bool) -> None:
-        if success:
-            handed_over(controller, trial, success)
-            return
-        controller._resetting_trials.remove(trial)
-        controller._trial_task_failure(trial, exception=error())
-
-    controller_class: Any = TuneController
-    handed_over = getattr(controller_class._on_trial_reset, "__wrapped__", controller_class._on_trial_reset)
-    heard.__wrapped__ = handed_over  # type: ignore[attr-defined]
-    controller_class._on_trial_reset = heard
