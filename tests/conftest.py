@@ -20,8 +20,9 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 settings.register_profile("study", derandomize=True, deadline=None, max_examples=50, database=None)
 settings.load_profile("study")
 
-LONGEST = ["e2e/test_killed.py", "e2e", "cluster", "gpu", "guide", "home/test_mutated.py", "sweep/test_starting.py"]
-LONGEST += ["sweep/test_ray_session.py", "test_entry_points.py", "analysis/report"]
+LONGEST = ["guide/test_walk_through.py", "e2e/test_killed.py", "e2e/test_laptop.py", "cluster/test_queue.py", "e2e"]
+LONGEST += ["cluster", "gpu", "guide", "home/test_mutated.py", "sweep/test_starting.py", "sweep/test_ray_session.py"]
+LONGEST += ["test_entry_points.py", "analysis/report"]
 """Files and folders whose tests take seconds, or minutes."""
 
 
