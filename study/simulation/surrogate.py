@@ -4,8 +4,9 @@ A model of whole curves over the configuration (`study.simulation.smooth`) is fi
 were pruned are used: what they would have gone on to is foretold first, those that came furthest first, from their
 configuration and what they showed, by the trials that went on from there.
 
-A configuration's curve is what the model says and a residual: that of a trial drawn for each configuration and course,
-as the model knows them from trials that it was not fitted to. So courses differ by what the model does not know.
+A configuration's curve is what the model says and a residual, drawn for each configuration and course: that of a trial
+which was foretold to end alike, as the model knows it from trials that it was not fitted to. So courses differ by what
+the model does not know.
 Fresh seeds differ by what the study's confirm trials and replicates differed from their first seeds.
 """
 
@@ -35,6 +36,10 @@ WEAK = 0.8
 """Of the deviation: an error above this is one of a model that knows little."""
 MOST = 300
 """Trials that the model is fitted to: the newest."""
+NEAR, SHARE = 3, 8
+"""A configuration's residual is one of so many trials', or of this part of them, if that is more: of those that were
+foretold to end most nearly as it. From all trials it made good configurations too good: the more a rule tries, the more
+it seemed to find (`tests/benchmarks/plan_advice.py`)."""
 FOLDS = 5
 """Parts of the trials, of which each is left out once for the error."""
 
@@ -86,6 +91,7 @@ class Surrogate:
     _pace: Smooth
     _known: dict[str, Curve]
     _residuals: Array
+    _left_out: Array
     _paces: Array
     _shifts: list[_Shift]
     _bounds: list[tuple[float | None, float | None]]
@@ -94,6 +100,11 @@ class Surrogate:
     def course(self, number: int = 0) -> "SurrogateCurves":
         """The curves of the course of this number."""
         return SurrogateCurves(self, number)
+
+    def like(self, values: Array) -> NDArray[np.intp]:
+        """Places of the trials that were foretold to end most nearly so."""
+        ends = self._left_out[:, -1, 0]
+        return np.argsort(np.abs(ends - values[-1, 0]), kind="stable")[: max(NEAR, len(ends) // SHARE)]
 
     def foretold(self, params: Mapping[str, Any]) -> tuple[Array, float]:
         """What the model says of a configuration: (epochs, metrics), and seconds of an epoch."""
@@ -136,7 +147,8 @@ class SurrogateCurves:
         if name in model._known:
             return model._known[name]
         values, seconds = model.foretold(params)
-        place = random.Random(f"residual {self.number} {name}").randrange(len(model._residuals))
+        near = model.like(values)
+        place = near[random.Random(f"residual {self.number} {name}").randrange(len(near))]
         return Curve(_bounded(values + model._residuals[place], model._bounds), seconds * float(model._paces[place]))
 
     def _shift(self, params: Mapping[str, Any], seed: int) -> Array | float:
@@ -172,7 +184,8 @@ def surrogate(spec: StudySpec, record: StudyRecord) -> Surrogate:
     curves = _filled(points, keys, [_values(trial, names) for trial in trials], lengths, spec.epochs)
     flat = curves.reshape(len(trials), -1)
     model, pace = Smooth(points, keys, flat), Smooth(points, keys, seconds)
-    residuals = curves - model.left_out().reshape(curves.shape)
+    left_out = model.left_out().reshape(curves.shape)
+    residuals = curves - left_out
     for place, length in enumerate(lengths):  # behind its end a trial was foretold: what it was off by stays
         residuals[place, length:] = residuals[place, length - 1]
     table = [metrics.find(name) for name in names]
@@ -184,6 +197,7 @@ def surrogate(spec: StudySpec, record: StudyRecord) -> Surrogate:
         pace,
         {key(trial.params): Curve(_values(trial, names), _pace(trial)) for trial in complete},
         residuals,
+        left_out,
         np.exp(seconds - pace.left_out()).ravel(),
         _shifts(spec, record, names),
         [(metric.low, metric.high) if metric else (None, None) for metric in table],

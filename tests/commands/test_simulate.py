@@ -154,7 +154,7 @@ def test_nothing_is_advised_on_a_model_that_knows_hardly_more_than_a_mean(home: 
     said = study("plan", "quickstart", "--simulate", "few", "--budget-epochs", "60", status=2)
     assert "--simulate few: nothing is advised. curves: a model of the 6 trials of few" in said
     assert "It knows hardly more than their mean" in said
-    assert "more trials, or a file of recorded curves" in said
+    assert "12 trials or more, or a file of recorded curves" in said
 
 
 def test_commas_in_brackets_part_no_values() -> None:

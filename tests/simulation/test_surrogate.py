@@ -8,6 +8,7 @@ from study.errors import UserError
 from study.home.line import Event
 from study.home.record import StudyRecord
 from study.simulation import Cluster, Table, simulate
+from study.simulation import surrogate as surrogate_module
 from study.simulation.nearest import Coordinates
 from study.simulation.smooth import Smooth
 from study.simulation.surrogate import Surrogate, surrogate
@@ -50,10 +51,19 @@ def test_a_trial_that_ran_is_what_it_was_and_courses_differ_elsewhere(model: Sur
     known, other = rows(COUNT)[3], {"method.alpha": 0.1, "method.lambda": 0.9, "method.epsilon": 0.1}
     expected = [value(known, 0, epoch) for epoch in range(1, EPOCHS + 1)]
     assert model.course(4).curve(known, 0).values[:, 0] == pytest.approx(expected)
-    first, again, second = (model.course(number).curve(other, 0).values for number in (1, 1, 2))
+    first, again, *others = (model.course(number).curve(other, 0).values for number in (1, 1, 2, 3, 4, 5, 6))
     assert (first == again).all()
-    assert (first != second).any()
+    assert any((first != one).any() for one in others)
     assert first[-1, 0] == pytest.approx(0.9, abs=0.12)
+
+
+def test_a_residual_is_of_a_trial_that_was_foretold_to_end_alike(model: Surrogate) -> None:
+    """What is uncertain of bad configurations makes good ones no better."""
+    values, _ = model.foretold({"method.alpha": 0.1, "method.lambda": 0.9, "method.epsilon": 0.1})
+    ends = np.abs(model._left_out[:, -1, 0] - values[-1, 0])
+    near = model.like(values)
+    assert len(near) == max(surrogate_module.NEAR, COUNT // surrogate_module.SHARE) < COUNT
+    assert ends[near].max() <= np.delete(ends, near).min()
 
 
 def test_fresh_seeds_differ_as_the_confirmed_configurations_did(model: Surrogate) -> None:
