@@ -5,19 +5,19 @@ the same study at the same moment is told by Ray that the job is there.
 """
 
 import os
-import re
 import shlex
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from study.address import check_jobs
 from study.cluster import following, nodes
 from study.cluster.answer import answered
-from study.cluster.head import Head, gone, refused
+from study.cluster.client_errors import told_to_the_user
+from study.cluster.head import Head
 from study.cluster.job import SUITE, Job, job_id, tags
 from study.cluster.queue_state import with_places
 from study.cluster.upload import STUDY_FILE, Uploaded, size, upload
@@ -68,12 +68,12 @@ class Jobs:
         hush(*ray_internals.CLIENT_LOGGERS)
         ray_internals.read_the_token_again()
         self.address = address
-        with _told_to_the_user(address):
+        with told_to_the_user(address):
             self._client = JobSubmissionClient(address)
 
     def all(self) -> list[Job]:
         """Every study's drivers, the oldest first."""
-        with _told_to_the_user(self.address):
+        with told_to_the_user(self.address):
             drivers = [Job.of(details) for details in self._client.list_jobs() if "study" in (details.metadata or {})]
         return sorted(drivers, key=lambda job: (job.began or 0.0, job.number))
 
@@ -173,7 +173,7 @@ class Jobs:
         last = self.last(name)
         if last.is_over:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
-        with _told_to_the_user(self.address):
+        with told_to_the_user(self.address):
             (last,) = with_places(Head(self.address).file, [last])
             self._client.stop_job(last.id)
         return replace(self.wait(last.id, patience), place=last.place)
@@ -186,7 +186,7 @@ class Jobs:
         """
         deadline = None if patience is None else time.monotonic() + patience
         while True:
-            with _told_to_the_user(self.address):
+            with told_to_the_user(self.address):
                 latest = Job.of(self._client.get_job_info(job))
             if latest.is_over:
                 return latest
@@ -198,7 +198,7 @@ class Jobs:
 
     def log(self, job: str) -> str:
         """What a job's driver wrote."""
-        with _told_to_the_user(self.address):
+        with told_to_the_user(self.address):
             return str(self._client.get_job_logs(job))
 
     def follow(self, job: str) -> Iterator[str]:
@@ -248,12 +248,12 @@ class Jobs:
 
     def forget(self, job: str) -> None:
         """Take a job that is over out of the cluster's list."""
-        with _told_to_the_user(self.address):
+        with told_to_the_user(self.address):
             self._client.delete_job(job)
 
     def resources(self) -> dict[str, Any]:
         """The cluster's nodes and what of them is in use, see `study.cluster.nodes`."""
-        with _told_to_the_user(self.address):
+        with told_to_the_user(self.address):
             return nodes.overview(ray_internals.nodes(self._client))
 
     def start(
@@ -275,27 +275,8 @@ class Jobs:
         """
         module = "study.cluster.turn" if "study" in metadata else "study"  # a driver waits for its turn
         line = shlex.join([metadata["python"], "-m", module, *command])
-        with upload(spec) as folder, _told_to_the_user(self.address):
+        with upload(spec) as folder, told_to_the_user(self.address):
             files, bytes_ = size(folder)
             runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
             self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
         return Submitted(job, files, bytes_)
-
-
-@contextmanager
-def _told_to_the_user(address: str) -> Iterator[None]:
-    """Tell what Ray's client raises as what the user can mend."""
-    from ray.exceptions import RayError
-
-    try:
-        yield
-    except UserError:
-        raise
-    except ConnectionError:
-        raise gone(address) from None
-    except (RayError, RuntimeError, OSError, ValueError) as error:
-        text = str(error)
-        if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
-            raise refused(address) from None
-        last = text.strip().splitlines()[-1][:500] if text.strip() else repr(error)
-        raise UserError(f"--address {address}: {last}") from None
