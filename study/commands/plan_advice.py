@@ -83,9 +83,11 @@ def advice(
     path = Path(known)
     source = Source.of_table(path, file) if path.suffix == ".npz" else replace(Source.of_study(home, known), file=file)
     if source.model is not None and (source.model.error.is_weak or source.model.error.trials < ENOUGH):
+        few = f": {ENOUGH} trials are needed" if source.model.error.trials < ENOUGH else ""
         raise UserError(
-            f"--simulate {known}: nothing is advised. {source.words()}. What knows more: the study with early stopping "
-            f"off (--set search.early_stopping.name=none) and {ENOUGH} trials or more, or a file of recorded curves"
+            f"--simulate {known}: nothing is advised{few}. {source.words()}. What knows more: the study with early "
+            f"stopping off (--set search.early_stopping.name=none) and {ENOUGH} trials or more, or a file of recorded "
+            "curves"
         )
     seen = source.cluster((), None, None)
     kinds = [Nodes(slots=slots, price=budget.price or 0.0, process=seen.nodes[0].process) for slots in SLOTS]

@@ -152,7 +152,7 @@ def test_nothing_is_advised_on_a_model_that_knows_hardly_more_than_a_mean(home: 
     given = ("search.trials=6", "search.early_stopping={name: none}", "search.sampler=random", "search.baseline=null")
     ran(home, replace(space(*given, "search.space.method.lambda={low: 0.75, high: 1.25}"), name="few"))
     said = study("plan", "quickstart", "--simulate", "few", "--budget-epochs", "60", status=2)
-    assert "--simulate few: nothing is advised. curves: a model of the 6 trials of few" in said
+    assert "--simulate few: nothing is advised: 12 trials are needed. curves: a model of the 6 trials of few" in said
     assert "It knows hardly more than their mean" in said
     assert "12 trials or more, or a file of recorded curves" in said
 

@@ -98,6 +98,18 @@ def test_what_one_can_point_at(spec, wide, name):
     assert name not in OF_TRIALS or any(text.startswith("trial 14<br>val/accuracy 60.0%") for text in told)
 
 
+def test_of_values_that_are_all_alike_no_axis_shows_impossible_ones_and_both_labels_can_be_read(spec, writer):
+    study, also = writer(), {"val/worst_group_accuracy": 0.0}
+    for alpha in (0.2, 0.3):
+        leader = study.trial("search", [0.5], params={"method.alpha": alpha}, also=also)
+        for seed in (1, 2):
+            study.trial("confirm", [0.5], repeats=leader, seed=seed, also=also)
+    plot = INTERACTIVE["worst_group"](spec, study.record())
+    axes = [plot.layout.yaxis, plot.layout.xaxis, plot.layout.xaxis2]
+    assert all(axis.autorangeoptions.clipmin == -0.05 and axis.autorangeoptions.clipmax == 1.05 for axis in axes)
+    assert len({trace.textposition for trace in plot.data if trace.text}) == 2
+
+
 def test_texts_of_users_are_escaped(writer):
     spec = load_study(
         "quickstart", ["search.space={data.name: {choices: [biased_digits]}, method.alpha: {low: 0.1, high: 1}}"]

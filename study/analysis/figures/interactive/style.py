@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from plotly.colors import get_colorscale, sample_colorscale
 from plotly.subplots import make_subplots
 
+from study import metrics
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import BLACK, BLUE, GREY, MARK_WORDS, ORANGE, PALE
 from study.analysis.statistics import formatting
@@ -146,8 +147,13 @@ def _hover_text(spec: StudySpec, trial: TrialRecord) -> str:
 
 
 def metric_axis(title: str, metric: str | None = None) -> dict[str, Any]:
-    """An axis of a metric; under another title, if one is given."""
-    return {"title": {"text": escape(title)}, **percent(metric or title)}
+    """An axis of a metric, no further beyond its bounds than marks need; under another title, if one is given."""
+    axis = {"title": {"text": escape(title)}, **percent(metric or title)}
+    known = metrics.find(metric or title)
+    if known and known.low is not None and known.high is not None:
+        room = 0.05 * (known.high - known.low)
+        axis["autorangeoptions"] = {"clipmin": known.low - room, "clipmax": known.high + room}
+    return axis
 
 
 def percent(metric: str) -> dict[str, Any]:

@@ -76,10 +76,11 @@ def _figure(spec: StudySpec, record: StudyRecord, names: tuple[str, str]) -> go.
         figure.add_trace(marks(spec, spots, name), row=1, col=1)
     figure.update_xaxes(metric_axis(names[0]), row=1, col=1)
     figure.update_yaxes(metric_axis(names[1]), row=1, col=1)
-    for side, (x, y) in measured:
+    for place, (side, (x, y)) in enumerate(measured):
         spreads = {"error_x": {"array": [x.deviation]}, "error_y": {"array": [y.deviation]}}
         colour = BLACK if side.label == "baseline" else BLUE
-        mark = {"mode": "markers+text", "marker": {"color": colour, "size": 9}, "textposition": "top left", **spreads}
+        mark = {"mode": "markers+text", "marker": {"color": colour, "size": 9}, **spreads}
+        mark["textposition"] = "bottom left" if place % 2 else "top left"  # two that are alike are both readable
         trace = go.Scatter(x=[x.mean], y=[y.mean], text=[escape(side.label)], showlegend=False, **mark)
         figure.add_trace(trace.update(hoverinfo="x+y", textfont={"color": colour}), row=1, col=2)
     if measured:
