@@ -79,7 +79,7 @@ def _figure(spec: StudySpec, record: StudyRecord, names: tuple[str, str]) -> go.
     for place, (side, (x, y)) in enumerate(measured):
         spreads = {"error_x": {"array": [x.deviation]}, "error_y": {"array": [y.deviation]}}
         colour = BLACK if side.label == "baseline" else BLUE
-        mark = {"mode": "markers+text", "marker": {"color": colour, "size": 9}, **spreads}
+        mark = {"mode": "markers+text", "marker": {"color": colour, "size": 9}, "cliponaxis": False, **spreads}
         mark["textposition"] = "bottom left" if place % 2 else "top left"  # two that are alike are both readable
         trace = go.Scatter(x=[x.mean], y=[y.mean], text=[escape(side.label)], showlegend=False, **mark)
         figure.add_trace(trace.update(hoverinfo="x+y", textfont={"color": colour}), row=1, col=2)
