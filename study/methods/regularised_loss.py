@@ -23,13 +23,15 @@ class Weights:
     """Weights of the two terms (FairKL paper Eq. 11).
 
     Their papers' values are those of Biased-MNIST at its strongest correlation (Table 6) and of Corrupted CIFAR-10
-    (Table 7); their ranges hold all of Tables 6, 7 and 12 and appendix B.2.
+    (Table 7); their ranges hold all of Tables 6, 7 and 12 and appendix B.2. The released code squares alpha and
+    multiplies it by temperature over 0.07, so that the printed 0.03 and 0.1 weigh the first term by 0.0013 and 0.014:
+    those are the values here, where alpha acts once. They are not for `alpha_squared`.
     """
 
     alpha: Annotated[
         float,
         Range(low=0.0),
-        Searched(0.01, 1.0, log=True, paper=(0.03, 0.1)),
+        Searched(0.0001, 1.0, log=True, paper=(0.0013, 0.014)),
         Doc("weight of the contrastive (or classification) term"),
     ] = 1.0
     lambda_: Annotated[

@@ -41,7 +41,7 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_accuracy", 24)
     assert spec.resources.gpu == 0
     assert spec.search.enqueue[0] == {
-        "method.alpha": 0.03,
+        "method.alpha": 0.0013,
         "method.lambda": 0.75,
         "method.epsilon": 0.5,
         "method.temperature": 0.1,
@@ -249,12 +249,12 @@ def test_the_file_says_which_methods_need_bias_labels() -> None:
 
 
 def test_keys_are_set_in_the_file_and_checked() -> None:
-    wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: 0.1, high: 0.5}", "resources.hang=90")
+    wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: 0.01, high: 0.5}", "resources.hang=90")
     flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
     path = write(flags, None, False, nobody())
     spec = load_study(str(path))
     assert (spec.base["data"]["size"], spec.epochs, spec.resources.hang) == (16, 40, 90)
-    assert (spec.search.space["method.alpha"].low, spec.search.space["method.alpha"].high) == (0.1, 0.5)
+    assert (spec.search.space["method.alpha"].low, spec.search.space["method.alpha"].high) == (0.01, 0.5)
     assert "# The best configurations and the baseline run again" in path.read_text(encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ from helpers import quickstart
 from study import methods
 from study.errors import UserError
 from study.knobs import Searched
+from study.methods.regularised_loss import Weights
 from study.spec import StudySpec, load_study
 from study.spec.checks import fault
 
@@ -29,7 +30,7 @@ def values(spec: StudySpec, key: str) -> dict[str, object]:
 
 def test_the_word_stands_for_the_declared_range() -> None:
     spec = searching("{method.alpha: paper, method.lambda: {range: paper}, method.epsilon: paper}")
-    assert values(spec, "method.alpha") == {"low": 0.01, "high": 1.0, "log": True}
+    assert values(spec, "method.alpha") == {"low": 0.0001, "high": 1.0, "log": True}
     assert values(spec, "method.lambda") == {"low": 0.5, "high": 1.5}
     assert values(spec, "method.epsilon") == {"low": 0.0, "high": 0.5}
 
@@ -83,7 +84,7 @@ def test_the_papers_configurations_are_first() -> None:
         method.alpha: paper, method.lambda: paper, method.epsilon: paper}"""
     spec = searching(space, "search.enqueue=papers")
     loss = "method.name"
-    weak, strong = ({"method.alpha": a, "method.lambda": b} for a, b in ((0.1, 1.0), (0.03, 0.75)))
+    weak, strong = ({"method.alpha": a, "method.lambda": b} for a, b in ((0.014, 1.0), (0.0013, 0.75)))
     assert spec.search.enqueue == [
         {loss: "eps_sup_info_nce", **strong, "method.epsilon": 0.5},
         {loss: "eps_sup_con", **strong, "method.epsilon": 0.25},
@@ -97,9 +98,18 @@ def test_the_papers_configurations_are_first() -> None:
     assert all(spec.space.contains(one) for one in spec.search.enqueue)
 
 
+def test_the_papers_alpha_weighs_as_the_released_code_has_it() -> None:
+    """Tables 6 and 7 print 0.03 and 0.1, which that code squares and multiplies by temperature / 0.07."""
+    for place, (printed, lambda_) in enumerate([(0.03, 0.75), (0.1, 1.0)]):
+        code = {"alpha": printed, "lambda": lambda_, "alpha_squared": True}
+        ours = searching("{method.alpha: paper, method.lambda: paper}", "search.enqueue=papers").search.enqueue[place]
+        assert ours["method.lambda"] == lambda_
+        assert ours["method.alpha"] == pytest.approx(0.1 / 0.07 * Weights.of(code).contrast, rel=0.03)
+
+
 def test_those_outside_the_space_are_left_out() -> None:
-    spec = searching("{method.alpha: {low: 0.05, high: 1.0}, method.lambda: paper}", "search.enqueue=papers")
-    assert spec.search.enqueue == [{"method.alpha": 0.1, "method.lambda": 1.0}]
+    spec = searching("{method.alpha: {low: 0.005, high: 1.0}, method.lambda: paper}", "search.enqueue=papers")
+    assert spec.search.enqueue == [{"method.alpha": 0.014, "method.lambda": 1.0}]
     assert "none of their configurations is in" in refused(
         "{method.alpha: {low: 0.5, high: 1.0}}", "search.enqueue=papers"
     )
