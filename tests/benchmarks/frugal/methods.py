@@ -4,12 +4,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from optuna.distributions import CategoricalDistribution
+
 from study.home.events import State
 from study.spec import StudySpec
+from study.spec.distributions import at, distributions, unit
 from study.spec.objective import Score
+from study.spec.paper import configurations
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import early_stopping
 from study.sweep.sampler import Sampler, TrialEnd
+from tests.benchmarks.frugal.table import Table
 
 
 class Production:
@@ -74,6 +80,79 @@ def at_half(sampler: str) -> Make:
     return search(sampler, "asha", grace=None)
 
 
+LIKE = {
+    "adult_fairkl": "compas_fairkl",
+    "adult_wcl": "compas_wcl",
+    "compas_fairkl": "adult_fairkl",
+    "compas_wcl": "adult_wcl",
+    "quickstart": "quickstart_90",
+    "quickstart_90": "quickstart",
+    "quickstart_99": "quickstart",
+}
+"""Of a table the one of another bias or data set with the same space."""
+LESSONS = 24
+
+
+def learned(make: Make, like: Table) -> Make:
+    """A search that knows `LESSONS` complete trials of another study, as one with `search.from` does."""
+
+    def begun(spec: StudySpec) -> Production:
+        search = make(spec)
+        seed = spec.search.seed
+        values = like.seen[seed % len(like.seen), :, -1]
+        rows = np.random.default_rng(seed).choice(len(values), LESSONS, replace=False)
+        sign = 1.0 if spec.mode == "max" else -1.0
+        search.sampler.learn([(like.params[row], Score((sign * values[row],), (values[row],))) for row in rows])
+        return search
+
+    return begun
+
+
+def papers_first(make: Make) -> Make:
+    """A search that begins with the papers' configurations, as one with `enqueue: papers` does."""
+
+    def begun(spec: StudySpec) -> Production:
+        search, given = make(spec), configurations(spec.space, spec.sections)
+        drawn = search.propose
+        search.propose = lambda number: given[number] if number < len(given) else drawn(number)  # type: ignore[method-assign]
+        return search
+
+    return begun
+
+
+def fading(make: Make, half_life: float = 4.0, spread: float = 0.2) -> Make:
+    """A search that begins with a paper's configuration, and at first draws every second one around the papers', as
+    a prior that fades (PriorBand, Mallik et al. 2023): normal on the scale of 0 to 1, every second choice theirs."""
+
+    def begun(spec: StudySpec) -> Production:
+        search, given, domains = make(spec), configurations(spec.space, spec.sections), distributions(spec.space)
+        drawn = search.propose
+
+        def propose(number: int) -> dict[str, Any]:
+            draw = np.random.default_rng((spec.search.seed, number))
+            if number == 0:
+                return given[0]
+            if draw.random() >= 0.5 * 2 ** (-number / half_life):
+                return drawn(number)
+            centre = given[draw.integers(len(given))]
+
+            def near(key: str, _: Any) -> Any:
+                domain = domains[key]
+                if key not in centre or (isinstance(domain, CategoricalDistribution) and draw.random() < 0.5):
+                    return centre.get(key, at(domain, draw.random()))
+                if isinstance(domain, CategoricalDistribution):
+                    return at(domain, draw.random())
+                place = unit(domain, centre[key]) + spread * draw.standard_normal()  # type: ignore[arg-type]
+                return at(domain, min(max(place, 0.0), 1.0))
+
+            return spec.space.walk(near)
+
+        search.propose = propose  # type: ignore[method-assign]
+        return search
+
+    return begun
+
+
 METHODS: dict[str, Make] = {
     "random": search("random"),
     "tpe": search("tpe"),
@@ -90,6 +169,13 @@ METHODS: dict[str, Make] = {
     "mfgp + asha at half": at_half("mfgp"),
     "tpe + freeze_thaw": search("tpe", "freeze_thaw", reduction=2),
     "mfgp + freeze_thaw": search("mfgp", "freeze_thaw", reduction=2),
+    "papers, random": papers_first(search("random")),
+    "papers, tpe + asha": papers_first(search("tpe", "asha")),
+    "papers, tpe + hyperband": papers_first(search("tpe", "hyperband")),
+    "papers, tpe + asha at half": papers_first(at_half("tpe")),
+    "papers, mfgp + asha at half": papers_first(at_half("mfgp")),
+    "fading prior, random": fading(search("random")),
+    "fading prior, tpe + asha": fading(search("tpe", "asha")),
 }
 EARLY = "tpe + asha"
 """ASHA at a fifth of the epochs or before, of 24 trials: the 1.0 of every comparison."""
