@@ -249,7 +249,7 @@ def test_the_file_says_which_methods_need_bias_labels() -> None:
 
 
 def test_keys_are_set_in_the_file_and_checked() -> None:
-    wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: 0.01, high: 0.5}", "resources.hang=90")
+    wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: .01, high: 0.5}", "resources.hang=90")
     flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
     path = write(flags, None, False, nobody())
     spec = load_study(str(path))
