@@ -97,6 +97,7 @@ class Wishes:
         images: how many images of the user's are trained on; None: not known, or no images.
         bias: what the user knows of it.
         notes: what stands as comments above the data.
+        papers: whether the papers' configurations are tried first, where there are some.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Wishes:
     bias: Bias
     images: int | None = None
     notes: tuple[str, ...] = ()
+    papers: bool = True
 
 
 def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
@@ -149,7 +151,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         train=_flow(train),
         space="\n".join(f"    {key}: {_value(domain)}" for key, domain in space.items()),
         baseline=_flow(parts.baseline(sections, space)),
-        enqueue=PAPERS if parts.in_papers(sections, space) else "",
+        enqueue=PAPERS if wishes.papers and parts.in_papers(sections, space) else "",
         trials=wishes.trials,
         metric_words=METRICS[metric].about,
         metric=f"val/{metric}",

@@ -93,7 +93,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     try:
         methods_wished = tuple(init_answers.names(methods_answer))
         wishes = _fitted(Wishes(name, gaps.section, methods_wished, gpu, trials, bias, notes=gaps.notes))
-        text = assignments.applied(draft(wishes, str(path), _schema(path)), str(path))
+        text = _text(wishes, assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
@@ -185,6 +185,21 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
         return Bias(known, cast(Guess, guess))
     question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
     return Bias("none", cast(Guess, asker("--guess", flags.guess, question, "unknown", guesses)))
+
+
+def _text(wishes: Wishes, assignments: Assignments, path: Path) -> str:
+    """The file with the user's keys. In a space that these make too narrow for them it has no papers' configurations.
+
+    Raises:
+        UserError: the keys do not make a study without those, either.
+    """
+    try:
+        return assignments.applied(draft(wishes, str(path), _schema(path)), str(path))
+    except UserError as error:
+        try:
+            return assignments.applied(draft(replace(wishes, papers=False), str(path), _schema(path)), str(path))
+        except UserError:
+            raise error from None
 
 
 def _fitted(wishes: Wishes) -> Wishes:

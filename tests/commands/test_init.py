@@ -249,13 +249,29 @@ def test_the_file_says_which_methods_need_bias_labels() -> None:
 
 
 def test_keys_are_set_in_the_file_and_checked() -> None:
-    wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: .01, high: 0.5}", "resources.hang=90")
+    wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: 0.1, high: 0.5}", "resources.hang=90")
     flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
     path = write(flags, None, False, nobody())
     spec = load_study(str(path))
     assert (spec.base["data"]["size"], spec.epochs, spec.resources.hang) == (16, 40, 90)
-    assert (spec.search.space["method.alpha"].low, spec.search.space["method.alpha"].high) == (0.01, 0.5)
+    assert (spec.search.space["method.alpha"].low, spec.search.space["method.alpha"].high) == (0.1, 0.5)
     assert "# The best configurations and the baseline run again" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("low", "papers"), [(0.01, True), (0.1, False)])
+def test_the_papers_configurations_are_in_the_file_where_its_space_has_some(low: float, papers: bool) -> None:
+    wish = (f"search.space.method.alpha={{low: {low}, high: 0.5}}",)
+    flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wish)
+    path = write(flags, None, False, nobody())
+    assert [one["method.alpha"] for one in load_study(str(path)).search.enqueue] == [0.014] * papers
+    assert ("the papers found good is tried first" in path.read_text(encoding="utf-8")) == papers
+
+
+def test_papers_configurations_that_are_asked_for_and_not_in_the_space_are_refused() -> None:
+    wishes = ("search.space.method.alpha={low: 0.1, high: 0.5}", "search.enqueue=papers")
+    flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
+    with pytest.raises(UserError, match="'papers' given, but none of their configurations is in the space"):
+        write(flags, None, False, nobody())
 
 
 @pytest.mark.parametrize(

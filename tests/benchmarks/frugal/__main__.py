@@ -30,6 +30,7 @@ CURVES = Path(__file__).parents[1] / "curves"
 FROM = "from another, "
 """Begins the name of a method that knows what a study on a like table found."""
 TRANSFERRED = [FROM + name for name in ("tpe + asha", "tpe + asha at half", "mfgp + asha at half")]
+"""Not played unless they are asked for: not every table has one like it."""
 
 
 def made(table: Table, method: str) -> Make:
