@@ -21,7 +21,7 @@ from study.address import LOOPBACK
 from study.cluster import local_parts
 from study.cluster.local_parts import Part
 from study.cluster.local_state import LINK, LocalState
-from study.cluster.process import Process, end, free_port, of_cluster, read
+from study.cluster.process import Process, end, free_ports, of_cluster, read
 from study.cluster.ray_lines import COLOURS
 from study.errors import Interrupted, Stopped, UserError
 from study.files.whole import PRIVATE, write_whole
@@ -141,8 +141,9 @@ class LocalCluster(LocalState):
         self.scratch = tempfile.mkdtemp(prefix=Path(SCRATCH).name, dir=Path(SCRATCH).parent)
         (self.path / LINK).symlink_to(self.scratch)
         self.host = platform.node()
-        self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{free_port()}" for _ in range(2))
-        self.address = f"{LOOPBACK}:{free_port()}"
+        mlflow, dashboard, head = free_ports(3)
+        self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
+        self.address = f"{LOOPBACK}:{head}"
 
     def _clear(self) -> None:
         """Remove what is of no use to anybody once nothing runs."""

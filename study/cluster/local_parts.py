@@ -15,7 +15,7 @@ from pathlib import Path
 
 from study.address import LOOPBACK
 from study.cluster.local_state import MLFLOW_USER, LocalState
-from study.cluster.process import MARK, free_port, read
+from study.cluster.process import MARK, free_ports, read
 from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home
 from study.home.sqlite_address import address_of
@@ -75,10 +75,14 @@ def head(cluster: LocalState, home: Home) -> Part:
     options += [f"--dashboard-host={LOOPBACK}", "--num-cpus=0", "--num-gpus=0", "--node-name=head"]
     options += [f"--temp-dir={cluster.scratch}/{ray_internals.BELOW}"]
 
-    def command() -> list[str]:  # the client's usual port may be another cluster's
-        return _ray([*options, f"--ray-client-server-port={free_port()}"])
-
-    return Part("head", command, _environment(cluster, home, ()), lambda: bool(joined(cluster)), TRIES)
+    # the client's usual port may be another cluster's
+    return Part(
+        "head",
+        lambda: _ray(cluster, options, "ray-client-server-port"),
+        _environment(cluster, home, ()),
+        lambda: bool(joined(cluster)),
+        TRIES,
+    )
 
 
 def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> Part:
@@ -94,7 +98,7 @@ def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[
     def is_up() -> bool:
         return any(node not in before and called == name for node, called in joined(cluster).items())
 
-    return Part(name, lambda: _ray(options), _environment(cluster, home, cards), is_up, TRIES)
+    return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, TRIES)
 
 
 TRIES = 3
@@ -125,10 +129,13 @@ def shared_out(cards: Sequence[str], nodes: int) -> list[Sequence[str]]:
     return [cards[first:last] for first, last in pairwise(ends)]
 
 
-def _ray(options: Collection[str]) -> list[str]:
+def _ray(cluster: LocalState, options: Collection[str], *more_ports: str) -> list[str]:
+    """The command of a node; Ray's node refuses to start where two of its ports are one."""
     command = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
     command += [f"--node-ip-address={LOOPBACK}", *options]
-    return [*command, *(f"--{port}={free_port()}" for port in ray_internals.AGENTS_PORTS)]
+    names = [*more_ports, *ray_internals.AGENTS_PORTS]
+    taken = {int(address.rpartition(":")[2]) for address in (cluster.mlflow, cluster.dashboard, cluster.address)}
+    return [*command, *(f"--{name}={port}" for name, port in zip(names, free_ports(len(names), taken), strict=True))]
 
 
 def _environment(cluster: LocalState, home: Home, cards: Sequence[str]) -> dict[str, str]:

@@ -3,8 +3,8 @@
 import os
 import signal
 import socket
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +61,20 @@ class Process:
                 os.killpg(self.pid, number)
 
 
-def free_port() -> int:
-    """A port that nothing listens at."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
+def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
+    """Ports that nothing listens at, no two alike.
+
+    Args:
+        but: none of these; they are to be somebody's who does not listen yet.
+    """
+    found: list[int] = []
+    with ExitStack() as held:  # the kernel may give a port again once it is let go
+        while len(found) < count:
+            probe = held.enter_context(socket.socket())
+            probe.bind((LOOPBACK, 0))
+            port = int(probe.getsockname()[1])
+            found += [port] if port not in but else []
+    return found
 
 
 def read(path: Path) -> str:

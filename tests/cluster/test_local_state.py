@@ -13,7 +13,7 @@ import pytest
 
 from study.cluster import local_parts
 from study.cluster.local import LocalCluster, tell_nobody
-from study.cluster.process import Process, free_port
+from study.cluster.process import Process, free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
@@ -38,6 +38,12 @@ def test_what_has_ended_is_not_alive() -> None:
             time.sleep(0.01)
         assert child.returncode is None
     assert not found.is_alive
+
+
+def test_no_two_free_ports_are_one_and_none_is_anothers() -> None:
+    taken = free_ports(300)
+    more = free_ports(300, taken)
+    assert len({*taken, *more}) == 600
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
@@ -77,7 +83,7 @@ def test_its_mlflow_keeps_runs_and_users_in_the_home_whatever_its_path_holds(
     try:
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a password for tests")
-        cluster.mlflow = f"http://127.0.0.1:{free_port()}"
+        cluster.mlflow = f"http://127.0.0.1:{free_ports(1)[0]}"
         cluster._bring_up([local_parts.mlflow(cluster, home)], tell_nobody)
         client = connect(cluster.mlflow)
         run = client.create_run(client.create_experiment("one"))

@@ -15,17 +15,26 @@ pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest
 
 MODULE = """\
 import os
+import time
+from pathlib import Path
+
 import ray
 import torch
 
+CARDS = Path("{cards}")
+
 
 def train(config, epochs):
+    patience = time.monotonic() + 120
     for epoch in range(epochs):
         assert torch.cuda.device_count() == 1
         torch.ones(1 << 20, device="cuda").sum()
         node = float(int(ray.get_runtime_context().get_node_id()[:8], 16))
         card = float(os.environ["CUDA_VISIBLE_DEVICES"])
-        yield {"val/accuracy": config["rate"], "val/card": card, "val/node": node}
+        (CARDS / str(card)).touch()
+        while len(os.listdir(CARDS)) < 2 and time.monotonic() < patience:
+            time.sleep(0.1)  # two trials fill a card; quicker ones might all have gone to one
+        yield {{"val/accuracy": config["rate"], "val/card": card, "val/node": node}}
 """
 
 STUDY = """\
@@ -45,7 +54,8 @@ search:
 
 @pytest.fixture
 def command(tmp_path: Path) -> Iterator[Command]:
-    (tmp_path / "function_of_this_test.py").write_text(MODULE)
+    (tmp_path / "function_of_this_test.py").write_text(MODULE.format(cards=tmp_path / "cards"))
+    (tmp_path / "cards").mkdir()
     (tmp_path / "cards.yaml").write_text(STUDY)
     yield Command(tmp_path / "home", tmp_path, patience=600)
     LocalCluster.left(Home(tmp_path / "home")).stop()

@@ -100,9 +100,14 @@ def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_pat
 
 @pytest.mark.slow
 def test_trials_that_wait_for_room_begin_in_their_order(tmp_path: Path) -> None:
-    """Where more are handed out than fit, as to a cluster that grows by itself."""
-    events = ran(tmp_path, trials=40, slots=12)
-    order = [event["trial"] for event in events if event["event"] == "started"]
+    """Where more are handed out than fit, as to a cluster that grows by itself. Both processes may have begun a trial
+    before either says so, and on a busy machine one says it while the other has begun more.
+    """
+    started = [event for event in ran(tmp_path, trials=40, slots=12) if event["event"] == "started"]
+    order = [event["trial"] for event in started]
     assert sorted(order) == list(range(40))
+    for process in {event["node"] for event in started}:
+        own = [event["trial"] for event in started if event["node"] == process]
+        assert own == sorted(own), order
     waited = [trial for trial in order if trial > 1]  # there is room for the first two; one's process starts slowly
-    assert max(abs(trial - place) for place, trial in enumerate(waited, start=2)) <= 1, order
+    assert max(abs(trial - place) for place, trial in enumerate(waited, start=2)) <= 5, order
