@@ -35,8 +35,8 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         for key, domain in space.domains.items():
             if len(domain.choices or ()) > 1:
                 faults.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
-    if search.sampler == "mfgp" and _several(search):
-        faults.append((("search", "sampler"), "'mfgp' given with several metrics or constraints. Allowed: tpe"))
+    if search.sampler == "mfgp" and search.constraints:
+        faults.append((("search", "sampler"), "'mfgp' given with constraints. Allowed: tpe, gp, nsga2, nsga3, random"))
     if search.early_stopping.name == "freeze_thaw" and _several(search):
         message = "'freeze_thaw' given with several metrics or constraints. Allowed: promotion, asha, hyperband, median"
         faults.append((("search", "early_stopping", "name"), message))

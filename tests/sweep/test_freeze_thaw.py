@@ -110,8 +110,6 @@ def test_it_pauses_at_parts_of_a_full_run() -> None:
 def test_several_aims_are_refused(given: str) -> None:
     with pytest.raises(UserError, match="'freeze_thaw' given with several metrics or constraints"):
         spec(given)
-    with pytest.raises(UserError, match="'mfgp' given with several metrics or constraints"):
-        load_study("quickstart", ["search.sampler=mfgp", given])
 
 
 def test_the_gradient_of_the_fit_is_that_of_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,8 @@ CASES = {
     "tpe, several metrics, constraints": Case("tpe", CONDITIONAL, (SEVERAL, LIMITED)),
     "gp": Case("gp", SMOOTH, trials=18),
     "gp, constraints": Case("gp", SMOOTH, (LIMITED,), trials=14),
+    "mfgp": Case("mfgp", MIXED, trials=14),
+    "mfgp, conditions, several metrics": Case("mfgp", CONDITIONAL, (SEVERAL,), trials=14),
     "cmaes": Case("cmaes", RANGES, trials=40),
     "cmaes, constraints": Case("cmaes", RANGES, (LIMITED,), trials=40),
     "qmc": Case("qmc", MIXED),

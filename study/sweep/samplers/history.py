@@ -129,6 +129,12 @@ class History:
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
 
+    def course(self, trial: FrozenTrial) -> Mapping[int, Sequence[float]]:
+        """The values of a trial's metrics by epoch."""
+        if len(self.directions) > 1:
+            return trial.user_attrs.get("course", {})
+        return {epoch: (value,) for epoch, value in trial.intermediate_values.items()}
+
     def _limits(self, score: Score) -> dict[str, float]:
         """Each constraint with what it is missed by, below 0 where it is kept: a Gaussian process learns from the room
         that is left how far it may go, and of each constraint on its own."""

@@ -10,6 +10,7 @@ from helpers import quickstart
 from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
+from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.sweep.sampler import Sampler, TrialEnd
@@ -287,3 +288,37 @@ MIXED = (
     "{method.alpha: {low: 0.001, high: 1.0, log: true}, method.epsilon: {choices: [0.0, 0.1, 0.25]}, "
     "train.batch_size: {low: 32, high: 256, step: 32}}"
 )
+
+
+class TestMultiFidelity:
+    ONE = "search.space={method.alpha: {low: 0.0, high: 1.0}}"
+
+    def of_two(self, pruned: bool = False) -> list[float]:
+        """The places of suggestions where one metric is best at 0.3, the other at 0.7, and what lies between is a
+        trade-off; `pruned`: every second one is stopped at half of its epochs."""
+        sampler, places = Sampler(spec_of("mfgp", self.ONE, TWO)), []
+        for number in range(20):
+            place = (sampler.ask(number) or {})["method.alpha"]
+            gap = (place - 0.7) ** 2
+            course = [
+                (epoch, Score((epoch / 20 - (place - 0.3) ** 2, gap), (epoch / 20 - (place - 0.3) ** 2, -gap)))
+                for epoch in range(1, 11 if pruned and number % 2 else 21)
+            ]
+            stopped = len(course) < 20
+            sampler.tell(
+                TrialEnd(number, "pruned" if stopped else "complete", course, None if stopped else course[-1][1])
+            )
+            places.append(place)
+        return places
+
+    @pytest.mark.parametrize("pruned", [False, True])
+    def test_of_two_metrics_it_tries_the_whole_trade_off(self, pruned: bool) -> None:
+        later = self.of_two(pruned)[8:]
+        between = [place for place in later if 0.25 <= place <= 0.75]
+        assert len(between) >= 10
+        assert min(between) < 0.4
+        assert max(between) > 0.6
+
+    def test_constraints_are_refused(self) -> None:
+        with pytest.raises(UserError, match="'mfgp' given with constraints"):
+            spec_of("mfgp", self.ONE, LIMITED)
