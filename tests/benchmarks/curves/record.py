@@ -1,11 +1,13 @@
 """Records a study without early stopping: every configuration in full, on two seeds, epoch by epoch.
 
-    python tests/benchmarks/curves/record.py quickstart [--configurations 200] [--seeds 2] [--state FOLDER]
+    python tests/benchmarks/curves/record.py quickstart [--configurations 200] [--seeds 2] [--stack 32] [--state FOLDER]
 
 The configurations are the study's baseline, what its file enqueues (as `papers`), then points of its space by Sobol's
-sequence with the search's own seed; a larger table begins with a smaller one's. Trials run one after the other in this
-process, on one thread and without Ray. Each is a line of `FOLDER/NAME-HASH.jsonl` once it is over, so that the command
-given again goes on where it was ended. At the end the table `NAME.npz` is written beside this file, see `tables.py`.
+sequence with the search's own seed; a larger table begins with a smaller one's. What the table that is there has is
+taken from it as long as the trials would be the same (`--anew` trains everything). Trials run in this process, on one
+thread and without Ray, `--stack` of them as one program. Each is a line of `FOLDER/NAME-HASH.jsonl` once it is over, so
+that the command given again goes on where it was ended. At the end the table `NAME.npz` is written beside this file
+(`tables.py`).
 
 The tables are in `STUDIES`. The files of MNIST, COMPAS and Adult must be in STUDY_DATA.
 """
@@ -14,7 +16,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,10 @@ from study import data
 from study.data import Dataset
 from study.home import folder
 from study.spec import StudySpec, load_study
+from study.spec.document import parse
 from study.sweep.sampler import Sampler
 from study.training import Diverged, Trial
+from study.training.stack import stack
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -36,9 +40,6 @@ import selection_curves
 
 METRICS = ("accuracy", "unbiased_accuracy", "worst_group_accuracy", "equalized_odds")
 """What is recorded of validation and test, where the data have it."""
-
-TOGETHER = 32
-"""Trials that are begun at a time."""
 
 Epochs = list[dict[str, float]]
 
@@ -90,7 +91,7 @@ def configurations(of: Recorded, spec: StudySpec, count: int) -> list[dict[str, 
     return [dict(params) for params in [*given, *drawn] if params is not None]
 
 
-def one_by_one(trials: Iterable[Trial]) -> Iterator[tuple[Epochs, float]]:
+def one_by_one(trials: Sequence[Trial]) -> Iterator[tuple[Epochs, float]]:
     """Of each trial the metrics of its epochs, up to that in which it diverged, and the CPU seconds of one."""
     for trial in trials:
         epochs: Epochs = []
@@ -100,6 +101,20 @@ def one_by_one(trials: Iterable[Trial]) -> Iterator[tuple[Epochs, float]]:
         except Diverged as problem:
             print(f"epoch {len(epochs) + 1}: {problem}")
         yield epochs, (time.process_time() - began) / max(1, len(epochs))
+
+
+def as_one(trials: Sequence[Trial]) -> Iterator[tuple[Epochs, float]]:
+    """The same of trials that are trained as one program; the seconds are a trial's share."""
+    found: list[Epochs] = [[] for _ in trials]
+    began = time.process_time()
+    for told in stack.run(trials):
+        for place, result in enumerate(told):
+            if isinstance(result, Diverged):
+                print(f"epoch {len(found[place]) + 1}: {result}")
+            elif result is not None:
+                found[place].append(result)
+    share = (time.process_time() - began) / max(1, sum(len(epochs) for epochs in found))
+    yield from ((epochs, share) for epochs in found)
 
 
 def names_of(spec: StudySpec) -> list[str]:
@@ -114,36 +129,61 @@ Job = tuple[int, int]
 """A configuration's place and a seed."""
 
 
-def parts(spec: StudySpec, tried: Sequence[Mapping[str, Any]], jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Jobs in parts whose trials have the same keys, by the first configuration of each."""
+def parts(spec: StudySpec, tried: Sequence[Mapping[str, Any]], jobs: Sequence[Job], most: int) -> Iterator[list[Job]]:
+    """Jobs in parts of so many whose trials have the same keys, by the first configuration of each."""
     kinds: dict[str, list[Job]] = {}
     for job in jobs:
         kind = json.dumps({key: value for key, value in tried[job[0]].items() if key in spec.space.structure})
         kinds.setdefault(kind, []).append(job)
-    found = [jobs[at : at + TOGETHER] for jobs in kinds.values() for at in range(0, len(jobs), TOGETHER)]
+    found = [jobs[at : at + most] for jobs in kinds.values() for at in range(0, len(jobs), most)]
     yield from sorted(found)
 
 
-def record(of: Recorded, count: int, seeds: int, state: Path, train: Callable[..., Any], how: str = "") -> Table:
-    """Train what `state` does not have yet, and make a table of it.
+TRAINED = ("data", "model", "method", "train")
+"""Sections of a study file of which a trial is made, beside the configuration."""
+
+
+def kept(of: Recorded, spec: StudySpec, names: Sequence[str], path: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """What a table has of the trials of this study, as lines of the state; nothing of a study that trains otherwise."""
+    if not path.exists():
+        return {}
+    table = Table.load(path)
+    before, now = parse(table.study, str(path)), parse(spec.to_yaml(), of.file)
+    if any(before.values[section] != now.values[section] for section in TRAINED):
+        print(f"{path.name} is of other trials: everything is trained anew")
+        return {}
+    columns = [list(table.metrics).index(name) for name in names]
+    found = {}
+    for row, seed in enumerate(table.seeds):
+        for place, params in enumerate(table.rows):
+            epochs = [values for values in table.values[row, place][:, columns].tolist() if not np.isnan(values).all()]
+            text, seconds = json.dumps(params, sort_keys=True), float(table.seconds[place])
+            found[text, int(seed)] = {"params": text, "seed": int(seed), "seconds": seconds, "values": epochs}
+    return found
+
+
+def record(of: Recorded, count: int, seeds: int, state: Path, stacked: int = 1, before: Path | None = None) -> Table:
+    """Train what neither `state` nor the table `before` has yet, and make a table of it.
 
     Args:
-        train: as `one_by_one`.
-        how: said in `command`.
+        stacked: trials that are one program; 1: they run one after the other.
     """
     spec = load_study(of.file, [*of.settings, "train.report_test=true"])
     tried, used, names = configurations(of, spec, count), range(spec.seed, spec.seed + seeds), names_of(spec)
     state.mkdir(parents=True, exist_ok=True)
     lines = state / f"{spec.name}-{spec.hash}.jsonl"
-    known = {(line["params"], line["seed"]): line for line in read_lines(lines)}
+    known = kept(of, spec, names, before) if before is not None else {}
+    known |= {(line["params"], line["seed"]): line for line in read_lines(lines)}
     texts = [json.dumps(params, sort_keys=True) for params in tried]
     wanted = [(place, seed) for place in range(len(tried)) for seed in used if (texts[place], seed) not in known]
     dataset = data.load(spec.trial_config({}).data)
     dataset = of.part(dataset) if of.part else dataset
-    for part in parts(spec, tried, wanted):
-        trials = (Trial(spec.trial_config(tried[place], seed), dataset, "cpu") for place, seed in part)
+    for part in parts(spec, tried, wanted, stacked):
+        trials = [Trial(spec.trial_config(tried[place], seed), dataset, "cpu") for place, seed in part]
         with lines.open("a") as file:
-            for (place, seed), (epochs, seconds) in zip(part, train(trials), strict=True):
+            for (place, seed), (epochs, seconds) in zip(
+                part, as_one(trials) if len(trials) > 1 else one_by_one(trials), strict=True
+            ):
                 values = [[round(epoch.get(name, np.nan), 5) for name in names] for epoch in epochs]
                 line = {"params": texts[place], "seed": seed, "seconds": round(seconds, 5), "values": values}
                 file.write(json.dumps(line) + "\n")
@@ -157,7 +197,9 @@ def record(of: Recorded, count: int, seeds: int, state: Path, train: Callable[..
         seconds[place] = np.mean([line["seconds"] for line in found])
         for row, line in enumerate(found):
             values[row, place, : len(line["values"])] = np.array(line["values"]).reshape(-1, len(names))
-    command = f"python tests/benchmarks/curves/record.py {spec.name} --configurations {count} --seeds {seeds}{how}"
+    command = f"python tests/benchmarks/curves/record.py {spec.name} --configurations {count} --seeds {seeds}"
+    if stacked > 1:
+        command += f" --stack {stacked}"
     return Table(tried, names, values, list(used), seconds, spec.to_yaml(), command)
 
 
@@ -171,19 +213,22 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in whole.splitlines()]
 
 
-def main(train: Callable[..., Any] = one_by_one, how: str = "") -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=STUDIES, metavar="NAME", help=", ".join(STUDIES))
     parser.add_argument("--configurations", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--stack", type=int, default=1, help="trials that are trained as one program")
+    parser.add_argument("--anew", action="store_true", help="take nothing from the table that is there")
     parser.add_argument("--state", type=Path, help="folder of what was trained; by default `curves` in STUDY_HOME")
     parser.add_argument("--into", type=Path, default=FOLDER, help="folder of the tables; by default this file's")
     given = parser.parse_args()
     torch.set_num_threads(1)
     for name in given.names:
-        state = given.state or folder.Home.locate().path / "curves"
-        table = record(STUDIES[name], given.configurations, given.seeds, state, train, how)
-        table.write(given.into / f"{name}.npz")
+        state, path = given.state or folder.Home.locate().path / "curves", given.into / f"{name}.npz"
+        before = None if given.anew else path
+        table = record(STUDIES[name], given.configurations, given.seeds, state, given.stack, before)
+        table.write(path)
         print(f"{name}: written, {np.nansum(table.seconds) * table.values.shape[2] * given.seeds / 60:.1f} CPU minutes")
 
 
