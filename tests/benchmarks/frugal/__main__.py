@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.frugal.game import play
-from tests.benchmarks.frugal.methods import LIKE, METHODS, TRIALS, Make, learned
+from tests.benchmarks.frugal.methods import LIKE, METHODS, TRIALS, Make, Replayed, learned
 from tests.benchmarks.frugal.show import draw, tables_text
 from tests.benchmarks.frugal.table import Table, recorded, without_baseline
 
@@ -45,10 +45,12 @@ def played(table: Table, method: str, slots: int, repeat: int) -> dict[str, Any]
     make = made(table, method)
     spec = replace(table.spec, search=table.spec.search.model_copy(update={"seed": repeat}))
     seed = repeat % len(table.seen)
-    endless = play(table, make(spec), seed, slots, table.budget)
-    ending = {}
+    search = make(spec)
+    endless, ending = play(table, search, seed, slots, table.budget), {}
+    known = [table.params[row] for row in endless.rows]
     for trials in TRIALS:
-        run = play(table, make(spec), seed, slots, trials * table.epochs, trials)
+        study = Replayed(search.spec, known) if trials <= len(known) else make(spec)
+        run = play(table, study, seed, slots, trials * table.epochs, trials)
         ending[str(trials)] = [run.spent, run.trace[-1][1]]
     return {"trace": endless.trace, "studies": ending}
 

@@ -5,7 +5,6 @@ order, a proposal becomes the nearest configuration that was not begun, and an e
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -16,13 +15,12 @@ from tests.benchmarks.frugal.table import Array, Table
 
 @dataclass
 class Run:
-    """What a search did: the chosen configuration each time it changed, with the epochs spent until then."""
+    """What a search did: the chosen configuration each time it changed, with the epochs spent until then; and what it
+    tried, in that order."""
 
     trace: list[tuple[int, int]] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
     spent: int = 0
-    ticks: int = 0
-    trials: int = 0
-    idle: int = 0
 
 
 def play(table: Table, method: Production, seed: int, slots: int, budget: int, trials: int | None = None) -> Run:
@@ -32,7 +30,8 @@ def play(table: Table, method: Production, seed: int, slots: int, budget: int, t
         budget: epochs after which all stops.
         trials: how many configurations it may begin; None: all of the table.
     """
-    curves, run, rows = table.seen[seed], Run(), list[int]()
+    curves, run = table.seen[seed], Run()
+    rows = run.rows
     most = min(trials or len(curves), len(curves))
     begun = np.zeros(len(curves), dtype=bool)
     epochs: list[int] = []
@@ -42,13 +41,11 @@ def play(table: Table, method: Production, seed: int, slots: int, budget: int, t
     while run.spent < budget:
         for slot in range(slots):
             if busy[slot] is None:
-                busy[slot] = _next(table, method, rows, begun, epochs, most, run)
+                busy[slot] = _next(table, method, rows, begun, epochs, most)
         if all(trial is None for trial in busy):
             break
-        run.ticks += 1
         for slot, trial in enumerate(busy):
             if trial is None:
-                run.idle += 1
                 continue
             if run.spent == budget:
                 break
@@ -61,14 +58,11 @@ def play(table: Table, method: Production, seed: int, slots: int, budget: int, t
                 if not run.trace or run.trace[-1][1] != rows[trial]:
                     run.trace.append((run.spent, rows[trial]))
             if method.hear(trial, epoch, Score((sign * value,), (value,))) != "on":
-                busy[slot] = _next(table, method, rows, begun, epochs, most, run)
-    run.trials = len(rows)
+                busy[slot] = _next(table, method, rows, begun, epochs, most)
     return run
 
 
-def _next(
-    table: Table, method: Production, rows: list[int], begun: Array, epochs: list[int], most: int, run: Run
-) -> Any:
+def _next(table: Table, method: Production, rows: list[int], begun: Array, epochs: list[int], most: int) -> int | None:
     more = len(rows) < most
     if (paused := method.thaw(more)) is not None:
         return paused
