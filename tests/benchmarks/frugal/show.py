@@ -52,6 +52,35 @@ def _methods(tables: Mapping[str, Table], known: Known, slots: int) -> list[str]
     return [name for name in names if any(f"{table}|{name}|{slots}" in known for table in tables)]
 
 
+def titled(method: str) -> str:
+    """A method's name for a page: what a study file says in the type of code."""
+    if method not in METHODS:
+        return method
+    plain = method.removeprefix("papers, ").removeprefix("fading prior, ")
+    sampler, _, rule = plain.partition(" + ")
+    name, _, at = rule.partition(" ")
+    words = f"`{sampler}`" + (f", `{name}`{' ' * bool(at)}{at}" if rule else "")
+    return (
+        words
+        + (", papers first" if method.startswith("papers") else "")
+        + (", fading prior" if method.startswith("fading") else "")
+    )
+
+
+def _interval(until: Mapping[str, Array], early: Mapping[str, Array]) -> str:
+    """Where 95% of bootstrapped means of the ratios lie: repeats are drawn again, the same of both searches."""
+    chance, found = np.random.default_rng(0), []
+    for _ in range(1000):
+        ratios = []
+        for table, epochs in until.items():
+            count = min(len(epochs), len(early[table]))
+            drawn = chance.integers(0, count, count)
+            ratios.append(epochs[drawn].mean() / early[table][drawn].mean())
+        found.append(np.mean(ratios))
+    low, high = np.percentile(found, [2.5, 97.5])
+    return f"{low:.2f} to {high:.2f}"
+
+
 def _text(tables: Mapping[str, Table], known: Known, slots: int, by: str, words: str) -> str:
     methods = _methods(tables, known, slots)
     results = {
@@ -62,11 +91,12 @@ def _text(tables: Mapping[str, Table], known: Known, slots: int, by: str, words:
     }
     lines = [
         f"{slots} trials at once, worth by {words}. Epochs until within one point for good, as a part of those of "
-        f"{EARLY}:",
+        f"{titled(EARLY)}; 95% by a bootstrap over repeats:",
         "",
     ]
-    lines += [f"| method | {' | '.join(tables)} | mean | most |", "|---|" + "---|" * (len(tables) + 2)]
-    early = {table: results[table, EARLY]["until"].mean() for table in tables if (table, EARLY) in results}
+    lines += [f"| method | {' | '.join(tables)} | mean | 95% | most |", "|---|" + "---|" * (len(tables) + 3)]
+    each = {table: results[table, EARLY]["until"] for table in tables if (table, EARLY) in results}
+    early = {table: epochs.mean() for table, epochs in each.items()}
     for method in methods:
         ratios = {
             table: results[table, method]["until"].mean() / early[table]
@@ -75,12 +105,16 @@ def _text(tables: Mapping[str, Table], known: Known, slots: int, by: str, words:
         }
         cells = [f"{ratios[table]:.2f}" if table in ratios else "" for table in tables]
         full = len(ratios) == len(tables)
-        ends = (f"{np.mean(list(ratios.values())):.2f}", f"{max(ratios.values()):.2f}") if full else ("", "")
-        lines.append(f"| {method} | {' | '.join(cells)} | {ends[0]} | {ends[1]} |")
+        ends = ["", "", ""]
+        if full:
+            of_method = {table: results[table, method]["until"] for table in tables}
+            ends = [f"{np.mean(list(ratios.values())):.2f}", _interval(of_method, each), f"{max(ratios.values()):.2f}"]
+        lines.append(f"| {titled(method)} | {' | '.join([*cells, *ends])} |")
     epochs = [f"{early[table]:.0f}" if table in early else "" for table in tables]
-    budgets = " / ".join(str(table.budget) for table in tables.values())
+    budgets = [str(table.budget) for table in tables.values()]
     lines += [
-        f"| epochs of {EARLY}, of {budgets} | {' | '.join(epochs)} | | |",
+        f"| epochs of {titled(EARLY)} | {' | '.join(epochs)} | | | |",
+        f"| full budget | {' | '.join(budgets)} | | | |",
         "",
     ]
     lines += ["Regret in points, mean over tables, and mean rank, at a part of the budget:", ""]
@@ -95,7 +129,7 @@ def _text(tables: Mapping[str, Table], known: Known, slots: int, by: str, words:
     for place, method in enumerate(everywhere):
         cells = [f"{value:.2f}" for value in regrets[:, place].mean(0)]
         cells += [f"{value:.1f}" for value in ranks[:, place].mean(0)]
-        lines.append(f"| {method} | {' | '.join(cells)} |")
+        lines.append(f"| {titled(method)} | {' | '.join(cells)} |")
     lines += ["", *_of_trials(tables, results, [method for method in everywhere if method in METHODS])]
     return "\n".join(lines)
 
@@ -107,8 +141,8 @@ def _of_trials(
     if EARLY not in methods:
         return []
     lines = [
-        f"Studies of so many trials, beside {EARLY} with {TRIALS[-1]}: their part of its epochs, and the points by "
-        "which their regret is more, mean over tables and the most of a table:",
+        f"Studies of so many trials, beside {titled(EARLY)} with {TRIALS[-1]}: their part of its epochs, and the "
+        "points by which their regret is more, mean over tables and the most of a table:",
         "",
         "| method | trials | epochs | most | regret | most |",
         "|---|---|---|---|---|---|",
@@ -120,7 +154,7 @@ def _of_trials(
             part = [a["epochs"][:, place].mean() / b["epochs"][:, -1].mean() for a, b in pairs]
             more = [a["at end"][:, place].mean() - b["at end"][:, -1].mean() for a, b in pairs]
             cells = f"{np.mean(part):.2f} | {max(part):.2f} | {np.mean(more):+.2f} | {max(more):+.2f}"
-            lines.append(f"| {method} | {count} | {cells} |")
+            lines.append(f"| {titled(method)} | {count} | {cells} |")
     return lines
 
 
