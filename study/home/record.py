@@ -16,7 +16,6 @@ from study.home.trial_record import TrialRecord
 
 __all__ = ["Foreign", "StudyRecord", "TrialRecord"]
 
-
 Happening = tuple[Literal["trial", "report", "paused", "thawed", "ended", "enqueued"], int, int, Epoch | None]
 """What happened to which trial, behind which of its epochs, and what it reported; of what was enqueued its place among
 `StudyRecord.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
@@ -44,8 +43,7 @@ class StudyRecord:
         ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
         lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
         learned_from: name of that study, how many of its configurations are among these and how many are not.
-        enqueued: the configurations that users asked for while it ran, in order.
-        ending: whether a user has ended the search.
+        enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
         requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
         stacked: how many trials were found to be trained fastest as one, by what they train.
@@ -82,13 +80,12 @@ class StudyRecord:
     _processes: ProcessTime = field(default_factory=ProcessTime, repr=False, compare=False)
     _last: float = 0.0
     _repeats: dict[int, list[int]] = field(default_factory=dict)
+    _stages: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path) -> "StudyRecord":
-        """Read a ledger.
-
-        A study whose driver died without a word reads as interrupted, and so do its running trials; raises as `told`.
-        """
+        """Read a ledger. A study whose driver died without a word reads as interrupted, and so do its running trials;
+        raises as `told`."""
         record = cls.told(path)
         if record.state == "running" and not ledger.is_open(path):
             record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
@@ -145,7 +142,10 @@ class StudyRecord:
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Trials of these stages, by number."""
-        return (trial for trial in list(self.trials.values()) if trial.stage in stages)
+        if sum(map(len, self._stages.values())) != len(self.trials):  # of a record that was given its trials
+            return (trial for trial in list(self.trials.values()) if trial.stage in stages)
+        found = [trial for stage in stages for trial in list(self._stages.get(stage, ()))]
+        return iter(found if len(stages) == 1 else sorted(found, key=lambda trial: trial.number))
 
     def repeats_of(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
         """The trials of a stage that repeat a trial's configuration."""
@@ -162,8 +162,7 @@ class StudyRecord:
 
     @property
     def test_readings(self) -> int:
-        """How often the test split was read with a model: at its end, in each epoch where `train.report_test` asks for
-        it, and by evaluations afterwards."""
+        """How often the test split was read: at a trial's end, in epochs for `train.report_test`, by evaluation."""
         return sum(trial.test_readings for trial in list(self.trials.values())) + self.evaluations
 
     def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:
@@ -219,11 +218,12 @@ class StudyRecord:
         self.requests[event["request"]] = event["reason"]
 
     def _trial(self, event: ledger.Event) -> None:
-        number, repeats = event["trial"], event.get("repeats")
-        self.trials[number] = TrialRecord(number, event["stage"], event["params"], event["seed"], repeats)
-        self.trials[number].enqueued = event.get("enqueued", False)
-        like = self.ablating.trial if event["stage"] == "ablation" and self.ablating else repeats
-        self.trials[number].until = None if like is None else self.trials[like].until
+        number, stage, repeats = event["trial"], event["stage"], event.get("repeats")
+        trial = self.trials[number] = TrialRecord(number, stage, event["params"], event["seed"], repeats)
+        self._stages.setdefault(stage, []).append(trial)
+        trial.enqueued = event.get("enqueued", False)
+        like = self.ablating.trial if stage == "ablation" and self.ablating else repeats
+        trial.until = None if like is None else self.trials[like].until
         if repeats is not None:
             self._repeats.setdefault(repeats, []).append(number)
         self.story.append(("trial", number, 0, None))

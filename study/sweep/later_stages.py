@@ -37,8 +37,9 @@ class LaterStages:
         return repeats + [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
 
     def under_way(self, *stages: Stage) -> bool:
-        """Whether a trial of these stages has not ended."""
-        return any(trial.state not in ENDED for trial in self._record.by_stage(*stages))
+        """Whether a trial of these stages has not ended; what runs is mostly among the newest."""
+        newest = (trial for stage in stages for trial in reversed(list(self._record.by_stage(stage))))
+        return any(trial.state not in ENDED for trial in newest)
 
     def _next_confirm(self) -> Decision | None:
         """The baseline's repeats can run while the last searched trials do, those of the best only after them, and

@@ -1,5 +1,6 @@
 """A ledger folded into a record."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ def test_stages_are_asked_for_by_name_and_come_by_number() -> None:
     found = record(Told("baseline", []), Told("search", []), Told("confirm", [], repeats=0), Told("search", []))
     assert [trial.number for trial in found.by_stage("search", "baseline")] == [0, 1, 3]
     assert [trial.number for trial in found.by_stage("confirm")] == [2]
+    others = replace(found, trials={number: found.trials[number] for number in (1, 2)})
+    assert [trial.number for trial in others.by_stage("search", "confirm", "final")] == [1, 2]
 
 
 def test_a_trial_that_runs_again_runs_from_its_first_epoch() -> None:
