@@ -17,7 +17,7 @@ from study.spec import StudySpec
 LINE_EVERY, LIVE_EVERY = 2.0, 0.25
 """Seconds between two plain lines, at least, and between two updates on a terminal."""
 
-REST, LONGEST = 50.0, 5.0
+REST, LONGEST = 100.0, 5.0
 """The view rests so many times as long as it computes, `LONGEST` seconds at most: the best of thousands of trials takes
 tens of milliseconds to find, in the process that hears all reports."""
 

@@ -12,6 +12,7 @@ new check values.
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
@@ -34,13 +35,19 @@ _OWN, _BEFORE = slice(_COUNTED, _COUNTED + 8), slice(_COUNTED - 9, _COUNTED - 1)
 
 
 def encode(event: Event) -> bytes:
-    """An event as JSON. `exact` at its beginning marks what the fast reader would change: numbers beyond 64 bits.
+    """An event as JSON, by the fast writer where its reader reads the same event again: nearly always.
+
+    `exact` at its beginning marks what the fast reader would change: numbers beyond 64 bits.
 
     Surrogates without their other half, from names of files that are no UTF-8, become question marks.
 
     Raises:
         ValueError: it holds a number that is not finite.
     """
+    with suppress(TypeError):  # it knows neither such numbers nor such surrogates
+        line = orjson.dumps(event)
+        if orjson.loads(line) == event:  # else it has made null of a number that is not finite, say
+            return line
     text = _json(event)
     if not _survives(text):
         text = _json(json.loads(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")))

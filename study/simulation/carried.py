@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from study.simulation.variants import Variant
 
-REPORT, TRIAL = 0.003, 0.0166
+REPORT, TRIAL = 0.002, 0.0084
 """Seconds of the driver's processor for a report and for a trial, as measured (`tests/benchmarks/driver_parts.py`)."""
 REPORT_BYTES, TRIAL_BYTES = 1_380, 424
 """Of the ledger: a report of the quickstart's, with its metrics; the other events of a trial."""

@@ -22,8 +22,10 @@ from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, d
 from study.training.device import CUDA, CardFull, NoDevice, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, set_here
+from study.upstream.tune_trials import report_nothing_else
 
 set_here(Part.TRIAL)
+report_nothing_else()
 
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, str]) -> None:

@@ -21,8 +21,8 @@ from study.tracking.tracked import STUDY, Tracked
 if TYPE_CHECKING:
     from study.tracking.writer import Writer
 
-WINDOW = 0.5
-"""Seconds between two looks at the ledger."""
+WINDOW = 2.0
+"""Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
 REST, LONGEST = 3.0, 5.0
 """The tracking rests `REST` times as long as it wrote, `LONGEST` seconds at most, and not at all while it is behind: a

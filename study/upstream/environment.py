@@ -60,6 +60,7 @@ SETTINGS = (
     Setting("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
     Setting("RAY_agent_register_timeout_ms", "600000", _for(Part.LOCAL_NODE), "longer than 30 s, the same"),
     Setting("RAY_health_check_failure_threshold", "60", _LOOPBACK, "else a starved node is declared dead after 50 s"),
+    Setting("RAY_task_events_report_interval_ms", "0", _OWN, "nobody asks it for the course of each call of a process"),
     Setting("RAY_enable_pipe_based_agent_to_parent_health_check", "1", _OWN, "what is in the agents' place ends by it"),
     Setting("RAY_JOB_STOP_WAIT_TIME_S", "120", _for(Part.LOCAL_NODE), "else Ray kills a stopped driver after 3 s"),
     Setting("RAY_JOB_STOP_WAIT_TIME_S", "60", _for(Part.NODE), "the same; MLflow shares no cores with it"),

@@ -1,4 +1,4 @@
-"""Optuna's samplers, each asked anew for each trial with the trial's own seed, so that nothing is carried over."""
+"""Optuna's samplers, asked for each trial with its own seed and in a study of its own: nothing is carried over."""
 
 import warnings
 from abc import abstractmethod
@@ -105,11 +105,16 @@ class AllKeys(TPESampler):
             those of all trials that it sees for each suggestion.
     """
 
-    def __init__(self, seed: int, history: History) -> None:
-        super().__init__(seed=seed, multivariate=True, constant_liar=True)
+    def __init__(self, history: History) -> None:
+        super().__init__(seed=0, multivariate=True, constant_liar=True)
         self._history = history
         domains = history.distributions.items()
         self._domains = {key: domain for key, domain in sorted(domains) if not domain.single()}
+
+    def begin(self, seed: int) -> None:
+        """Draw as one that was made with this seed, which takes longer."""
+        self._rng.rng.seed(seed)
+        self._random_sampler = RandomSampler(seed=seed)
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         return self._domains
@@ -131,13 +136,15 @@ class TPEStrategy(OptunaStrategy):
 
     def __init__(self, spec: StudySpec, history: History) -> None:
         super().__init__(spec, history)
-        self._conditional = bool(spec.space.sometimes())
+        with experimental():
+            self._all_keys = None if spec.space.sometimes() else AllKeys(history)
 
     def _sampler(self, seed: int) -> BaseSampler:
+        if self._all_keys is not None:
+            self._all_keys.begin(seed)
+            return self._all_keys
         with experimental():
-            if self._conditional:
-                return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
-            return AllKeys(seed, self._history)
+            return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
 
     def _window(self) -> Sequence[FrozenTrial]:
         return self._history.window(self.BEST, self.NEWEST, pruned=True)

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from contract import contract
 from helpers import quickstart
-from optuna.samplers import TPESampler
+from optuna.samplers import RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.sweep.sampler import Sampler, TrialEnd
-from study.sweep.samplers import cma_es, genetic
-from study.sweep.samplers.by_optuna import AllKeys
+from study.sweep.samplers import by_optuna, cma_es, genetic
+from study.sweep.samplers.by_optuna import TPEStrategy, experimental
 from study.sweep.samplers.history import Heard, History
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
@@ -263,11 +263,12 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
 
 
 def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
-    """TPE asks for parameters in Optuna's form and for constraints of each trial: here they are known beforehand."""
+    """TPE asks for parameters in Optuna's form and for constraints of each trial: here they are known beforehand. One
+    sampler, which is given each trial's seed, draws as a new one for each trial does."""
 
     def course() -> list[dict[str, Any]]:
         sampler, suggested = Sampler(spec_of("tpe", f"search.space={MIXED}", LIMITED)), []
-        for number in range(30):
+        for number in range(60):
             suggested.append(params := sampler.ask(number) or {})
             gain = -params["method.alpha"]
             state: Any = ("complete", "pruned", "failed", "complete")[number % 4]
@@ -279,9 +280,19 @@ def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pyte
     with contract("optuna", "TPESampler._get_internal_repr(trials, search_space, study)", "AllKeys in samplers"):
         parameters = list(inspect.signature(TPESampler._get_internal_repr).parameters)
         assert parameters == ["self", "trials", "search_space", "study"]
-    monkeypatch.delattr(AllKeys, "_get_internal_repr")
+    with contract("optuna", "TPESampler._rng.rng and _random_sampler", "AllKeys in samplers"):
+        assert callable(TPESampler()._rng.rng.seed)
+        assert isinstance(TPESampler()._random_sampler, RandomSampler)
+    monkeypatch.setattr(by_optuna, "AllKeys", lambda history: None)
+    monkeypatch.setattr(TPEStrategy, "_sampler", optunas_own)
     monkeypatch.setattr(Heard, "constraints", FrozenTrial.constraints)
     assert course() == known
+
+
+def optunas_own(strategy: TPEStrategy, seed: int) -> TPESampler:
+    """Optuna's sampler, made as its documentation has it."""
+    with experimental():
+        return TPESampler(seed=seed, multivariate=True, constant_liar=True)
 
 
 MIXED = (

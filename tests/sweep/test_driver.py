@@ -1,0 +1,33 @@
+"""The driver's own process, without Ray."""
+
+import gc
+import weakref
+
+import pytest
+
+from study.sweep.driver import old_objects_left_alone
+
+
+class Circle:
+    """What only a search for garbage can find."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_only_what_is_new_is_looked_at_for_garbage_while_trials_run() -> None:
+    gc.collect()
+    old = weakref.ref(Circle())
+    with pytest.raises(InterruptedError):  # however it ends
+        run_trials(old)
+    gc.collect()
+    assert old() is None
+
+
+@old_objects_left_alone()
+def run_trials(old: weakref.ref[Circle]) -> None:
+    new = weakref.ref(Circle())
+    gc.collect()
+    assert old() is not None
+    assert new() is None
+    raise InterruptedError
