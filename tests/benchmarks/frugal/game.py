@@ -41,7 +41,7 @@ def play(table: Table, method: Production, seed: int, slots: int, budget: int, t
     while run.spent < budget:
         for slot in range(slots):
             if busy[slot] is None:
-                busy[slot] = _next(table, method, rows, begun, epochs, most)
+                busy[slot] = following(table, method, rows, begun, epochs, most)
         if all(trial is None for trial in busy):
             break
         for slot, trial in enumerate(busy):
@@ -58,11 +58,14 @@ def play(table: Table, method: Production, seed: int, slots: int, budget: int, t
                 if not run.trace or run.trace[-1][1] != rows[trial]:
                     run.trace.append((run.spent, rows[trial]))
             if method.hear(trial, epoch, Score((sign * value,), (value,))) != "on":
-                busy[slot] = _next(table, method, rows, begun, epochs, most)
+                busy[slot] = following(table, method, rows, begun, epochs, most)
     return run
 
 
-def _next(table: Table, method: Production, rows: list[int], begun: Array, epochs: list[int], most: int) -> int | None:
+def following(
+    table: Table, method: Production, rows: list[int], begun: Array, epochs: list[int], most: int
+) -> int | None:
+    """The trial that a free slot trains: one that goes on, or a new one, which is added to `rows`; None: neither."""
     more = len(rows) < most
     if (paused := method.thaw(more)) is not None:
         return paused

@@ -22,6 +22,7 @@ from study.spec.document import parse
 from study.spec.load import resolved
 from study.spec.objective import Score
 from tests.benchmarks.frugal.__main__ import CURVES
+from tests.benchmarks.frugal.game import following
 from tests.benchmarks.frugal.methods import Production, at_half, search
 from tests.benchmarks.frugal.table import Array, Table, recorded, without_baseline
 
@@ -70,20 +71,9 @@ def play(table: Table, method: Production, gains: Array, budget: int) -> list[tu
     begun, rows, epochs = np.zeros(len(gains), dtype=bool), list[int](), list[int]()
     busy: list[int | None] = [None, None]
     full, spent = list[tuple[int, int]](), 0
-
-    def begin() -> int | None:
-        if len(rows) == len(gains):
-            return None
-        number = len(rows)
-        row = table.nearest(method.propose(number), begun)
-        begun[row] = True
-        rows.append(row)
-        epochs.append(0)
-        method.begun(number, table.params[row])
-        return number
-
     while spent < budget:
-        busy = [begin() if trial is None else trial for trial in busy]
+        for slot, trial in enumerate(busy):
+            busy[slot] = following(table, method, rows, begun, epochs, len(gains)) if trial is None else trial
         if all(trial is None for trial in busy):
             break
         for slot, trial in enumerate(busy):
