@@ -37,7 +37,7 @@ SETTINGS = {
     "compas": VARIANTS["compas"]["age and priors in three ranges, 8 features"],
 }
 EPOCHS, LAST = {"adult": 3, "compas": 20}, {"adult": 2, "compas": 5}
-SPLITS = {"adult": 3, "compas": 5}
+SPLITS = {"adult": 5, "compas": 10}
 RATES_OF = {"adult": ("constant",), "compas": ("constant", "cosine")}
 RATES: dict[str, dict[str, Any]] = {"constant": {}, "cosine": {"schedule": "cosine", "lr_floor": 0.01}}
 GRID = {"adult": (0.0, 0.7), "compas": (0.0, 0.3, 0.7, 1.0)}
@@ -260,7 +260,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="JSON lines, one per trial; added to")
     parser.add_argument("--data", nargs="+", choices=tuple(TITLES), default=["compas", "adult"])
-    parser.add_argument("--splits", type=int, help="else 5 of COMPAS, 3 of Adult")
+    parser.add_argument("--splits", type=int, help="else 10 of COMPAS, 5 of Adult")
     given = parser.parse_args()
     if given.splits is not None and given.splits < 2:
         parser.error(f"--splits: {given.splits} given, at least 2 are needed for a standard deviation")
