@@ -151,7 +151,7 @@ def of_row(found: Found, name: str, key: str) -> list[float]:
 def page(found: Found) -> Iterator[str]:
     minutes = sum(one["seconds"] for of in found.values() for one in of.values()) / 60
     yield f"{minutes:.0f} minutes of one CPU core, PyTorch {torch.__version__}. Mean ± 95% interval (seeds).\n"
-    yield "| | accuracy, % | colour's error | column sum of W | effective negatives | without any | CPU s a trial |"
+    yield "| | accuracy, % | colour's error | column sum of W | effective negatives | without any | CPU, a trial |"
     yield "|---|---|---|---|---|---|---|"
     for name in [name for name in ROWS if name in found]:
         accuracy, mse = (with_interval(of_row(found, name, key)) for key in ("accuracy", "mse"))
@@ -160,7 +160,7 @@ def page(found: Found) -> Iterator[str]:
             for key, places in (("column_sum", 3), ("effective", 1), ("weightless", 2))
         )
         seconds = fmean(of_row(found, name, "seconds"))
-        yield f"| {name} | {accuracy} | {mse} | {sums} | {effective} | {weightless} | {seconds:.0f} |"
+        yield f"| {name} | {accuracy} | {mse} | {sums} | {effective} | {weightless} | {seconds:.0f} s |"
     yield "\n| | less | accuracy, points | colour's error |\n|---|---|---|---|"
     for first, second in DIFFERENCES:
         if seeds := sorted(set(found.get(first, {})) & set(found.get(second, {}))):
