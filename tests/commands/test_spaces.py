@@ -32,7 +32,8 @@ def test_every_shipped_file_says_in_a_sentence_what_it_is() -> None:
 
 def test_every_shipped_suite_is_listed() -> None:
     suites = {suite["name"]: suite for suite in document()["suites"]}
-    assert list(suites) == ["papers_adult", "papers_compas", "papers_digits", "quickstart_suite"]
+    papers = [f"papers_{data}" for data in ("adult", "biased_mnist", "compas", "digits")]
+    assert list(suites) == [*papers, "quickstart_suite"]
     suite = suites["quickstart_suite"]
     assert suite["about"] == suite["about"].split(". ")[0]
     assert suite["about"].startswith("A table of methods in minutes: three methods on the digits")
