@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -188,18 +189,21 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
 
 
 def _text(wishes: Wishes, assignments: Assignments, path: Path) -> str:
-    """The file with the user's keys. In a space that these make too narrow for them it has no papers' configurations.
+    """The file with the user's keys. In a space that these make too narrow for them it has no papers' configurations,
+    and under constraints `tpe` for a sampler.
 
     Raises:
         UserError: the keys do not make a study without those, either.
     """
-    try:
-        return assignments.applied(draft(wishes, str(path), _schema(path)), str(path))
-    except UserError as error:
+    problem: UserError | None = None
+    for sampler, papers in product((wishes.sampler, "tpe"), (True, False)):
+        fallen_back = replace(wishes, sampler=sampler, papers=papers)
         try:
-            return assignments.applied(draft(replace(wishes, papers=False), str(path), _schema(path)), str(path))
-        except UserError:
-            raise error from None
+            return assignments.applied(draft(fallen_back, str(path), _schema(path)), str(path))
+        except UserError as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
 
 
 def _fitted(wishes: Wishes) -> Wishes:

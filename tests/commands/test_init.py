@@ -50,6 +50,16 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     assert load_study("mine.yaml", profile="gpu").resources.gpu == 0.25
 
 
+def test_constraints_get_a_sampler_that_takes_them() -> None:
+    write(of(data="biased_digits"), None, True, nobody())
+    assert load_study("mine.yaml").search.sampler == "mfgp"
+    write(
+        of(data="biased_digits", assignments=["search.constraints=[val/equalized_odds <= 0.1]"]), None, True, nobody()
+    )
+    spec = load_study("mine.yaml")
+    assert (spec.search.sampler, bool(spec.search.enqueue)) == ("tpe", True)
+
+
 @pytest.mark.parametrize("gpu", [False, True])
 def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: bool) -> None:
     validator = Draft202012Validator(json.loads((shipped_folder() / json_schema.FILE).read_text(encoding="utf-8")))

@@ -158,7 +158,9 @@ def _of_trials(
     return lines
 
 
-SHOWN = ("random", EARLY, "tpe + promotion", "tpe + asha at half", "mfgp", "mfgp + asha at half")
+DEFAULT = "papers, mfgp + asha at half"
+"""What `study init` writes."""
+SHOWN = ("random", EARLY, "tpe + asha at half", "mfgp", "mfgp + asha at half", DEFAULT)
 
 
 def draw(tables: Mapping[str, Table], known: Known, file: Path) -> None:
@@ -186,8 +188,8 @@ def draw(tables: Mapping[str, Table], known: Known, file: Path) -> None:
             )
             style = {"color": f"C{place % 10}", "linestyle": "-" if method in METHODS else "--"}
             top = max(top, 1.2 * curves.mean(0)[at >= table.budget / 10].max())
-            panel.plot(at, curves.mean(0), label=method, **style)
-            if method in (EARLY, "mfgp + asha at half"):
+            panel.plot(at, curves.mean(0), label=titled(method).replace("`", ""), **style)
+            if method in (EARLY, DEFAULT):
                 panel.fill_between(at, *np.percentile(curves, [5, 95], axis=0), alpha=0.12, color=style["color"])
         panel.set(title=name, xlabel="epochs of all trials", ylabel="points below the best", ylim=(0, top))
         panel.axhline(1, color="0.7", linewidth=0.8, zorder=0)
