@@ -73,7 +73,7 @@ class OptunaStrategy(Strategy):
 
     @abstractmethod
     def _sampler(self, seed: int) -> BaseSampler:
-        """A new sampler."""
+        """A sampler as new."""
 
     def _window(self) -> Sequence[FrozenTrial]:
         """What it sees of the history."""

@@ -46,20 +46,30 @@ class MultiFidelityStrategy(Strategy):
         ]
         if not complete or len(known) < self.WARM:
             return next((params for params in drawn if not self._history.knows(params)), drawn[0])
-        worth = self._worth(number, [trial.values for trial in known if trial.state == TrialState.COMPLETE])
-        seen = [one for place, trial in enumerate(known) for one in self._values(place, trial, worth)]
+        lessons = sum(trial.number < 0 for trial in known)  # they come first
+        worths = [self._worth(number, known[:lessons])] * lessons
+        worths += [self._worth(number, known[lessons:])] * (len(known) - lessons)
+        seen = [one for place, trial in enumerate(known) for one in self._values(place, trial, worths[place])]
         points = np.array([self._prospects.point(params) for params in [*(trial.params for trial in known), *drawn]])
         mode = self._prospects.mode(points, seen)
         gain = self._prospects.outlook(mode, points, seen, complete).gain[len(known) :]
         order = np.argsort(-gain, kind="stable")
         return next((drawn[place] for place in order if not self._history.knows(drawn[place])), drawn[order[0]])
 
-    def _worth(self, number: int, complete: Sequence[Sequence[float]]) -> Worth:
-        """What the trial of this number is to be good at; of one metric that metric."""
-        if len(self._signs) == 1:
+    def _worth(self, number: int, known: Sequence[FrozenTrial]) -> Worth:
+        """What the trial of this number is to be good at; of one metric that metric.
+
+        Args:
+            known: of one study, at whose ends each metric counts from 0 to 1; from all epochs where the ends are alike.
+        """
+        ends = [trial.values for trial in known if trial.state == TrialState.COMPLETE]
+        if len(self._signs) == 1 or not ends:
             return lambda values: float(self._signs[0] * values[0])
-        gains = self._signs * np.array(complete)
-        best, spread = gains.max(0), np.maximum(np.ptp(gains, axis=0), 1e-9)
+        gains = self._signs * np.array(ends)
+        every = np.array([*ends, *(values for trial in known for values in self._history.course(trial).values())])
+        best, spread = gains.max(0), np.ptp(gains, axis=0)
+        spread = np.where(spread > 0, spread, np.ptp(every, axis=0))
+        spread = np.where(spread > 0, spread, 1.0)
         weights = np.random.default_rng((self._spec.search.seed, number, 1)).dirichlet(np.ones(len(self._signs)))
 
         def worth(values: Sequence[float]) -> float:

@@ -330,6 +330,20 @@ class TestMultiFidelity:
         assert min(between) < 0.4
         assert max(between) > 0.6
 
+    def test_a_metric_that_ends_alike_everywhere_does_not_hide_the_other(self) -> None:
+        """As the worst group's accuracy does, which is 0 with all; another study had other units."""
+        sampler, places = Sampler(spec_of("mfgp", self.ONE, TWO)), []
+        sampler.learn([({"method.alpha": place}, score(100.0 + place, -50.0)) for place in (0.1, 0.5, 0.9)])
+        for number in range(16):
+            place = (sampler.ask(number) or {})["method.alpha"]
+            gains = [(0.5 - (place - 0.3) ** 2, -0.01 if epoch < 20 else 0.0) for epoch in range(1, 21)]
+            course = [(epoch, score(*gain)) for epoch, gain in enumerate(gains, 1)]
+            stopped = number % 2 == 1
+            end = None if stopped else course[-1][1]
+            sampler.tell(TrialEnd(number, "pruned" if stopped else "complete", course[: 10 if stopped else 20], end))
+            places.append(abs(place - 0.3))
+        assert mean(places[8:]) < 0.15
+
     def test_constraints_are_refused(self) -> None:
         with pytest.raises(UserError, match="'mfgp' given with constraints"):
             spec_of("mfgp", self.ONE, LIMITED)
