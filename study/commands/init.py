@@ -196,7 +196,7 @@ def _text(wishes: Wishes, assignments: Assignments, path: Path) -> str:
         UserError: the keys do not make a study without those, either.
     """
     problem: UserError | None = None
-    for sampler, papers in product((wishes.sampler, "tpe"), (True, False)):
+    for sampler, papers in product((wishes.sampler, "tpe"), dict.fromkeys((wishes.papers, False))):
         fallen_back = replace(wishes, sampler=sampler, papers=papers)
         try:
             return assignments.applied(draft(fallen_back, str(path), _schema(path)), str(path))

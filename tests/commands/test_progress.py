@@ -296,4 +296,4 @@ def test_the_last_plain_line_is_of_the_step_that_was_told_last() -> None:
 
 
 def test_a_view_that_takes_long_rests_longer() -> None:
-    assert [rest(0.25, spent) for spent in (0.0, 0.005, 0.02, 0.1, 1.0)] == [0.25, 0.25, 1.0, 5.0, 5.0]
+    assert [rest(0.25, spent) for spent in (0.0, 0.002, 0.01, 0.1, 1.0)] == [0.25, 0.25, 1.0, 5.0, 5.0]
