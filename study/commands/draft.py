@@ -98,7 +98,7 @@ class Wishes:
         bias: what the user knows of it.
         notes: what stands as comments above the data.
         papers: whether the papers' configurations are tried first, where there are some.
-        sampler: `mfgp` found its best soonest (`study guide frugal`); it takes no constraints.
+        sampler: `mfgp` needs the fewest epochs in most of `study guide frugal`; it takes no constraints.
     """
 
     name: str
