@@ -262,17 +262,18 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
     assert sum(inside[-15:]) > 10
 
 
-def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("aims", [LIMITED, TWO], ids=["limited", "two metrics"])
+def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch, aims: str) -> None:
     """TPE asks for parameters in Optuna's form and for constraints of each trial: here they are known beforehand. One
     sampler, which is given each trial's seed, draws as a new one for each trial does."""
 
     def course() -> list[dict[str, Any]]:
-        sampler, suggested = Sampler(spec_of("tpe", f"search.space={MIXED}", LIMITED)), []
+        sampler, suggested = Sampler(spec_of("tpe", f"search.space={MIXED}", aims)), []
         for number in range(60):
             suggested.append(params := sampler.ask(number) or {})
-            gain = -params["method.alpha"]
+            gains = (-params["method.alpha"], params["method.epsilon"])[: 2 if aims == TWO else 1]
             state: Any = ("complete", "pruned", "failed", "complete")[number % 4]
-            score = Score((gain,), (gain,), (params["method.alpha"] - 0.5,))
+            score = Score(gains, gains, (params["method.alpha"] - 0.5,) if aims == LIMITED else ())
             sampler.tell(TrialEnd(number, state, [(1, score)], score if state == "complete" else None))
         return suggested
 
