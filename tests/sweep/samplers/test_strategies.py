@@ -10,7 +10,6 @@ from helpers import quickstart
 from optuna.samplers import RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
-from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.sweep.sampler import Sampler, TrialEnd
@@ -264,8 +263,7 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
 
 @pytest.mark.parametrize("aims", [LIMITED, TWO], ids=["limited", "two metrics"])
 def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch, aims: str) -> None:
-    """TPE asks for parameters in Optuna's form and for constraints of each trial: here they are known beforehand. One
-    sampler, which is given each trial's seed, draws as a new one for each trial does."""
+    """TPE whose sampler is made once, and knows the forms and constraints of trials beforehand, draws as Optuna's own."""
 
     def course() -> list[dict[str, Any]]:
         sampler, suggested = Sampler(spec_of("tpe", f"search.space={MIXED}", aims)), []
@@ -300,51 +298,3 @@ MIXED = (
     "{method.alpha: {low: 0.001, high: 1.0, log: true}, method.epsilon: {choices: [0.0, 0.1, 0.25]}, "
     "train.batch_size: {low: 32, high: 256, step: 32}}"
 )
-
-
-class TestMultiFidelity:
-    ONE = "search.space={method.alpha: {low: 0.0, high: 1.0}}"
-
-    def of_two(self, pruned: bool = False) -> list[float]:
-        """The places of suggestions where one metric is best at 0.3, the other at 0.7, and what lies between is a
-        trade-off; `pruned`: every second one is stopped at half of its epochs."""
-        sampler, places = Sampler(spec_of("mfgp", self.ONE, TWO)), []
-        for number in range(20):
-            place = (sampler.ask(number) or {})["method.alpha"]
-            gap = (place - 0.7) ** 2
-            course = [
-                (epoch, Score((epoch / 20 - (place - 0.3) ** 2, gap), (epoch / 20 - (place - 0.3) ** 2, -gap)))
-                for epoch in range(1, 11 if pruned and number % 2 else 21)
-            ]
-            stopped = len(course) < 20
-            sampler.tell(
-                TrialEnd(number, "pruned" if stopped else "complete", course, None if stopped else course[-1][1])
-            )
-            places.append(place)
-        return places
-
-    @pytest.mark.parametrize("pruned", [False, True])
-    def test_of_two_metrics_it_tries_the_whole_trade_off(self, pruned: bool) -> None:
-        later = self.of_two(pruned)[8:]
-        between = [place for place in later if 0.25 <= place <= 0.75]
-        assert len(between) >= 10
-        assert min(between) < 0.4
-        assert max(between) > 0.6
-
-    def test_a_metric_that_ends_alike_everywhere_does_not_hide_the_other(self) -> None:
-        """As the worst group's accuracy does, which is 0 with all; another study had other units."""
-        sampler, places = Sampler(spec_of("mfgp", self.ONE, TWO)), []
-        sampler.learn([({"method.alpha": place}, score(100.0 + place, -50.0)) for place in (0.1, 0.5, 0.9)])
-        for number in range(16):
-            place = (sampler.ask(number) or {})["method.alpha"]
-            gains = [(0.5 - (place - 0.3) ** 2, -0.01 if epoch < 20 else 0.0) for epoch in range(1, 21)]
-            course = [(epoch, score(*gain)) for epoch, gain in enumerate(gains, 1)]
-            stopped = number % 2 == 1
-            end = None if stopped else course[-1][1]
-            sampler.tell(TrialEnd(number, "pruned" if stopped else "complete", course[: 10 if stopped else 20], end))
-            places.append(abs(place - 0.3))
-        assert mean(places[8:]) < 0.15
-
-    def test_constraints_are_refused(self) -> None:
-        with pytest.raises(UserError, match="'mfgp' given with constraints"):
-            spec_of("mfgp", self.ONE, LIMITED)
