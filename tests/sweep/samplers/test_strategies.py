@@ -263,7 +263,7 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
 
 @pytest.mark.parametrize("aims", [LIMITED, TWO], ids=["limited", "two metrics"])
 def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch, aims: str) -> None:
-    """TPE whose sampler is made once, and knows the forms and constraints of trials beforehand, draws as Optuna's own."""
+    """TPE whose sampler is made once, and knows forms and constraints of trials beforehand, draws as Optuna's own."""
 
     def course() -> list[dict[str, Any]]:
         sampler, suggested = Sampler(spec_of("tpe", f"search.space={MIXED}", aims)), []
