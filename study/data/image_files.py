@@ -96,15 +96,15 @@ def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDA
 
 
 class _Memory:
-    """Lets large images into memory one after the other, small ones together."""
+    """Lets large images into memory one after the other, small ones together, none before one that waits."""
 
     def __init__(self, most: int) -> None:
-        self._free, self._changed = most, threading.Condition()
+        self._free, self._changed, self._turn = most, threading.Condition(), threading.Lock()
 
     @contextmanager
     def taken(self, work: int) -> Iterator[None]:
         """While an image of so many pixels is decoded."""
-        with self._changed:
+        with self._turn, self._changed:
             self._changed.wait_for(lambda: self._free >= work)
             self._free -= work
         try:
