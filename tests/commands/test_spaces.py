@@ -32,7 +32,7 @@ def test_every_shipped_file_says_in_a_sentence_what_it_is() -> None:
 
 def test_every_shipped_suite_is_listed() -> None:
     suites = {suite["name"]: suite for suite in document()["suites"]}
-    papers = [f"papers_{data}" for data in ("adult", "biased_mnist", "compas", "digits")]
+    papers = [f"papers_{data}" for data in ("adult", "biased_mnist", "color_mnist", "compas", "digits")]
     assert list(suites) == [*papers, "quickstart_suite"]
     suite = suites["quickstart_suite"]
     assert suite["about"] == suite["about"].split(". ")[0]
