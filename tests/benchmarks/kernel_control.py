@@ -2,8 +2,8 @@
 
     STUDY_DATA=... python tests/benchmarks/kernel_control.py RESULTS.jsonl [--rows NAME ...] [--print]
 
-The protocol of `search_spaces/cclk-rbf.yaml`: a tenth of ColorMNIST, LeNet with a head, Adam, 3 epochs of batches of
-256. Fair-CCLK with the RBF kernel of sigma2 0.01 and ridge 0.1, whose weights W are changed where the loss makes them,
+The protocol of `search_spaces/cclk-rbf.yaml`, profile cpu: a tenth of ColorMNIST, LeNet with a head, Adam, 3 epochs of
+batches of 256. Fair-CCLK with the RBF kernel of sigma2 0.01 and ridge 0.1, whose weights W are changed where the loss makes them,
 here alone: `shuffled`, each step's colours are given to other samples of the batch at random, so that W has the same
 columns and nothing to do with the samples; `rescaled`, each column of W that is not 0 sums to 1, the whole sum over
 negatives, as InfoNCE has it. Rows of batches of 1,024 train four times as many epochs, that is as many steps.
@@ -103,7 +103,7 @@ def trained(row: Row, seed: int) -> dict[str, float]:
     """The figures of the test split at the last epoch, those of W, and CPU seconds."""
     keys = ["search.space={}", "search.alternatives={}", f"method={json.dumps(dict(row.method))}"]
     keys += [f"train.batch_size={256 * row.times}", f"train.epochs={3 * row.times}", "train.report_test=false"]
-    spec = load_study("cclk-rbf", keys)
+    spec = load_study("cclk-rbf", keys, profile="cpu")
     seen: list[tuple[float, float, float]] = []
     began = time.process_time()
     with changed_weights(row, seed, seen):
