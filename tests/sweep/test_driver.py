@@ -31,3 +31,13 @@ def run_trials(old: weakref.ref[Circle]) -> None:
     assert old() is not None
     assert new() is None
     raise InterruptedError
+
+
+def test_what_the_program_itself_leaves_alone_stays_so() -> None:
+    gc.freeze()
+    try:
+        with old_objects_left_alone():
+            assert gc.get_freeze_count()
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
