@@ -27,6 +27,12 @@ class Log(Protocol):
             TakenOver: another one has the study now.
         """
 
+    def hold(self) -> None:
+        """Have the next events where nothing loses them at the next `sync`, at once."""
+
+    def sync(self) -> None:
+        """Have all events there, and from now on each as it is appended."""
+
 
 class MemoryLog:
     """The log of a study that is on no disk.
@@ -50,6 +56,12 @@ class MemoryLog:
 
     def check(self) -> None:
         """Nobody else can have it."""
+
+    def hold(self) -> None:
+        """Nothing: it is on no disk."""
+
+    def sync(self) -> None:
+        """Nothing: see `hold`."""
 
 
 def timed(event: str, seconds: float, fields: dict[str, Any]) -> Event:

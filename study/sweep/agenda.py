@@ -13,7 +13,6 @@ from typing import Any, Literal, get_args
 from study import ranking
 from study.home.epoch import finite
 from study.home.events import ENDED, Kind, Stage, State
-from study.home.ledger import TakenOver
 from study.home.log import Log
 from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import Request
@@ -21,6 +20,7 @@ from study.home.trial_record import BY_HAND
 from study.spec import StudySpec
 from study.sweep.failures import Failure
 from study.sweep.job import CannotGoOn, Job
+from study.sweep.journal import Journal
 from study.sweep.later_stages import LaterStages
 from study.sweep.rule import EarlyStopping, Verdict
 from study.sweep.sampler import Sampler
@@ -51,7 +51,7 @@ class Agenda:
         rule: EarlyStopping,
         sampler: Sampler | None = None,
     ) -> None:
-        self.spec, self.record, self._ledger = spec, record, ledger
+        self.spec, self.record, self.journal = spec, record, Journal(ledger)
         self.stopping: str | None = None
         self.by_hand = False  # whether Ctrl-C stops it
         self.dropped: list[int] = []  # trials that ended while they were paused, for who has to clean up
@@ -123,10 +123,7 @@ class Agenda:
         Raises:
             CannotGoOn: it is another driver's now.
         """
-        try:
-            self._ledger.check()
-        except TakenOver as problem:
-            raise CannotGoOn(problem, self._ledger.path) from problem
+        self.journal.check()
         return self.stopping is not None or self._done
 
     def started(
@@ -273,11 +270,7 @@ class Agenda:
                     self._end(trial, "pruned", f"trial {leader.number}, its first seed, was {leader.state}")
 
     def _write(self, event: str, **fields: Any) -> None:
-        try:
-            entry = self._ledger.append(event, **fields)
-        except (OSError, TakenOver) as problem:
-            raise CannotGoOn(problem, self._ledger.path) from problem
-        self.record.apply(entry)
+        self.record.apply(self.journal.append(event, **fields))
         self._changed += event != "report" or self._search.any_paused  # a report may let a paused trial go on
 
     def _next_unfinished(self, alone: bool) -> TrialRecord | None:

@@ -232,7 +232,7 @@ def _tune(
             progress_reporter=NoReports(),
         ),
     )
-    lighten()
+    lighten(agenda.journal.together)
     check_no_missing_arguments()
     memory_kills.survive()
     reuse.tell_of_busy_processes()

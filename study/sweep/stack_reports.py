@@ -61,12 +61,15 @@ class StackReports:
             for entry in told
             if not self._goes_on(rows.get(entry["trial"]), entry, node, device, stack)
         ]
+        for entry in told:
+            self._tidy(entry["trial"])
         for number, run in leave:
             if number in rows and rows[number].run == run:
                 del rows[number]
         joining = [] if self._agenda.stopping else self._jobs.joining(name)
         if leave or joining:
             works = [self._jobs.work(row) for row in joining]
+            self._agenda.journal.sync()
             leave_word(key(name, turn), pickle.dumps({"leave": leave, "join": works}))
         self.begin(trial, node, device)
         goes_on = bool(rows) and not self._agenda.stopping
@@ -128,7 +131,6 @@ class StackReports:
             goes_on = False
         elif "metrics" in entry:
             goes_on = agenda.reported(number, entry["epoch"], entry["metrics"])
-        self._tidy(number)
         return goes_on
 
     def _is_current(self, row: Row) -> bool:
