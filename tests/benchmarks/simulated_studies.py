@@ -3,9 +3,9 @@
     python tests/benchmarks/simulated_studies.py held-out TABLE.npz STUDY_FOLDER ... [--repeats 20]
     python tests/benchmarks/simulated_studies.py cluster [--slots 10000] [--trials 20000] [--sampler random]
 
-held-out: for each real study its wall time and best beside those of simulated ones, over the curves of a table. Known
-of the real study: how many trials ran at once, what it took besides its epochs, and the mean seconds of its epochs; its
-trials' curves are not. cluster: a study of so many trials of 20 epochs of a minute on nodes of 8 slots, each of which
+held-out: for each real study its wall time and best beside those of simulated ones, over the curves of a table, of the
+training seed that the study has where that was recorded. Known of the real study: how many trials ran at once, what it
+took besides its epochs, and the mean seconds of its epochs; its trials' curves are not. cluster: a study of so many trials of 20 epochs of a minute on nodes of 8 slots, each of which
 is taken away every 24 hours on average, with stragglers (0.3); its curves are a formula.
 """
 
@@ -41,7 +41,10 @@ def held_out(table: Table, folder: Path, repeats: int) -> None:
     )
     scaled = replace(table, seconds=table.seconds * pace / table.seconds.mean()).within(spec)
     cluster = Cluster((Nodes(slots=seen.slots, process=seen.process),), seen.begins, seen.trial, ends=seen.ends)
-    courses = [simulate(spec, scaled.course(number), cluster, number) for number in range(repeats)]
+    count = len(scaled.seeds)
+    place = list(scaled.seeds).index(spec.seed) if spec.seed in scaled.seeds else None
+    numbers = range(repeats) if place is None else range(place, repeats * count, count)
+    courses = [simulate(spec, scaled.course(number), cluster, number) for number in numbers]
     real = events[-1]["time"] - next(event["time"] for event in events if event["event"] == "opened")
     best = max(candidate.value for candidate in searched(record, spec))
     times, bests = [course.seconds for course in courses], [course.best[-1].value for course in courses]

@@ -64,11 +64,11 @@ SMALL = ("data.rho=0.98", "model.name=small_conv_net", "model.width=8", "train.e
 OF_ADULT = ("data.name=adult", "train.data_share=0.15")
 
 SEARCH = ("search.sampler=tpe", "search.trials=24", "search.early_stopping={name: asha, grace: 4, reduction: 3}")
-"""That the tables' studies had when they were recorded: early stopping by an early order is what they tell of."""
+"""That the tables' studies had when they were first recorded: early stopping by an early order is what they tell of."""
 
 STUDIES = {
     "quickstart": Recorded("quickstart", SEARCH),
-    "debias_all": Recorded("debias_all"),
+    "debias_all": Recorded("debias_all", ["search.early_stopping.grace=3"]),
     "compas_wcl": Recorded("compas_wcl"),
     "compas_fairkl": Recorded(TABLE, ["name=compas_fairkl"]),
     "biased_mnist": Recorded(

@@ -68,14 +68,16 @@ def titled(method: str) -> str:
 
 
 def _interval(until: Mapping[str, Array], early: Mapping[str, Array]) -> str:
-    """Where 95% of bootstrapped means of the ratios lie: repeats are drawn again, the same of both searches."""
+    """Where 95% of bootstrapped means of the ratios lie: repeats are drawn again, the same of both searches where both
+    have as many."""
     chance, found = np.random.default_rng(0), []
     for _ in range(1000):
         ratios = []
         for table, epochs in until.items():
-            count = min(len(epochs), len(early[table]))
+            count, of_early = len(epochs), len(early[table])
             drawn = chance.integers(0, count, count)
-            ratios.append(epochs[drawn].mean() / early[table][drawn].mean())
+            beside = drawn if count == of_early else chance.integers(0, of_early, of_early)
+            ratios.append(epochs[drawn].mean() / early[table][beside].mean())
         found.append(np.mean(ratios))
     low, high = np.percentile(found, [2.5, 97.5])
     return f"{low:.2f} to {high:.2f}"
