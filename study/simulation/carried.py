@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from study.simulation.variants import Variant
 
-REPORT, TRIAL = 0.002, 0.0084
-"""Seconds of the driver's processor for a report and for a trial, as measured (`tests/benchmarks/driver_parts.py`)."""
+REPORT, TRIAL = 0.001, 0.0064
+"""Seconds of the driver's processor for a report and for a trial, as measured where they are many
+(`tests/benchmarks/overhead.py scale`)."""
 REPORT_BYTES, TRIAL_BYTES = 1_380, 424
 """Of the ledger: a report of the quickstart's, with its metrics; the other events of a trial."""
 REPORT_ROWS = 28

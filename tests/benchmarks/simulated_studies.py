@@ -5,8 +5,9 @@
 
 held-out: for each real study its wall time and best beside those of simulated ones, over the curves of a table, of the
 training seed that the study has where that was recorded. Known of the real study: how many trials ran at once, what it
-took besides its epochs, and the mean seconds of its epochs; its trials' curves are not. cluster: a study of so many trials of 20 epochs of a minute on nodes of 8 slots, each of which
-is taken away every 24 hours on average, with stragglers (0.3); its curves are a formula.
+took besides its epochs, and the mean seconds of its epochs; its trials' curves are not. cluster: a study of so many
+trials of 20 epochs of a minute on nodes of 8 slots, each of which is taken away every 24 hours on average, with
+stragglers (0.3); its curves are a formula.
 """
 
 import argparse
