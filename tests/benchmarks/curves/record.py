@@ -4,7 +4,8 @@
 
 The configurations are the study's baseline, what its file enqueues (as `papers`), then points of its space by Sobol's
 sequence with the search's own seed; a larger table begins with a smaller one's. What the table that is there has is
-taken from it as long as the trials would be the same (`--anew` trains everything). Trials run in this process, on one
+taken from it as long as the trials would be the same (`--anew` trains everything), its seconds as this machine would
+take, by the medians of what was taken and of what was trained. Trials run in this process, on one
 thread and without Ray, `--stack` of them as one program. Each is a line of `FOLDER/NAME-HASH.jsonl` once it is over, so
 that the command given again goes on where it was ended. At the end the table `NAME.npz` is written beside this file
 (`tables.py`).
@@ -172,8 +173,8 @@ def record(of: Recorded, count: int, seeds: int, state: Path, stacked: int = 1, 
     tried, used, names = configurations(of, spec, count), range(spec.seed, spec.seed + seeds), names_of(spec)
     state.mkdir(parents=True, exist_ok=True)
     lines = state / f"{spec.name}-{spec.hash}.jsonl"
-    known = kept(of, spec, names, before) if before is not None else {}
-    known |= {(line["params"], line["seed"]): line for line in read_lines(lines)}
+    taken = kept(of, spec, names, before) if before is not None else {}
+    known = taken | {(line["params"], line["seed"]): line for line in read_lines(lines)}
     texts = [json.dumps(params, sort_keys=True) for params in tried]
     wanted = [(place, seed) for place in range(len(tried)) for seed in used if (texts[place], seed) not in known]
     dataset = data.load(spec.trial_config({}).data)
@@ -191,16 +192,23 @@ def record(of: Recorded, count: int, seeds: int, state: Path, stacked: int = 1, 
                 known[texts[place], seed] = line
         print(f"{spec.name}: {len(known)} of {len(tried) * seeds} trials", flush=True)
     values = np.full((seeds, len(tried), spec.epochs, len(names)), np.nan)
-    seconds = np.zeros(len(tried))
+    trained = [line for job, line in known.items() if job not in taken]
+    seconds, here = np.zeros(len(tried)), pace(list(taken.values()), trained)
     for place, text in enumerate(texts):
         found = [known[text, seed] for seed in used]
-        seconds[place] = np.mean([line["seconds"] for line in found])
+        seconds[place] = np.mean([line["seconds"] * (here if (text, line["seed"]) in taken else 1) for line in found])
         for row, line in enumerate(found):
             values[row, place, : len(line["values"])] = np.array(line["values"]).reshape(-1, len(names))
     command = f"python tests/benchmarks/curves/record.py {spec.name} --configurations {count} --seeds {seeds}"
     if stacked > 1:
         command += f" --stack {stacked}"
     return Table(tried, names, values, list(used), seconds, spec.to_yaml(), command)
+
+
+def pace(taken: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]]) -> float:
+    """How many times as long as a table says its trials would take here; 1 where none were trained."""
+    told = [[line["seconds"] for line in lines] for lines in (taken, trained)]
+    return float(np.median(told[1]) / np.median(told[0])) if all(told) else 1.0
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
