@@ -12,7 +12,7 @@ full trials, 2 and 8 slots, one seed seen, worth by the others. `results.json` i
 
 Each package runs with its defaults but for what `list` prints. Where a package has a smallest budget, it is played with
 one epoch and, as `-grace`, with this project's. Seconds of CPU for a repeat: random search none, Syne Tune's
-ASHA 0.04, Optuna 0.1 to 0.6, NePS 0.3 to 2.2, SMAC3 6 to 11, MOBSTER 57 (`seconds` in `results.json`).
+ASHA 0.01, Optuna 0.03 to 0.2, NePS 0.2 to 0.8, BOHB 0.5 to 1.3, SMAC3 1 to 7 (`seconds` in `results.json`); MOBSTER 57.
 """
 
 import argparse
