@@ -34,6 +34,6 @@ def answered(ended: Job, log: str) -> Any:
 def _document(log: str) -> Any:
     """The JSON document in a job's log, among what libraries may have written."""
     for bracket in re.finditer(r"^[{\[]", log, re.MULTILINE):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             return json.JSONDecoder().raw_decode(log, bracket.start())[0]
     raise UserError(f"no answer came back: {log[-LONGEST:]}")

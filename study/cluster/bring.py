@@ -5,7 +5,6 @@ A ledger grows while it is read: of it the lines that are new are brought, and t
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,20 +13,37 @@ from typing import Any
 from study import __version__
 from study.cluster.window import FOLDERS, SINGLE
 from study.errors import UserError
+from study.files.below import below, is_plain
 from study.files.whole import whole
 from study.home.format import FORMAT
 from study.home.line import Chain
+from study.spec.document import dump
+from study.spec.document import read as read_document
+from study.text.printed import printed
 
 Read = Callable[[str, int], Iterator[bytes]]
 """Gives a file of the study by its name in blocks, from its so-manieth last line on; -1: whole."""
 
-LEDGER = "ledger.jsonl"
+STUDY, LEDGER = "study.yaml", "ledger.jsonl"
 
 OVERLAP = 50
 """Lines that are asked for besides those that are known to be new: the ledger has grown meanwhile."""
 
 LARGEST = 1 << 40
 """Bytes of a file that are believed."""
+
+MOST = {"study.yaml": 16 << 20, "best.yaml": 16 << 20, "model_card.md": 16 << 20, "errors": 16 << 20} | {
+    "requests": 16 << 20,
+    "report": 256 << 20,
+    "ledger.jsonl": 4 << 30,
+}
+"""Bytes at most of such a file, or of each file in such a folder; of others `LARGEST`."""
+
+FILES = 100_000
+"""Files of a study at most."""
+
+GROWTH = 16 << 20
+"""Bytes by which a ledger may have grown since it was announced."""
 
 
 class Changed(UserError):
@@ -59,17 +75,18 @@ class Manifest:
             UserError: another version of this package wrote it, or it says what cannot be.
         """
         try:
-            form, maker = int(document["format"]), str(document["study"])
+            form, maker = int(document["format"]), printed(str(document["study"])[:100])
             if form != FORMAT:
                 raise UserError(
                     f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
                     f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
                 )
             files = {_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()}
-            if any(not 0 <= size <= LARGEST for size, _ in files.values()):
+            if len(files) > FILES or any(not 0 <= told[0] <= _most(key) for key, told in files.items()):
                 raise ValueError
-            return cls(str(document["host"]), str(document["folder"]), float(document["written"]), files)
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            host, folder = printed(str(document["host"])), printed(str(document["folder"]))
+            return cls(host, folder, float(document["written"]), files)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
 
 
@@ -80,10 +97,15 @@ def _name(name: str) -> str:
         ValueError: it is none, as one that leads out of the folder.
     """
     first, *rest = name.split("/")
-    inside = first in FOLDERS and rest and all(re.fullmatch(r"[^./\\\0][^/\\\0]*", part) for part in rest)
+    inside = first in FOLDERS and rest and all(is_plain(part) for part in rest)
     if not (inside or (first in SINGLE and not rest)):
         raise ValueError
     return name
+
+
+def _most(name: str) -> int:
+    """Bytes that a file of that name may have."""
+    return MOST.get(name.partition("/")[0], LARGEST)
 
 
 @dataclass(frozen=True)
@@ -111,14 +133,14 @@ def bring(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]
         Apart: the ledger here has events of its own, and so has that on the cluster; nothing was written then.
         UserError: the ledger on the cluster is damaged, or a file cannot be had.
     """
-    for needed in ("study.yaml", LEDGER):
+    for needed in (STUDY, LEDGER):
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
     came = [LEDGER] if _bring_ledger(read, manifest, folder / LEDGER, wish.own) else []
-    if _bring_file(read, manifest, folder, "study.yaml", wish.change):
-        came.append("study.yaml")
-    for name in sorted({*manifest.files} - {"study.yaml", LEDGER}):
+    if _bring_file(read, manifest, folder, STUDY, wish.change):
+        came.append(STUDY)
+    for name in sorted({*manifest.files} - {STUDY, LEDGER}):
         if wish.files(name) and _bring_file(read, manifest, folder, name):
             came.append(name)
     for part in (part for part in ("errors", "requests") if wish.files(f"{part}/")):
@@ -131,7 +153,7 @@ def bring(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]
 def _bring_file(
     read: Read, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
-    path, (size, digest) = folder / name, manifest.files[name]
+    path, (size, digest) = below(folder, name), manifest.files[name]
     if path.is_file() and path.stat().st_size == size:
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() == digest:
@@ -148,9 +170,31 @@ def _bring_file(
                 file.write(block)
         if count != size or found.hexdigest() != digest:
             raise Changed(f"{name}: what came is not what the cluster says of it ({count} bytes of {size})")
+        if name == STUDY:
+            _forget_whom_to_tell(part)
         if change is not None:
             change(part)
     return True
+
+
+def _forget_whom_to_tell(path: Path) -> None:
+    """Take the key `notify` out of a study file: it names a command, or an address, that a driver here would use.
+
+    Raises:
+        UserError: it is no study file.
+    """
+    values = read_document(path).values
+    profiles = values.get("profiles")
+    sections = [values, *(profiles.values() if isinstance(profiles, dict) else ())]
+    named = [(part, key) for part in sections if isinstance(part, dict) for key in part if _is_notify(key)]
+    for part, key in named:
+        del part[key]
+    if named:
+        path.write_text(dump(values), encoding="utf-8")
+
+
+def _is_notify(key: object) -> bool:
+    return str(key).partition(".")[0] == "notify"
 
 
 def _bring_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:
@@ -161,9 +205,9 @@ def _bring_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool
     """
     size, digest = manifest.files[LEDGER]
     here = _whole_lines(path.read_bytes()) if path.exists() else b""
-    new = _new_lines(read, here) if here else None
+    new = _new_lines(read, here, size + GROWTH) if here else None
     if new is None:
-        there = _whole_lines(b"".join(read(LEDGER, -1)))
+        there = _whole_lines(_joined(read(LEDGER, -1), size + GROWTH))
         if not there.startswith(here):
             if own and here.startswith(there):
                 return False
@@ -182,12 +226,26 @@ def _bring_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool
     return bool(new)
 
 
-def _new_lines(read: Read, here: bytes) -> bytes | None:
+def _joined(blocks: Iterator[bytes], most: int) -> bytes:
+    """All blocks of the ledger.
+
+    Raises:
+        UserError: they are more than `most` bytes, which is far more than was announced.
+    """
+    data = bytearray()
+    for block in blocks:
+        data += block
+        if len(data) > most:
+            raise UserError(f"{LEDGER}: the cluster sends more than {most} bytes, and announced far less")
+    return bytes(data)
+
+
+def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
     """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
     last = here[here.rfind(b"\n", 0, -1) + 1 :]
     known, asked = Chain.at(last).number + 1, OVERLAP
     for _ in range(2):
-        lines = _whole_lines(b"".join(read(LEDGER, asked))).splitlines(keepends=True)
+        lines = _whole_lines(_joined(read(LEDGER, asked), most)).splitlines(keepends=True)
         if not lines:
             return None
         first = Chain.at(lines[0]).number

@@ -4,9 +4,11 @@ import glob
 import http.client
 import json
 import os
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +18,7 @@ from study.address import check_jobs, token
 from study.cluster import nodes
 from study.cluster.job import Job
 from study.errors import UserError
+from study.text.printed import printed
 from study.upstream import ray_internals
 
 JOBS, VERSION = "/api/jobs/", "/api/version"
@@ -27,6 +30,15 @@ LONGEST = 24 * 3600
 """Seconds that a file may take. Ray cuts it off after 30 by itself."""
 
 BLOCK = 1 << 16
+
+MOST = 64 << 20
+"""Bytes of an answer in JSON that are read."""
+
+WHOLE_ANSWER = 120.0
+"""Seconds that an answer in JSON may take from its beginning to its end."""
+
+SLOWEST = 1024
+"""Bytes a second that a file must bring, after `WHOLE_ANSWER` seconds."""
 
 
 class HeadGone(UserError):
@@ -75,46 +87,57 @@ class Head:
             HeadGone: nothing answers.
             UserError: it refuses the token, or is no dashboard of Ray.
         """
-        found = [_job(details) for details in self._json(JOBS) if "study" in (details.get("metadata") or {})]
+        told = self._json(JOBS)
+        with self._as_ray_answers():
+            found = [_job(details) for details in told if "study" in (details.get("metadata") or {})]
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
     def log(self, job: str) -> str:
         """What a job's driver wrote; raises as `jobs`."""
-        return str(self._json(f"{JOBS}{quote(job)}/logs")["logs"])
+        told = self._json(f"{JOBS}{quote(job, safe='')}/logs")
+        with self._as_ray_answers():
+            return str(told["logs"])
 
     def resources(self) -> dict[str, Any]:
         """The cluster's nodes and what of them is in use, see `study.cluster.nodes`; raises as `jobs`."""
-        try:
-            return nodes.overview(self._json(ray_internals.NODES))
-        except ValueError as error:
-            raise UserError(f"--address {self.address}: {error}") from None
+        told = self._json(ray_internals.NODES)
+        with self._as_ray_answers():
+            return nodes.overview(told)
 
-    def file(self, node: str, name: str, lines: int = -1) -> Iterator[bytes]:
+    def file(self, node: str, name: str, lines: int = -1, most: int = MOST) -> Iterator[bytes]:
         """A file below a node's logs in blocks, whole or from its so-manieth last line on.
+
+        Args:
+            most: bytes that it may have.
 
         Where Ray answers with nothing, its list of files is asked whether there is such a file: it may say nothing of
         one that is missing, as it may hear that the answer ended before it hears why.
 
         Raises:
             NotThere, NodeGone: the file or the node is not there.
-            UserError: as `jobs`, or the file broke off.
+            UserError: as `jobs`, or the file broke off, is longer than that, or comes slower than `SLOWEST`.
         """
         query = {"node_id": node, "filename": name, "lines": lines, "timeout": LONGEST}
-        began = False
+        began, count = time.monotonic(), 0
         for block in self._blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
-            began = True
+            count += len(block)
+            if count > most:
+                raise UserError(f"--address {self.address}: {name} has more than {most} bytes")
+            if count < SLOWEST * (time.monotonic() - began - WHOLE_ANSWER):
+                raise UserError(f"--address {self.address}: {name} comes at under {SLOWEST} bytes a second")
             yield block
-        if not began and not self._is_there(node, name):
+        if not count and not self._is_there(node, name):
             raise NotThere(f"{ray_internals.NO_FILE}: {name}")
 
     def _is_there(self, node: str, name: str) -> bool:
         told = self._json(f"{ray_internals.LOGS}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}")
-        return any(name in files for files in told["data"]["result"].values())
+        with self._as_ray_answers():
+            return any(name in files for files in told["data"]["result"].values())
 
     def _blocks(self, path: str, name: str) -> Iterator[bytes]:
         with self._answer(path) as answer:
             try:
-                while block := answer.read(BLOCK):
+                while block := answer.read1(BLOCK):
                     yield block
                 if answer.length:  # a short answer of a told length is none for Python
                     raise http.client.IncompleteRead(b"", answer.length)
@@ -122,11 +145,23 @@ class Head:
                 raise UserError(f"--address {self.address}: {name} broke off. The same command goes on") from None
 
     def _json(self, path: str) -> Any:
-        with self._answer(path) as answer:
-            try:
-                return json.load(answer)
-            except (OSError, ValueError, http.client.HTTPException):
-                raise UserError(f"--address {self.address}: what answers there is no Ray dashboard") from None
+        until, data = time.monotonic() + WHOLE_ANSWER, bytearray()
+        with self._as_ray_answers(), self._answer(path) as answer:
+            while block := answer.read1(BLOCK):
+                data += block
+                if len(data) > MOST or time.monotonic() > until:
+                    raise ValueError("too long")
+            if answer.length:  # a short answer of a told length is none for Python
+                raise http.client.IncompleteRead(b"", answer.length)
+            return json.loads(data)
+
+    @contextmanager
+    def _as_ray_answers(self) -> Iterator[None]:
+        """Tell the user where an answer is not what Ray's dashboard gives: another server's, too long, or cut off."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException, ValueError, RecursionError, *_OTHER_SHAPE):
+            raise UserError(f"--address {self.address}: what answers there is no Ray dashboard") from None
 
     def _answer(self, path: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=self._headers)
@@ -139,8 +174,11 @@ class Head:
 
     def _problem(self, error: urllib.error.HTTPError, path: str) -> UserError:
         """What an answer with an error's status says."""
-        with error:
-            text = error.read(2000).decode(errors="replace").strip()
+        try:
+            with error:
+                text = printed(error.read(2000).decode(errors="replace").strip())
+        except (OSError, http.client.HTTPException):
+            return gone(self.address)
         if error.code in (401, 403):
             return refused(self.address)
         if error.code == 500 and text.startswith(ray_internals.NO_FILE):
@@ -148,12 +186,15 @@ class Head:
         if error.code == 500 and text.startswith(ray_internals.NO_NODE):
             return NodeGone(text)
         if error.code == 404 and path != VERSION:
-            here, there = version("ray"), self._json(VERSION).get("ray_version", "?")
+            told = self._json(VERSION)
+            with self._as_ray_answers():
+                here, there = version("ray"), printed(str(told.get("ray_version", "?"))[:40])
             asked = path.partition("?")[0]
             return UserError(f"--address {self.address}: runs Ray {there}, which has no {asked}; here is Ray {here}")
         if text.startswith("<"):
             return UserError(f"--address {self.address}: what answers there is no Ray dashboard (status {error.code})")
-        return UserError(f"--address {self.address}: {text.splitlines()[-1][:500] if text else error}")
+        last = text.splitlines()[-1][:500] if text else f"answers with status {error.code}"
+        return UserError(f"--address {self.address}: {last}")
 
 
 def _job(details: dict[str, Any]) -> Job:
@@ -169,5 +210,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
+
+_OTHER_SHAPE = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
+"""What reading a document raises that has another form than was expected."""
 
 _OPENER = urllib.request.build_opener(_NoRedirect)

@@ -1,15 +1,25 @@
 """A study's driver as a job of a Ray cluster."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+from study.errors import UserError
 from study.home.standing import USUAL, Standing
+from study.spec.load import check_name
+from study.text.printed import printed
 
 STUDY, FINAL, SUITE = "study", "final", "suite"
 """Kinds of drivers: of a search, of a final training, whose results are models, and of a suite."""
 
 UNUSABLE, STOPPED = 2, 130
 """Exit statuses of `study`: what was given cannot be used; stopped by a signal."""
+
+LONGEST = 120
+"""Characters of a job's id that a message shows."""
+
+LATEST = 1e11
+"""The last moment that is believed, in seconds since the epoch: the year 5138."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class Job:
     @property
     def owner(self) -> str:
         """Whose study it is."""
-        return self.environment.get("STUDY_OWNER", "")
+        return printed(self.environment.get("STUDY_OWNER", ""))
 
     @property
     def is_over(self) -> bool:
@@ -64,24 +74,61 @@ class Job:
 
     @classmethod
     def of(cls, details: Any) -> "Job":
-        """From what Ray tells of it."""
-        metadata = details.metadata or {}
+        """From what Ray tells of it. Whoever reaches the cluster wrote it: nothing in it is taken on trust.
+
+        Raises:
+            UserError: it is not what a job of a study says, or its study has a name that no study can have.
+        """
+        name = str(details.submission_id)
+        try:
+            metadata = {str(key): str(value) for key, value in (details.metadata or {}).items()}
+            given = (details.runtime_env or {}).get("env_vars") or {}
+            environment = {str(key): str(value) for key, value in given.items()}
+            number, code = int(metadata.get("number", 0)), details.driver_exit_code
+            began, ended = _moment(details.start_time), _moment(details.end_time)
+            state, node = str(details.status.value).lower(), details.driver_node_id
+            if not (name.isprintable() and state.isprintable() and isinstance(node, str | None)):
+                raise ValueError
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            raise UserError(
+                f"job {name[:LONGEST]!r}: what the cluster says of it is not what Ray says of a job"
+            ) from None
+        if "study" in metadata:
+            _check_study(name, metadata["study"])
         return cls(
-            str(details.submission_id),
+            name,
             metadata.get("study", ""),
             metadata.get("spec", ""),
-            int(metadata.get("number", 0)),
-            str(details.status.value).lower(),
-            details.message or "",
-            details.start_time / 1000 if details.start_time else None,
-            details.end_time / 1000 if details.end_time else None,
+            number,
+            state,
+            printed(str(details.message or "")),
+            began,
+            ended,
             metadata.get("python", "python"),
-            dict((details.runtime_env or {}).get("env_vars", {})),
-            details.driver_node_id,
-            details.driver_exit_code,
+            environment,
+            node,
+            code if isinstance(code, int) else None,
             metadata.get("kind", STUDY),
             Standing.of(metadata),
         )
+
+
+def _moment(told: Any) -> float | None:
+    """Milliseconds since the epoch as seconds; None where nothing is told."""
+    if not told:
+        return None
+    seconds = float(told) / 1000
+    if not math.isfinite(seconds) or not 0 <= seconds <= LATEST:
+        raise ValueError
+    return seconds
+
+
+def _check_study(job: str, name: str) -> None:
+    """Refuse a study's name that would be a path: it becomes the name of a folder here."""
+    try:
+        check_name(name)
+    except UserError as error:
+        raise UserError(f"job {job[:LONGEST]!r} on the cluster: {str(error)[: 10 * LONGEST]}") from None
 
 
 def job_id(name: str, number: int) -> str:

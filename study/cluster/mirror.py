@@ -14,6 +14,7 @@ from study.cluster.head import Head
 from study.cluster.job import Job
 from study.cluster.reading import Reading
 from study.errors import UserError
+from study.files.below import below
 from study.files.whole import write_whole
 from study.home import format as home_format
 from study.home.fetched import Fetched, fetched
@@ -51,7 +52,9 @@ class Mirror:
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
             home_format.write(self.home.path)
-            found, _ = Reading(head, name, drivers, self.known(name)).bring(self.home.path / name, Wish(read_files))
+            found, _ = Reading(head, name, drivers, self.known(name)).bring(
+                below(self.home.path, name), Wish(read_files)
+            )
             self._tell_whether_it_runs(name, found)
         except OSError as error:
             raise UserError(f"{error.filename or self.home.path}: {error.strerror}") from None
@@ -59,7 +62,7 @@ class Mirror:
 
     def known(self, name: str) -> Fetched | None:
         """Where a study was found before; None: it was never read."""
-        return fetched(StudyFolder(self.home.path / name))
+        return fetched(StudyFolder(below(self.home.path, name)))
 
     def names(self) -> list[str]:
         """The studies that were read, whether or not the cluster has them."""
@@ -74,11 +77,11 @@ class Mirror:
 
     def forget(self, name: str) -> None:
         """Remove what was read of a study."""
-        shutil.rmtree(self.home.path / name, ignore_errors=True)
+        shutil.rmtree(below(self.home.path, name), ignore_errors=True)
 
     def _tell_whether_it_runs(self, name: str, found: Fetched) -> None:
         """Have readers see a driver elsewhere, while there is one: what a shared folder would tell them."""
-        path = lease_file(self.home.path / name / "ledger.jsonl")
+        path = lease_file(below(self.home.path, name) / "ledger.jsonl")
         if found.ran:
             write_whole(path, json.dumps(asdict(Holder(found.job, found.address, found.host, 1, found.at))))
         elif path.exists():

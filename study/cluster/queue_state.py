@@ -22,7 +22,7 @@ def with_places(read: Callable[[str, str], Iterable[bytes]], jobs: Sequence[Job]
     places: dict[str, int] = {}
     nodes = dict.fromkeys(job.node for job in reversed(jobs) if job.state == "running" and job.node)
     for node in nodes:
-        with suppress(UserError, ValueError, TypeError, KeyError):
+        with suppress(UserError, ValueError, TypeError, KeyError, RecursionError):
             told = json.loads(b"".join(read(node, WINDOW)))
             waiting = [str(job) for job in told["waiting"]]
             places = {job: number for number, job in enumerate(waiting, 1)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from study.cluster.bring import LEDGER, Changed, Manifest, Wish, bring
+from study.cluster.bring import LARGEST, LEDGER, Changed, Manifest, Wish, bring
 from study.cluster.head import Head, NodeGone, NotThere
 from study.cluster.job import Job
 from study.cluster.window import FOLDER, MANIFEST, PLACE, RENEWAL
@@ -86,7 +86,8 @@ class Reading:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
     def _read(self, name: str, lines: int) -> Iterator[bytes]:
-        return self._head.file(self._node, f"{PLACE}/{self._name}/{FOLDER}/{name}", lines)
+        # `bring` reads no more than was announced
+        return self._head.file(self._node, f"{PLACE}/{self._name}/{FOLDER}/{name}", lines, most=LARGEST)
 
     def _window(self) -> Manifest:
         """What there is to bring; where no node that is there has a window, a job makes one."""

@@ -12,11 +12,13 @@ from study.cluster.head import Head
 from study.cluster.mirror import read_files
 from study.cluster.reading import Reading
 from study.errors import UserError
+from study.files.below import below
 from study.home import format as home_format
 from study.home import ledger
 from study.home.fetched import Fetched, fetched
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.spec.load import check_name
 from study.text.shell import typed
 
 
@@ -52,7 +54,8 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
         UserError: there is no such study there; or another one has its name here, or this one went on by itself.
     """
     local = rename or name
-    folder = StudyFolder(home.path / local)
+    check_name(local)
+    folder = StudyFolder(below(home.path, local))
     known = _known(home, folder, name, address)
     head = Head(address)
     drivers = [job for job in head.jobs() if job.study == name]

@@ -1,0 +1,207 @@
+"""Whatever a head answers, nothing is written outside of its mirror, and there is one message."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from escapes import ESCAPES
+from heads import NODE, NODES, job, stand_in
+from helpers import Told, quickstart, write_ledger
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from study.cluster import head as head_module
+from study.cluster.bring import Manifest
+from study.cluster.head import Head
+from study.cluster.window import Window
+from study.commands.elsewhere import Elsewhere
+from study.commands.fetch import fetch
+from study.errors import UserError
+from study.home.folder import Home
+from study.home.format import FORMAT
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ESCAPES | st.just("\x1b]0;x\x07"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+PLAIN = job("mine")
+
+
+def _changed(base: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """A document with some of its values, or none, replaced by others."""
+    return st.fixed_dictionaries({}, optional=dict.fromkeys(base, VALUES)).map(lambda other: {**base, **other})
+
+
+JOBS = st.lists(
+    st.builds(
+        lambda told, metadata: {**told, "metadata": metadata},
+        _changed({key: value for key, value in PLAIN.items() if key != "metadata"}),
+        _changed(PLAIN["metadata"]),
+    )
+    | VALUES,
+    max_size=3,
+)
+FILES = st.dictionaries(
+    ESCAPES | st.sampled_from(["study.yaml", "ledger.jsonl", "errors/a", "errors/../../../mine/study.yaml"]),
+    _changed({"bytes": 10, "sha256": "0" * 64}) | VALUES,
+    max_size=4,
+)
+MANIFESTS = _changed({"format": FORMAT, "study": "0.1.0", "host": "h", "folder": "/f", "written": 1.0}).flatmap(
+    lambda told: FILES.map(lambda files: {**told, "files": files})
+)
+RAW = st.sampled_from([b"", b"[" * 200_000, b'{"a":' * 50_000, b"\xff\xfe", b"nan", b"<html>", b"\x1b[2J"])
+
+
+class Hostile:
+    """What it answers to each question: status, headers, body."""
+
+    def __init__(self, jobs: Any, manifest: Any, raw: bytes | None, status: int) -> None:
+        self.jobs, self.manifest, self.raw, self.status = jobs, manifest, raw, status
+
+    def answer(self, path: str) -> bytes:
+        if self.raw is not None:
+            return self.raw
+        parts = urlsplit(path)
+        if parts.path == "/api/jobs/":
+            return json.dumps(self.jobs).encode()
+        if parts.path == "/nodes":
+            return json.dumps(NODES).encode()
+        name = parse_qs(parts.query).get("filename", [""])[0]
+        return json.dumps(self.manifest).encode() if name.endswith("manifest.json") else b"name: mine\n"
+
+
+@contextmanager
+def serving(hostile: list[Hostile]) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = hostile[0].answer(self.path)
+            self.send_response(hostile[0].status)
+            if hostile[0].status == 302:
+                self.send_header("Location", "file:///etc/passwd")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+def _tree(folder: Path) -> dict[str, bytes | None]:
+    """Everything below a folder but mirrors."""
+    found: dict[str, bytes | None] = {}
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".clusters"]
+        found |= {os.path.join(place, name): (Path(place) / name).read_bytes() for name in files}
+        found |= dict.fromkeys(os.path.join(place, name) for name in folders)
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "deep" / "home"))
+    home = Home(tmp_path / "deep" / "home")
+    study = home.create(quickstart("name=mine"))
+    write_ledger(study.ledger_file, Told("baseline", [0.5]))
+    return home
+
+
+def test_two_hundred_odd_answers_write_nothing_outside_and_give_one_message(home: Home, tmp_path: Path) -> None:
+    hostile: list[Hostile] = []
+    before = _tree(tmp_path)
+    with serving(hostile) as address:
+
+        @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @given(JOBS | VALUES, MANIFESTS | VALUES, st.none() | RAW, st.sampled_from([200, 200, 200, 302, 401, 404, 500]))
+        def answers(jobs: Any, manifest: Any, raw: bytes | None, status: int) -> None:
+            hostile[:] = [Hostile(jobs, manifest, raw, status)]
+            there = Elsewhere(address)
+            for ask in (there.overview, lambda: there.status("mine"), lambda: there.home(["mine"])):
+                message = ""
+                try:
+                    ask()
+                except UserError as error:
+                    message = str(error)
+                assert "\x1b" not in message
+            assert _tree(tmp_path) == before
+
+        answers()
+
+
+@pytest.mark.parametrize("name", ["../../mine", "/tmp/mine", "..", "", ".hidden", "a\nb", "\x1b[2J"])
+def test_a_job_of_a_study_whose_name_is_a_path_is_refused(home: Home, tmp_path: Path, name: str) -> None:
+    before = _tree(tmp_path)
+    hostile = [Hostile([job("mine") | {"metadata": {**PLAIN["metadata"], "study": name}}], {}, None, 200)]
+    with serving(hostile) as address, pytest.raises(UserError, match="cannot be a study's name"):
+        Elsewhere(address).overview()
+    assert _tree(tmp_path) == before
+
+
+def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    monkeypatch.setattr(head_module, "MOST", 1 << 20)
+    sent = 0
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            nonlocal sent
+            self.send_response(200)
+            self.end_headers()
+            try:
+                while True:
+                    sent += self.wfile.write(b"[" * (1 << 16))
+            except OSError:
+                self.close_connection = True
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        head = Head(f"http://127.0.0.1:{server.server_port}")
+        with pytest.raises(UserError, match="no Ray dashboard"):
+            head.jobs()
+        with pytest.raises(UserError, match="more than"):
+            b"".join(head.file(NODE, "study/mine/manifest.json", most=1 << 20))
+        server.shutdown()
+    assert sent < 64 << 20
+
+
+def test_what_is_fetched_names_no_command_and_no_address(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "t" * 32)
+    theirs = Home(tmp_path / "theirs").create(quickstart("name=theirs", "notify.command=[touch, /nowhere]"))
+    write_ledger(theirs.ledger_file, Told("baseline", [0.5]))
+    (tmp_path / "logs").mkdir()
+    Window(theirs, tmp_path / "logs").open()
+    assert theirs.spec().notify is not None
+    with stand_in(tmp_path / "logs") as head:
+        head.jobs = [job("theirs", "SUCCEEDED")]
+        done = fetch(home, "theirs", head.address)
+        mirrored = Elsewhere(head.address).home(["theirs"]).find("theirs")
+    for folder in (done.folder, mirrored):
+        assert folder.spec().notify is None
+        assert "touch" not in folder.spec_file.read_text()
+        assert folder.spec().hash == theirs.spec().hash
+
+
+def test_a_manifest_may_not_announce_what_no_study_has() -> None:
+    told = {"format": FORMAT, "study": "x", "host": "h", "folder": "f", "written": 1.0}
+    for name, size in (("study.yaml", 1 << 30), ("errors/a", 1 << 30), ("models/a", 1 << 41), ("errors/.a", 1)):
+        with pytest.raises(UserError, match="cannot be read"):
+            Manifest.of("mine", {**told, "files": {name: {"bytes": size, "sha256": ""}}})
