@@ -8,6 +8,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.tracking.connection import public
 from study.tracking.remove import remove
 
 
@@ -23,7 +24,7 @@ def describe(home: Home, name: str) -> str:
         held = f"{folder.path}: {record.state}, {len(record.trials)} trial(s)"
     except UserError as error:
         held = f"{folder.path}: unreadable ({error})"
-    return f"{held}, and their runs in MLflow ({home.tracking_uri})."
+    return f"{held}, and their runs in MLflow ({public(home.tracking_uri)})."
 
 
 def delete(home: Home, name: str) -> None:

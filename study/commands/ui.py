@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from study.errors import UserError
 from study.home.folder import Home
+from study.tracking.connection import public
 from study.tracking.opening import check_database
 from study.tracking.pages import experiments_page, is_server
 from study.upstream.environment import Part, variables
@@ -23,7 +24,7 @@ def serve(home: Home, port: int) -> None:
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        instead = f"open {experiments_page(uri)} in a browser" if is_server(uri) else f"it is {uri}"
+        instead = f"open {experiments_page(uri)} in a browser" if is_server(uri) else f"it is {public(uri)}"
         raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")

@@ -138,8 +138,13 @@ class Home:
 
     @classmethod
     def locate(cls) -> "Home":
-        """The folder that `STUDY_HOME` names, else `studies` in the working folder. It need not exist yet."""
-        return cls(Path(os.environ.get("STUDY_HOME") or "studies").absolute())
+        """The folder that `STUDY_HOME` names, else `studies` in the working folder. It need not exist yet.
+
+        Behind a link `..` is the parent of where the link leads, for the system but not for MLflow's address of the
+        database: such a path is resolved here. Others stay as given: what a link leads to may differ between nodes.
+        """
+        path = Path(os.environ.get("STUDY_HOME") or "studies").absolute()
+        return cls(path.resolve() if ".." in path.parts else path)
 
     @property
     def tracking_uri(self) -> str:

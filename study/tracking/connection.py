@@ -110,10 +110,15 @@ def server_version(uri: str, client: "MlflowClient", timeout: int) -> str | None
     return None
 
 
+SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
+"""Options of an address that are not shown."""
+
+
 def public(uri: str) -> str:
-    """The address without a user name and password that may be in it."""
+    """The address without a user name and password that may be in it, before its host or among its options."""
     parts = urlsplit(uri)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    shown = [option for option in parts.query.split("&") if option.partition("=")[0].lower() not in SECRET]
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(shown)))
 
 
 def error_line(error: Exception, uri: str) -> str:

@@ -30,7 +30,7 @@ class Waiting:
     """A home of one driver at a time, and jobs that wait there."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.queue, self.jobs = home, home / ".queue", dict[str, subprocess.Popen[str]]()
+        self.home, self.queue, self.jobs = home, home / ".queue", dict[str, subprocess.Popen[bytes]]()
         home.mkdir()
         (home / "sharing.yaml").write_text("drivers: 1\n")
 
@@ -40,18 +40,25 @@ class Waiting:
         there.tell(Turn(there.id, job, "ann", CLUSTER, machine(), 0, 0.0, time.time()).document())
         return there
 
-    def submit(self, job: str, owner: str = "ann", **standing: int) -> "subprocess.Popen[str]":
+    def submit(self, job: str, owner: str = "ann", **standing: int) -> "subprocess.Popen[bytes]":
         """A job whose driver says the version, once it is its turn."""
         metadata = {"job_submission_id": job, **Standing(**standing).tags()}
         variables = {"STUDY_HOME": str(self.home), "RAY_ADDRESS": CLUSTER, "STUDY_OWNER": owner}
         variables["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"metadata": metadata})
-        self.jobs[job] = subprocess.Popen(
-            [sys.executable, "-m", "study.cluster.turn", "--version"],
-            env={**os.environ, **variables},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        with self._output(job).open("w") as output:
+            self.jobs[job] = subprocess.Popen(
+                [sys.executable, "-m", "study.cluster.turn", "--version"],
+                env={**os.environ, **variables},
+                stdout=output,
+            )
         return self.jobs[job]
+
+    def said(self, job: str) -> str:
+        """What a job has printed so far."""
+        return self._output(job).read_text()
+
+    def _output(self, job: str) -> Path:
+        return self.home.with_name(f"{job}.out")
 
     def waiting(self) -> list[str]:
         file = state_file(self.queue, CLUSTER)
@@ -71,8 +78,6 @@ def there(tmp_path: Path) -> Iterator[Waiting]:
     for job in found.jobs.values():
         job.kill()
         job.wait(60)
-        assert job.stdout is not None
-        job.stdout.close()
 
 
 def test_jobs_wait_in_order_and_become_their_drivers(there: Waiting) -> None:
@@ -89,20 +94,22 @@ def test_jobs_wait_in_order_and_become_their_drivers(there: Waiting) -> None:
     stopped.send_signal(signal.SIGTERM)
     assert (stopped.wait(60), there.jobs["killed"].wait(60)) == (130, -signal.SIGKILL)
     there.until(lambda: there.waiting() == ["first", "other", "later"])
+    left = {"first": first, "other": other, "later": there.jobs["later"]}
+    # a job is in the queue before it has looked at it, and says that it waits only where it then has to
+    there.until(lambda: all("waits for its turn: place" in there.said(job) for job in left))
     runs.close()
-    for job in (first, other, there.jobs["later"]):
-        out, _ = job.communicate(timeout=60)
-        assert job.returncode == 0
-        assert "waits for its turn: place" in out
-        assert study.__version__ in out
-    assert "nothing was begun" in stopped.communicate()[0]
+    for name, job in left.items():
+        assert job.wait(60) == 0
+        assert study.__version__ in there.said(name)
+    assert "nothing was begun" in there.said("stopped")
     assert there.waiting() == []
     assert members(there.queue / "turns") == []
 
 
 def test_settings_that_cannot_be_used_are_told_and_leave_the_last_ones(there: Waiting) -> None:
     (there.home / "sharing.yaml").write_text("drivers: none of yours\n")
-    out, _ = there.submit("one").communicate(timeout=60)
+    there.submit("one").wait(60)
+    out = there.said("one")
     assert "sharing.yaml: drivers: 'none of yours' given, a whole number from 1 is needed. It is not used" in out
     assert study.__version__ in out
 

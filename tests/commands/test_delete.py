@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 from tracked_study import make_home
 
 from study import cli
-from study.commands.delete import delete
+from study.commands.delete import delete, describe
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -129,3 +129,18 @@ def test_a_study_whose_first_event_is_lost_is_not_removed_without_its_runs(
     assert run_command(monkeypatch, "delete", "one", "--yes") == 2
     assert "which runs in MLflow are its own" in capsys.readouterr().err
     assert runs(home) == {"one": 2, "other": 2}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://ann:hunter2-hunter2@host/",
+        "postgresql://ann:hunter2-hunter2@host/db",
+        "sqlite:///x?password=hunter2-hunter2",
+    ],
+)
+def test_what_would_be_removed_is_said_without_mlflows_password(
+    home: Home, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert "hunter2" not in describe(home, "one")

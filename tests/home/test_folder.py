@@ -236,3 +236,16 @@ def test_the_files_of_a_study_lie_in_its_folder(home: Home) -> None:
     for path in (folder.model_file(3), folder.error_file(3), folder.report, folder.best_file, folder.scratch):
         assert path.is_relative_to(folder.path)
     assert folder.model_file(3) != folder.model_file(4)
+
+
+def test_a_home_behind_a_link_and_back_is_one_folder_for_study_and_mlflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "disk" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "deep")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "link") + "/../home")
+    home = Home.locate()
+    assert home.path == tmp_path / "disk" / "home"
+    assert str(home.database) == os.path.realpath(f"{tmp_path}/link/../home/mlflow.db")
+    assert home.tracking_uri == f"sqlite:///{tmp_path}/disk/home/mlflow.db"
