@@ -20,6 +20,7 @@ import typer
 from study.cli import asking, cluster, data, help, models, running, simulating, studies, study_files, suites
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
+from study.text.printed import printed
 from study.upstream import interrupt
 
 app = typer.Typer(
@@ -94,6 +95,7 @@ def main() -> None:
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
     """
+    _open_closed_streams()
     atexit.register(_end_soon)
     interrupt.listen()
     try:
@@ -114,8 +116,20 @@ def main() -> None:
         if expected is None or is_verbose():
             traceback.print_exc()
         message, status = expected or (f"{_name(error)}. {REPORT}", 1)
-        print(f"error: {message}", file=sys.stderr)
+        print(f"error: {printed(message)}", file=sys.stderr)
         raise SystemExit(status) from None
+
+
+def _open_closed_streams() -> None:
+    """Put the null device where standard input, output or error is closed, as a service manager may start a program:
+    Python has None for it then, and the next file that is opened would take its place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            if null != number:
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def _end_soon() -> None:

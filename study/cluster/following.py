@@ -10,6 +10,7 @@ from typing import Protocol
 from study.cluster.job import Job
 from study.cluster.ray_lines import OursAlone
 from study.errors import Stopped, UserError
+from study.text.printed import printed
 from study.text.shell import typed
 
 SILENCE = 30.0
@@ -63,11 +64,11 @@ def followed(jobs: Jobs, job: str, study: str = "", with_rays: bool = False) -> 
     keep = OursAlone()
     try:
         for piece in jobs.follow(job):
-            if text := piece if with_rays else keep(piece):
+            if text := piece if with_rays else printed(keep(piece)):
                 yield text
     except (ClientError, RuntimeError, OSError):
         raise _lost(jobs.address, job, study) from None
-    yield keep.end()
+    yield printed(keep.end())
 
 
 def outcome(jobs: Jobs, job: str, study: str = "") -> Job:

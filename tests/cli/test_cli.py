@@ -134,3 +134,24 @@ def test_a_library_whose_import_was_interrupted_is_no_bug() -> None:
     """Compiled ones turn the interrupt into an error of their own. In a process of its own, which it ends."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_bug(tmp_path: Path, closed: str) -> None:
+    (tmp_path / "rows.csv").write_text("a,sex,y\n" + "1,f,no\n2,m,yes\n3,f,yes\n4,m,no\n" * 20)
+    command = [sys.executable, "-m", "study", "init", "rows", "--data", str(tmp_path / "rows.csv")]
+    words = [*command, "--target", "y", "--bias", "sex"]
+    shell = ["sh", "-c", f'"$@" {closed}', "sh", *words]
+    ended = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "bug in study" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode in (0, 2)
+
+
+def test_what_others_named_is_printed_without_escapes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, told = ended(monkeypatch, capsys, "plan", "\x1b[2Jevil\u202e.yaml")
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+    assert "x1b[2Jevil" in told
