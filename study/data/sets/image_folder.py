@@ -86,8 +86,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """The images of the CSV."""
-    more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    tables = [table_in(label_files.locate(options.path), options.labels), *more]
+    tables = _tables(options)
     with contents.unchanged(tables):  # from before their labels are read until their content is known
         facts, splits = _read(options)
         images = [file for listing in splits.values() for file in listing.files]
@@ -105,6 +104,11 @@ def labels(options: Options) -> dict[str, Listing]:
     return _read(options)[1]
 
 
+def files(options: Options) -> list[Path]:
+    """The table, the file of conditions and the images."""
+    return [*_tables(options), *(file for listing in _read(options)[1].values() for file in listing.files)]
+
+
 def extent(options: Options) -> tuple[int, int | None]:
     """How many images are trained on, and the usual shorter side of all in pixels, None if none can be read."""
     _, splits = _read(options)
@@ -120,6 +124,12 @@ def table_in(folder: Path, labels: str) -> Path:
     if label_files.leads_out(labels):
         raise UserError(f"data.labels: {labels!r} given, {label_files.INSIDE}")
     return on_disk(folder, labels)
+
+
+def _tables(options: Options) -> list[Path]:
+    """The table of labels, and the file of conditions where there is one."""
+    more = [label_files.locate(options.condition_file)] if options.condition_file else []
+    return [table_in(label_files.locate(options.path), options.labels), *more]
 
 
 def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:

@@ -93,11 +93,16 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
-    more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    files = [label_files.locate(options.path), *more]
-    with contents.unchanged(files):  # from before the rows are read until their content is known
+    places = files(options)
+    with contents.unchanged(places):  # from before the rows are read until their content is known
         table = _read(options)
-        return prepared("table", options, _facts(table), files, lambda: _splits(table, _fitted(table)))
+        return prepared("table", options, _facts(table), places, lambda: _splits(table, _fitted(table)))
+
+
+def files(options: Options) -> list[Path]:
+    """The table, and the file of conditions where there is one."""
+    more = [label_files.locate(options.condition_file)] if options.condition_file else []
+    return [label_files.locate(options.path), *more]
 
 
 def encoding(options: Options) -> Encoding:
