@@ -100,7 +100,7 @@ def _upright(image: Image.Image) -> Image.Image:
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         return image
     try:
-        turn = TURNS.get(image.getexif().get(ExifTags.Base.Orientation))
+        turn = TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
     except Exception:  # whatever Pillow makes of damaged EXIF data; the pixels are sound
         return image
     return image if turn is None else image.transpose(turn)

@@ -171,7 +171,7 @@ def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
 
 def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -> None:
     """Raise a UserError if two names, spelled differently, are of one file."""
-    rows = {}
+    rows: dict[Path, int] = {}
     for row, (file, name) in enumerate(zip(files, names, strict=True), 1):
         if file in rows:
             problem = f"{quoted(name)} is the file of row {rows[file]}, spelled differently. Take one row out"
