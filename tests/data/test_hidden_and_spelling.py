@@ -7,6 +7,7 @@ import pytest
 from image_folders import load, rows, write
 from pictures import picture
 
+from study.commands.init_answers import is_table, tables
 from study.data import listings
 from study.data.spelling import on_disk
 from study.errors import UserError
@@ -81,3 +82,11 @@ def test_the_folder_and_the_table_are_found_too(workplace):
     (workplace / "mine").rename(workplace / APART)
     found = load(path=COMPOSED, labels=f"{COMPOSED}.csv")
     np.testing.assert_array_equal(found.splits["train"].inputs, plain.splits["train"].inputs)
+
+
+def test_a_hidden_table_is_not_offered(tmp_path):
+    for name in ("birds.csv", "._birds.csv", ".labels.csv"):
+        (tmp_path / name).write_text("file,target")
+    assert tables(tmp_path) == "birds.csv"
+    with pytest.raises(UserError, match=r"Tables there: birds\.csv$"):
+        is_table(tmp_path)("labels.csv")
