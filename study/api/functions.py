@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from study.api.plain import plain, plain_mapping
 from study.errors import UserError
 from study.methods import OWN
 from study.metrics import lower_is_better
@@ -35,31 +36,48 @@ def function_study(
     named, content = reference(train)
     check(train, getattr(train, "__qualname__", named))
     _check_direction(metric, maximize)
-    _check_keys(space=space, fixed=fixed, baseline=baseline or {})
-    search: dict[str, Any] = {"metric": metric, "space": {f"method.{key}": domain(key, space[key]) for key in space}}
+    domains = domains_of(space)
+    fixed, values = plain_mapping(fixed, "fixed"), plain_mapping({} if baseline is None else baseline, "baseline")
+    _check_keys(space=domains, fixed=fixed, baseline=values)
+    search: dict[str, Any] = {"metric": metric, "space": {f"method.{key}": domains[key] for key in domains}}
     if baseline is not None:
-        search["baseline"] = {f"method.{key}": value for key, value in baseline.items()}
+        search["baseline"] = {f"method.{key}": value for key, value in values.items()}
     method = {"name": OWN, "function": named, **fixed}
     document = Document("study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search})
     override(document, assignments)
     return resolve(document), content
 
 
+def domains_of(space: Any) -> dict[str, Any]:
+    """What is searched, by key, as a study file has it.
+
+    Raises:
+        UserError: it is no mapping of names to domains.
+    """
+    kept = dict.fromkeys(space) if isinstance(space, Mapping) else space
+    return {key: domain(key, space[key]) for key in plain_mapping(kept, "space")}
+
+
 def domain(key: str, given: Any) -> Any:
-    """What is searched of a key, as a study file has it: a list is choices, a pair (low, high) a range, with a third
-    "log" one on a log scale."""
-    if isinstance(given, list):
-        return {"choices": given}
-    if isinstance(given, tuple) and len(given) == 2:
-        return {"low": given[0], "high": given[1]}
-    if isinstance(given, tuple) and given[2:] == ("log",):
-        return {"low": given[0], "high": given[1], "log": True}
-    if isinstance(given, tuple | str):
-        raise UserError(
-            f"space: {key}: {given!r} given; a range is (low, high), one on a log scale (low, high, 'log'), choices "
-            "are a list. A value that stays as it is goes into fixed"
-        )
-    return dict(given) if isinstance(given, Mapping) else given
+    """What is searched of a key, as a study file has it: a list or array is choices, a pair (low, high) a range, with a
+    third "log" one on a log scale.
+
+    Raises:
+        UserError: it is none of these, or holds what a study file cannot.
+    """
+    values = plain(given, f"space: {key}")
+    if isinstance(given, tuple) and len(values) == 2:
+        return {"low": values[0], "high": values[1]}
+    if isinstance(given, tuple) and values[2:] == ["log"]:
+        return {"low": values[0], "high": values[1], "log": True}
+    if isinstance(values, list) and not isinstance(given, tuple):
+        return {"choices": values}
+    if isinstance(values, dict):
+        return values
+    raise UserError(
+        f"space: {key}: {given!r} given; a range is (low, high), one on a log scale (low, high, 'log'), choices "
+        "are a list. A value that stays as it is goes into fixed"
+    )
 
 
 def reference(train: Function) -> tuple[str, bytes | None]:

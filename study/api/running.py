@@ -7,6 +7,7 @@ from typing import Any
 
 from study.api.functions import Function, function_study
 from study.api.notebook import view
+from study.api.plain import plain_mapping
 from study.api.studies import Study
 from study.commands import run as running
 from study.errors import UserError
@@ -78,19 +79,19 @@ def run(
         _check_given(name, space, profile)
         loaded, content = function_study(
             train,
-            space=space or {},
+            space={} if space is None else space,
             name=name or "",
             metric=metric,
             maximize=maximize,
             epochs=epochs,
-            fixed=fixed or {},
+            fixed={} if fixed is None else fixed,
             baseline=baseline,
-            assignments=assignments(set or {}),
+            assignments=assignments({} if set is None else set),
         )
     else:
         if given := [key for key, value in (("space", space), ("fixed", fixed), ("baseline", baseline)) if value]:
             raise UserError(f"study.run: {', '.join(given)}: goes with train; to change keys of a study file: set")
-        loaded = load_study(str(spec), assignments(set or {}), profile, name)
+        loaded = load_study(str(spec), assignments({} if set is None else set), profile, name)
     home = Home.locate()
     begin = running.start_or_resume if resume else running.start
     return Study(home, begin(home, loaded, view(quiet), address, function=content).folder)
@@ -110,11 +111,4 @@ def assignments(values: Mapping[str, Any]) -> list[str]:
     Raises:
         UserError: a value has no form in a study file.
     """
-    texts = []
-    for key, value in values.items():
-        try:
-            texts.append(f"{key}={json.dumps(value)}")
-        except (TypeError, ValueError):
-            allowed = "numbers, text, true or false, lists and mappings"
-            raise UserError(f"set: {key}: {type(value).__name__} given, allowed are {allowed}") from None
-    return texts
+    return [f"{key}={json.dumps(value)}" for key, value in plain_mapping(values, "set").items()]

@@ -17,6 +17,8 @@ A hyperparameter that is a number may be given as a tensor without dimensions: `
 many values. Its value is never asked for (`study.losses.scalars`), nor checked: ranges are checked where a study file
 is read. Every function can be differentiated twice and works under `torch.func` in reverse mode.
 
+Types and shapes of inputs are checked at each call (`study.losses.inputs`); a ValueError names what does not fit.
+
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """
 
@@ -31,6 +33,7 @@ import torch
 from torch import Tensor
 
 import study.losses
+from study.losses.inputs import checked
 
 Loss = Callable[..., Any]
 _LOSSES: dict[str, Loss] = {}
@@ -87,8 +90,14 @@ def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:
     name = function.__name__
     if any(name in known for known in (_LOSSES, _REGULARISERS, _CLASSIFICATION_LOSSES)):
         raise ValueError(f"two losses are called {name!r}")
-    catalogue[name] = full_precision(function)
-    return catalogue[name]
+    check, computed = checked(function), full_precision(function)
+
+    @functools.wraps(function)
+    def of_checked_inputs(first: Tensor, /, **inputs: Any) -> Any:
+        return computed(first, **check(first, inputs))
+
+    catalogue[name] = of_checked_inputs
+    return of_checked_inputs
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,22 +11,13 @@ from study.data.label_files import locate
 from study.data.source import Source
 from study.errors import UserError
 from study.files import digest
+from study.models.wrapped_weights import check_finite, unwrapped
 from study.text.quoted import some
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from study.models.encoder import Encoder
-
-WITHIN = ("state_dict", "model")
-"""Keys under which some programs keep the weights in their file."""
-
-PREFIXES = ("method.network.encoder.net.", "encoder.net.", "module.", "backbone.")
-"""What may stand before each name: in a trained model of this project, in its encoder, in a distributed training, and
-in the files of self-supervised methods, whose heads are left out."""
-
-OLD_DENSE = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)")
-"""Names in torchvision's files of DenseNets, which have a dot too many."""
 
 COUNTER = "num_batches_tracked"
 """A buffer of batch norm that older files do not have."""
@@ -120,8 +111,8 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     """Put the weights of a `model` section into its encoder; the layer of a classifier in the file is left out.
 
     Raises:
-        UserError: as `told`; or the file does not hold weights, or not those of this network, or others than when the
-            study was started.
+        UserError: as `told`; or the file does not hold weights, not those of this network, values that are not finite,
+            or other weights than when the study was started.
     """
     from study.models.backbone import Backbone
 
@@ -129,7 +120,8 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     if found is None or not isinstance(encoder, Backbone):
         return
     told(model)
-    state = read(found[0])
+    wanted = [name for name in encoder.net.state_dict() if not name.endswith(COUNTER)]
+    state = read(found[0], wanted)
     told_place, now = _told_places.get(_key(model)), sha256(found[0])  # after it was read: it may be written meanwhile
     if told_place and told_place[1] != now:
         raise UserError(
@@ -139,6 +131,7 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     left_out = f"{encoder.dropped}."
     for name in [name for name in state if name.startswith(left_out)]:
         del state[name]
+    check_finite(state, f"model.weights: {found[0]}")
     put(encoder.net, state, f"model.weights: {found[0]}: does not fit {encoder.architecture}")
 
 
@@ -170,27 +163,17 @@ FEW = 3
 """Names of each kind that a message lists."""
 
 
-def read(file: Path) -> "dict[str, Tensor]":
-    """The tensors of a file by name, without prefixes that programs put before them.
+def read(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
+    """Return the tensors of a file by name, without what programs put around them and before their names.
+
+    Args:
+        wanted: names that the network must have.
 
     Raises:
-        UserError: the file cannot be read, or holds something else. A pickle's code is never run.
+        UserError: the file cannot be read, holds something else, or several networks of these names. A pickle's code is
+            never run.
     """
-    import torch
-
-    content = _content(file)
-    for key in WITHIN:
-        if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
-            content = content[key]
-    if not isinstance(content, dict) or not content or not all(map(torch.is_tensor, content.values())):
-        raise UserError(f"model.weights: {file}: does not hold a network's weights (a mapping of names to tensors)")
-    for prefix in PREFIXES:
-        if any(name.startswith(prefix) for name in content):
-            own = {name: tensor for name, tensor in content.items() if name.startswith(prefix)}
-            content = {name.removeprefix(prefix): tensor for name, tensor in own.items()}
-    for name in [name for name in content if OLD_DENSE.search(name)]:
-        content[OLD_DENSE.sub(r"\1\2", name)] = content.pop(name)
-    return content
+    return unwrapped(_content(file), wanted, f"model.weights: {file}")
 
 
 def _content(file: Path) -> Any:

@@ -51,8 +51,9 @@ class Document:
             raise UserError(f"{place}: {shortened(repr(dotted))}: is no key; allowed: section.key")
         at = self.values
         for depth, section in enumerate(path[:-1], start=1):
+            if section not in at:
+                self.places.setdefault(path[:depth], place)
             at = at.setdefault(section, {})
-            self.places.setdefault(path[:depth], place)
             if not isinstance(at, dict):
                 above, below = shortened(".".join(path[:depth])), shortened(".".join(path[depth:]))
                 raise UserError(f"{place}: {above}: is {shortened(repr(at))}, it has no key {below!r}")

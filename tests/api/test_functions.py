@@ -69,7 +69,6 @@ def test_what_cannot_be_pickled_is_told() -> None:
         ((0.1, 4.0, "log"), {"low": 0.1, "high": 4.0, "log": True}),
         (["a", 1], {"choices": ["a", 1]}),
         ({"low": 1, "high": 2, "log": True}, {"low": 1, "high": 2, "log": True}),
-        (3, 3),
     ],
 )
 def test_what_is_searched_in_short(given: Any, written: Any) -> None:
