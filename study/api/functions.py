@@ -1,12 +1,11 @@
 """A study of a training function of one's own, from Python."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from study.errors import UserError
 from study.methods import OWN
-from study.metrics import lower_is_better
 from study.spec import StudySpec
 from study.spec.document import Document, override
 from study.spec.load import resolve
@@ -20,8 +19,8 @@ def function_study(
     *,
     space: Mapping[str, Any],
     name: str,
-    metric: str,
-    maximize: bool | None,
+    metric: str | Sequence[str],
+    maximize: bool | Sequence[bool] | None,
     epochs: int,
     fixed: Mapping[str, Any],
     baseline: Mapping[str, Any] | None,
@@ -34,9 +33,11 @@ def function_study(
     """
     named, content = reference(train)
     check(train, getattr(train, "__qualname__", named))
-    _check_direction(metric, maximize)
     _check_keys(space=space, fixed=fixed, baseline=baseline or {})
-    search: dict[str, Any] = {"metric": metric, "space": {f"method.{key}": domain(key, space[key]) for key in space}}
+    names = metric if isinstance(metric, str) else list(metric)
+    search: dict[str, Any] = {"metric": names, "space": {f"method.{key}": domain(key, space[key]) for key in space}}
+    if maximize is not None:
+        search["direction"] = _direction(maximize)
     if baseline is not None:
         search["baseline"] = {f"method.{key}": value for key, value in baseline.items()}
     method = {"name": OWN, "function": named, **fixed}
@@ -98,7 +99,10 @@ def _check_keys(**given: Mapping[str, Any]) -> None:
         raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
 
 
-def _check_direction(metric: str, maximize: bool | None) -> None:
-    if maximize is not None and maximize == lower_is_better(metric):
-        names = "a name that ends in _loss, _error, _mse, _rmse or _mae is better when lower, any other when higher"
-        raise UserError(f"maximize: {maximize} given for {metric!r}, whose name says otherwise: {names}")
+def _direction(maximize: Any) -> Any:
+    """`search.direction` of it."""
+    given = [maximize] if isinstance(maximize, bool) else maximize
+    if not isinstance(given, list | tuple) or not all(isinstance(one, bool) for one in given):
+        raise UserError(f"maximize: {maximize!r} given, allowed are True, False, or a list of them for several metrics")
+    words = ["max" if one else "min" for one in given]
+    return words[0] if isinstance(maximize, bool) else words
