@@ -132,8 +132,8 @@ def test_the_phase_is_what_trials_run_for() -> None:
 
 
 LINES = {
-    200: "0:00  searching  3/8 trials  1 running  1 pruned  best val/accuracy 0.5000 (highest, trial 1), baseline 0.2500 "
-    " 10/28 epochs",
+    200: "0:00  searching  3/8 trials  1 running  1 pruned  best val/accuracy 0.5000 (highest, trial 1), baseline "
+    "0.2500  10/28 epochs",
     100: "0:00  searching  3/8 trials  1 running  1 pruned  best 0.5000, baseline 0.2500  10/28 epochs",
     77: "0:00  searching  3/8 trials  1 running  1 pruned  best 0.5000  10 epochs",
     60: "0:00  searching  3/8  1 running  1 pruned  best 0.5000",
