@@ -45,7 +45,7 @@ def _distribution(domain: Domain, whole: bool) -> BaseDistribution:
         return CategoricalDistribution(domain.choices)
     assert domain.low is not None
     assert domain.high is not None
-    last = domain.high if domain.step is None else grid.values(domain, whole)[-1]
+    last = domain.high if domain.step is None else grid.last(domain, whole)
     if whole:
         return IntDistribution(int(domain.low), int(last), log=domain.log, step=int(domain.step or 1))
     return FloatDistribution(domain.low, last, log=domain.log, step=domain.step)
