@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from study.metrics.rules import RULES
 from study.metrics.table import Direction
 from study.spec.checks import STRICT
 from study.spec.resources import Resources
+from study.spec.same import among
 from study.spec.values import configurations, seconds
 
 Positive = Annotated[int, Field(ge=1, le=MOST)]
@@ -25,11 +26,6 @@ else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
 """The name of a selection rule of `study.metrics.rules`."""
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
-
-
-def among(value: Any, values: Iterable[Any]) -> bool:
-    """Whether a value is one of these; true and 1 are two values."""
-    return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
 class Domain(BaseModel):
@@ -61,8 +57,11 @@ class Domain(BaseModel):
         if self.choices is not None:
             if any((self.low is not None, self.high is not None, self.log, self.step is not None, self.range)):
                 raise ValueError("give either choices, or low and high, not both")
-            if len({(type(choice), str(choice)) for choice in self.choices}) < len(self.choices):
-                raise ValueError(f"a choice is repeated: {self.choices}")
+            for place, choice in enumerate(self.choices):
+                if among(choice, self.choices[:place]):
+                    first = next(one for one in self.choices if among(choice, [one]))
+                    equal = "" if type(first) is type(choice) else f", as {first!r} and {choice!r} are one number"
+                    raise ValueError(f"a choice is repeated: {self.choices}{equal}")
             return self
         if self.range is None and (self.low is None or self.high is None):
             raise ValueError("give low and high, or choices, or the word paper")
