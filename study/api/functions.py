@@ -1,13 +1,12 @@
 """A study of a training function of one's own, from Python."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from study.api.plain import plain, plain_mapping
 from study.errors import UserError
 from study.methods import OWN
-from study.metrics import lower_is_better
 from study.spec import StudySpec
 from study.spec.document import Document, override
 from study.spec.load import resolve
@@ -21,8 +20,8 @@ def function_study(
     *,
     space: Mapping[str, Any],
     name: str,
-    metric: str,
-    maximize: bool | None,
+    metric: str | Sequence[str],
+    maximize: bool | Sequence[bool] | None,
     epochs: int,
     fixed: Mapping[str, Any],
     baseline: Mapping[str, Any] | None,
@@ -35,11 +34,13 @@ def function_study(
     """
     named, content = reference(train)
     check(train, getattr(train, "__qualname__", named))
-    _check_direction(metric, maximize)
     domains = domains_of(space)
     fixed, values = plain_mapping(fixed, "fixed"), plain_mapping({} if baseline is None else baseline, "baseline")
     _check_keys(space=domains, fixed=fixed, baseline=values)
-    search: dict[str, Any] = {"metric": metric, "space": {f"method.{key}": domains[key] for key in domains}}
+    names = metric if isinstance(metric, str) else list(metric)
+    search: dict[str, Any] = {"metric": names, "space": {f"method.{key}": domains[key] for key in domains}}
+    if maximize is not None:
+        search["direction"] = _direction(maximize)
     if baseline is not None:
         search["baseline"] = {f"method.{key}": value for key, value in values.items()}
     method = {"name": OWN, "function": named, **fixed}
@@ -116,7 +117,10 @@ def _check_keys(**given: Mapping[str, Any]) -> None:
         raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
 
 
-def _check_direction(metric: str, maximize: bool | None) -> None:
-    if maximize is not None and maximize == lower_is_better(metric):
-        names = "a name that ends in _loss, _error, _mse, _rmse or _mae is better when lower, any other when higher"
-        raise UserError(f"maximize: {maximize} given for {metric!r}, whose name says otherwise: {names}")
+def _direction(maximize: Any) -> Any:
+    """`search.direction` of it."""
+    given = [maximize] if isinstance(maximize, bool) else maximize
+    if not isinstance(given, list | tuple) or not all(isinstance(one, bool) for one in given):
+        raise UserError(f"maximize: {maximize!r} given, allowed are True, False, or a list of them for several metrics")
+    words = ["max" if one else "min" for one in given]
+    return words[0] if isinstance(maximize, bool) else words

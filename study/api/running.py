@@ -1,7 +1,7 @@
 """Studies run from Python."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ def run(
     *,
     train: Function | None = None,
     space: Mapping[str, Any] | None = None,
-    metric: str = "val/accuracy",
-    maximize: bool | None = None,
+    metric: str | Sequence[str] = "val/accuracy",
+    maximize: bool | Sequence[bool] | None = None,
     epochs: int = 1,
     fixed: Mapping[str, Any] | None = None,
     baseline: Mapping[str, Any] | None = None,
@@ -45,9 +45,9 @@ def run(
             a mapping of metrics after each epoch. The page python.md of the guide says what it may do.
         space: what is searched of `config`, by key: a range (low, high), a list of choices, or a domain as a study file
             has it.
-        metric: `val/NAME`, which the function must yield in each epoch.
-        maximize: checked against the direction that the metric's name says: lower is better for a name that ends in
-            `loss`, `error`, `mse`, `rmse` or `mae`, and for gaps between groups; higher is for any other.
+        metric: `val/NAME`, which the function must yield in each epoch; or several of them.
+        maximize: whether a higher value of the metric is better; of several metrics a list. It may be left out where
+            the name says it, as `val/f1` and `val/log_loss` do; it is needed for one that does not, as `val/score`.
         epochs: of a trial.
         fixed: the rest of `config`.
         baseline: values of what is searched that all others are compared with.
@@ -89,7 +89,8 @@ def run(
             assignments=assignments({} if set is None else set),
         )
     else:
-        if given := [key for key, value in (("space", space), ("fixed", fixed), ("baseline", baseline)) if value]:
+        of_function = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
+        if given := [key for key, value in of_function.items() if value not in (None, {})]:
             raise UserError(f"study.run: {', '.join(given)}: goes with train; to change keys of a study file: set")
         loaded = load_study(str(spec), assignments({} if set is None else set), profile, name)
     home = Home.locate()

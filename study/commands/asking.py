@@ -14,6 +14,7 @@ from study.home.record import StudyRecord
 from study.home.requests import Request, ask
 from study.spec import StudySpec
 from study.spec.configuration import configuration
+from study.spec.same import same
 from study.text.shell import typed
 
 PATIENCE = 15.0
@@ -69,7 +70,7 @@ def enqueue_request(spec: StudySpec, record: StudyRecord, assignments: Iterable[
     start = record.trials[like].params if like is not None else None
     params = configuration(spec.space, assignments, start)
     for trial in record.by_stage("baseline", "search"):
-        if trial.params == params:
+        if same(trial.params, params):
             raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
     return Request("enqueue", params)
 

@@ -98,7 +98,8 @@ class StudyProgress:
         if best is None:
             short = f"{reference.value:.4f}" if reference else ""
             return (f"baseline {spec.metric} {short}", f"baseline {short}") if reference else ("", "")
-        text, short = f"{spec.metric} {best.value:.4f} (trial {best.trial.number})", f"{best.value:.4f}"
+        way = "lowest" if spec.mode == "min" else "highest"
+        text, short = f"{spec.metric} {best.value:.4f} ({way}, trial {best.trial.number})", f"{best.value:.4f}"
         before = f", baseline {reference.value:.4f}" if reference else ""
         return f"{text}{before}", f"{short}{before}", short
 

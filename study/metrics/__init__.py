@@ -6,6 +6,7 @@ A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or b
 
 from typing import TYPE_CHECKING
 
+from study.metrics.direction import better, is_certain
 from study.metrics.table import GROUPS, METRICS, Direction, Metric
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = [
     "available",
     "better",
     "find",
+    "is_certain",
     "is_share",
     "is_standard_error",
     "lower_is_better",
@@ -35,18 +37,6 @@ def find(reported: str) -> Metric | None:
     parts = reported.split("/")[-1].split("_")
     ends = ("_".join(parts[start:]) for start in range(len(parts)))
     return next((METRICS[end] for end in ends if end in METRICS), None)
-
-
-OF_ERRORS = ("error", "mse", "rmse", "mae")
-"""Last words of metrics that are better when lower, of training functions of the user's own, besides `loss`."""
-
-
-def better(reported: str) -> Direction | None:
-    """Which direction of a reported metric is better; None: neither, or it is not known."""
-    metric = find(reported)
-    if metric is None and reported.split("/")[-1].rsplit("_", 1)[-1] in OF_ERRORS:
-        return "min"
-    return metric.better if metric else None
 
 
 def lower_is_better(reported: str) -> bool:

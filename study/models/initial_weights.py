@@ -1,7 +1,6 @@
 """The weights that training begins from: where their file is, what it is, and reading it into a network."""
 
 import os
-import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path

@@ -17,6 +17,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate
 from study.ranking.ablation_steps import Moved, Steps, configurations, mixed
 from study.spec import StudySpec
+from study.spec.same import same
 
 SEEDS = 5
 """Seeds of an ablation where neither the user nor the study's confirmation says how many."""
@@ -89,7 +90,7 @@ def runs(record: StudyRecord, spec: StudySpec, ablation: Ablation) -> dict[Moved
     found = {}
     for moved in ablation.configurations:
         params = ablation.params(spec, moved)
-        found[moved] = {trial.seed: trial for trial in fresh if _same(trial.params, params)}
+        found[moved] = {trial.seed: trial for trial in fresh if same(trial.params, params)}
     return found
 
 
@@ -143,8 +144,3 @@ def as_event(ablation: Ablation) -> Ablating:
 
 def _is_read(trial: TrialRecord) -> bool:
     return bool(trial.tested or trial.untested)
-
-
-def _same(params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two configurations are the same; true and 1 are two values."""
-    return params == other and all(isinstance(params[key], bool) == isinstance(other[key], bool) for key in params)

@@ -8,7 +8,7 @@ from typing import Any
 from study.errors import UserError, nearest
 from study.spec import StudySpec
 from study.spec.checks import fault
-from study.spec.schema import among
+from study.spec.same import among
 from study.spec.trial_checks import faults
 
 Params = Mapping[str, Any]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from study.home.record import TrialRecord
-from study.metrics import lower_is_better
 from study.ranking.epochs import LAST
 from study.ranking.order import Spread, spread
 from study.spec import StudySpec
@@ -20,12 +19,12 @@ def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str
     """
     metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
     last = {name: spread(trial.last(name) for trial in trials) for name in metrics}
-    test_best = {spec.test_metric: spread(_best(trial, spec.test_metric) for trial in trials)}
+    test_best = {spec.test_metric: spread(_best(spec, trial) for trial in trials)}
     by_epoch = {LAST: last if spec.objective.window is not None else {}, TEST_BEST: test_best}
     spreads = {which: {name: value for name, value in of.items() if value} for which, of in by_epoch.items()}
     return {which: of for which, of in spreads.items() if of}
 
 
-def _best(trial: TrialRecord, name: str) -> float | None:
-    values = [value for report in trial.reports if (value := report.get(name)) is not None]
-    return (min if lower_is_better(name) else max)(values, default=None)
+def _best(spec: StudySpec, trial: TrialRecord) -> float | None:
+    values = [value for report in trial.reports if (value := report.get(spec.test_metric)) is not None]
+    return (min if spec.mode == "min" else max)(values, default=None)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from study import ranking
 from study.errors import UserError, nearest
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import Direction, better
+from study.metrics import Direction
 from study.ranking import Candidate
 from study.spec import StudySpec, objective
 from study.spec.objective import Constraint, Objective, Score
@@ -60,7 +60,7 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     limits = [_limit(text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
-    goal = Objective(metrics, tuple(_mode(name) for name in metrics), tuple(limits), spec.objective.window)
+    goal = Objective(metrics, tuple(_mode(spec, name) for name in metrics), tuple(limits), spec.objective.window)
     confirmed = ranking.is_confirmed(record, spec) and not choice.pareto
     fresh = [candidate for candidate in ranked if confirmed and candidate.repeats]
     scored = _scored(goal, fresh, fresh=True) + _scored(
@@ -135,10 +135,15 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
             raise UserError(f"{name!r}: {note}{nearest(name, reported)}Metrics of {spec.name}: {', '.join(reported)}")
 
 
-def _mode(metric: str) -> Direction:
-    direction = better(metric)
+def _mode(spec: StudySpec, metric: str) -> Direction:
+    if metric in spec.objective.metrics:
+        return spec.objective.modes[spec.objective.metrics.index(metric)]
+    direction = spec.direction(metric)
     if direction is None:
-        raise UserError(f"{metric!r}: cannot rank configurations, since neither a higher nor a lower value is better")
+        raise UserError(
+            f"{metric!r}: cannot rank configurations, since it is not known whether a higher or a lower value is "
+            "better; that can be given for the metrics of a study alone (search.direction)"
+        )
     return direction
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from study.simulation.table import key
 from study.spec import StudySpec
-from study.spec.schema import Domain, among
+from study.spec.same import among
+from study.spec.schema import Domain
 from study.sweep.sampler import Sampler
 
 HALF = 0.5**0.5

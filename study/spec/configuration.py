@@ -6,7 +6,8 @@ from typing import Any
 from study.errors import nearest
 from study.spec.checks import Problems, params_text, shown
 from study.spec.document import Document, assigned
-from study.spec.schema import Domain, among
+from study.spec.same import among
+from study.spec.schema import Domain
 from study.spec.space import Space
 
 OPTION = "enqueue"

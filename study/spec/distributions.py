@@ -4,11 +4,32 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+import optuna
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
 from study.spec import grid
+from study.spec.same import among
 from study.spec.schema import Domain
 from study.spec.space import Space
+
+
+class CategoricalDistribution(optuna.distributions.CategoricalDistribution):
+    """Choices that are told apart by kind, too: Optuna's own takes true for 1. The name is Optuna's, since its files
+    have it."""
+
+    def to_internal_repr(self, param_value_in_external_repr: Any) -> float:
+        """The place of a choice.
+
+        Raises:
+            ValueError: it is none of the choices.
+        """
+        value = param_value_in_external_repr
+        if isinstance(value, bool | int | float):
+            for place, choice in enumerate(self.choices):
+                if among(value, [choice]):
+                    return place
+            raise ValueError(f"{value!r} not in {self.choices}")
+        return super().to_internal_repr(value)
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:
@@ -18,7 +39,7 @@ def distributions(space: Space) -> dict[str, BaseDistribution]:
 
 def at(distribution: BaseDistribution, unit: float) -> Any:
     """The value at a coordinate from 0 to 1; uniform coordinates give values that follow the distribution."""
-    if isinstance(distribution, CategoricalDistribution):
+    if isinstance(distribution, optuna.distributions.CategoricalDistribution):
         return distribution.choices[_cell(unit, len(distribution.choices))]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     if distribution.step is not None and not distribution.log:
@@ -45,7 +66,7 @@ def _distribution(domain: Domain, whole: bool) -> BaseDistribution:
         return CategoricalDistribution(domain.choices)
     assert domain.low is not None
     assert domain.high is not None
-    last = domain.high if domain.step is None else grid.values(domain, whole)[-1]
+    last = domain.high if domain.step is None else grid.last(domain, whole)
     if whole:
         return IntDistribution(int(domain.low), int(last), log=domain.log, step=int(domain.step or 1))
     return FloatDistribution(domain.low, last, log=domain.log, step=domain.step)

@@ -7,7 +7,8 @@ from typing import Any
 
 from study import data, methods, models
 from study.knobs import Knob
-from study.spec.schema import Domain, among
+from study.spec.same import among
+from study.spec.schema import Domain
 from study.spec.sections import Params, Section, Sections, named, section_knobs
 
 Domains = Mapping[str, Domain]

@@ -31,11 +31,26 @@ def values(domain: Domain, whole: bool) -> list[Any]:
         raise ValueError(
             f"{low!r} to {high!r} in steps of {step!r} are more than {MOST_CELLS} values, the most cells of a grid"
         )
-    count = int((high - low) / step + 1e-8) + 1
+    places = range(_steps(low, high, step) + 1)
+    return [_at(low, step, place, whole) for place in places]
+
+
+def last(domain: Domain, whole: bool) -> int | float:
+    """The highest value of a range with a step."""
+    assert domain.low is not None
+    assert domain.high is not None
+    assert domain.step is not None
+    return _at(domain.low, domain.step, _steps(domain.low, domain.high, domain.step), whole)
+
+
+def _steps(low: float, high: float, step: float) -> int:
+    return int((high - low) / step + 1e-8)
+
+
+def _at(low: float, step: float, place: int, whole: bool) -> int | float:
     if whole:
-        return list(range(int(low), int(low) + count * int(step), int(step)))
-    first, by = Decimal(str(low)), Decimal(str(step))
-    return [float(first + index * by) for index in range(count)]
+        return int(low) + place * int(step)
+    return float(Decimal(str(low)) + place * Decimal(str(step)))
 
 
 def cells(space: Space) -> Iterator[dict[str, Any]]:

@@ -6,22 +6,22 @@ from graphlib import CycleError
 from pathlib import Path
 from typing import Any
 
-from study import metrics
-from study.errors import UserError, nearest
+from study.errors import UserError
 from study.knobs import knobs
 from study.spec import own_function, sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
-from study.spec.document import Document, Key, apply_profile, override, read
+from study.spec.document import Document, apply_profile, override, read
 from study.spec.find import find
 from study.spec.forms import forms
+from study.spec.metric_checks import check_metrics
 from study.spec.objective import Constraint
 from study.spec.origin import check_origin
 from study.spec.paper import configurations, written_out
 from study.spec.rungs import grace, most_brackets, with_grace
 from study.spec.schema import Domain, Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
-from study.spec.sections import Sections, train_knobs
+from study.spec.sections import Sections
 from study.spec.space import space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_checks import check_trials, faults, resources
@@ -131,7 +131,7 @@ def resolve(document: Document, one_trial: bool = False) -> StudySpec:
     search, sections = _search(search, file_sections, wants_papers, problems)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
-    _check_metrics(spec, problems)
+    check_metrics(spec, problems)
     problems.raise_any()
     _check_budget(spec, problems)
     for at, why in resources(spec.resources, spec.function):
@@ -265,36 +265,3 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
         except UserError as error:
             problems.add(("data",), str(error))
     problems.raise_any()
-
-
-def _check_metrics(spec: StudySpec, problems: Problems) -> None:
-    """Check that every metric that is searched for or limited exists on the validation split of all data sets."""
-    search = spec.search
-    by_data = [[]] if spec.function else spec.available
-    valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
-    searched = [search.metric] if isinstance(search.metric, str) else search.metric
-    named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
-    if len(set(searched)) < len(searched):
-        problems.add(("search", "metric"), f"{searched} given: one is repeated")
-    for index, text in enumerate(search.constraints):
-        place: Key = ("search", "constraints", str(index))
-        try:
-            named.append((place, Constraint.parse(text).metric))
-        except ValueError as error:
-            problems.add(place, str(error))
-    if spec.function:
-        own_function.check_metrics(dict(named), problems)
-        return
-    for at, name in named:
-        if name not in valid:
-            problems.add(at, f"{name!r} given. {_hint(name, valid)}Allowed: {', '.join(valid)}")
-
-
-def _hint(name: str, valid: list[str]) -> str:
-    """What to do about a metric that a study cannot have."""
-    metric = metrics.METRICS.get(name.removeprefix("val/"))
-    if metric and metric.of_inferred:
-        kinds = " or ".join(kind for kind in train_knobs()["inferred_groups"].names if kind != "none")
-        return f"It needs train.inferred_groups: {kinds}. "
-    note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-    return f"{note}{nearest(name, valid)}"

@@ -1,5 +1,8 @@
 """What each sampler can search, known when a study file is read."""
 
+import math
+from collections.abc import Iterator
+
 from study.spec import grid
 from study.spec.document import Key
 from study.spec.schema import Search
@@ -10,6 +13,12 @@ LEARNING = ("tpe", "gp", "mfgp")
 
 FORESEEABLE = ("random", "qmc", "tpe")
 """Samplers of which it was tried what more search gains, see `study.ranking.remaining_gain`."""
+
+FINEST = 10_000_000
+"""Most steps of a range: beyond it rounding blurs which values are on one."""
+
+MOST_LISTED = 1_000_000
+"""Most values of a range with steps, or of whole numbers, that `gp` can search: it has all of them in memory."""
 
 
 def trials(search: Search, space: Space) -> int | None:
@@ -44,12 +53,33 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
         faults.append((("search", "from"), message))
     faults += _stop(search)
+    faults += _ranges(search, space)
     if search.sampler == "grid":
         endless = _endless(space)
         faults += endless
         if not endless and grid.count(space) > grid.MOST_CELLS:
             faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is at most that many"))
     return faults
+
+
+def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
+    """The ranges that are too wide or too fine for numbers, or for the sampler."""
+    for key, domain in space.domains.items():
+        low, high, step = domain.low, domain.high, domain.step
+        if low is None or high is None or low == high:
+            continue
+        at, whole = ("search", "space", key), key in space.integers
+        if not math.isfinite(float(high) - float(low)):
+            yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
+            continue
+        values = (high - low) / (step or 1) if whole or step else 0
+        if step and not (whole and step == 1) and values > FINEST and search.sampler != "grid":
+            message = f"{step!r} given, more than {FINEST} steps from {low!r} to {high!r}"
+            yield (*at, "step"), f"{message}. Allowed: a larger one, or none"
+        elif values >= MOST_LISTED and search.sampler == "gp":
+            message = f"the range {low!r} to {high!r} has more than {MOST_LISTED} values, all of which gp lists"
+            allowed = "a larger step, or sampler tpe" if not domain.log else "sampler tpe"
+            yield at, f"{message}. Allowed: {allowed}"
 
 
 def _several(search: Search) -> bool:

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -11,8 +11,10 @@ from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_v
 
 from study.knobs import MOST
 from study.metrics.rules import RULES
+from study.metrics.table import Direction
 from study.spec.checks import STRICT
 from study.spec.resources import Resources
+from study.spec.same import among
 from study.spec.values import configurations, seconds
 
 Positive = Annotated[int, Field(ge=1, le=MOST)]
@@ -24,11 +26,6 @@ else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
 """The name of a selection rule of `study.metrics.rules`."""
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
-
-
-def among(value: Any, values: Iterable[Any]) -> bool:
-    """Whether a value is one of these; true and 1 are two values."""
-    return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
 class Domain(BaseModel):
@@ -60,8 +57,11 @@ class Domain(BaseModel):
         if self.choices is not None:
             if any((self.low is not None, self.high is not None, self.log, self.step is not None, self.range)):
                 raise ValueError("give either choices, or low and high, not both")
-            if len({(type(choice), str(choice)) for choice in self.choices}) < len(self.choices):
-                raise ValueError(f"a choice is repeated: {self.choices}")
+            for place, choice in enumerate(self.choices):
+                if among(choice, self.choices[:place]):
+                    first = next(one for one in self.choices if among(choice, [one]))
+                    equal = "" if type(first) is type(choice) else f", as {first!r} and {choice!r} are one number"
+                    raise ValueError(f"a choice is repeated: {self.choices}{equal}")
             return self
         if self.range is None and (self.low is None or self.high is None):
             raise ValueError("give low and high, or choices, or the word paper")
@@ -164,7 +164,9 @@ class Search(BaseModel):
     sections under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and
     `enqueue`, besides plain names.
     `replicates` is the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds
-    themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `epoch` says at
+    themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `direction` is
+    `max` or `min`, which values of the metric are better, of several a list; null: as its name says, which some do not.
+    `epoch` says at
     which epoch a trial is taken: `last`, or `best` by the metric (the first of several) and the constraints, where each
     epoch counts as the mean of the last `epoch_window` epochs up to it (`study.ranking.epochs`). `retries` is how often
     a trial that was cut off runs again.
@@ -189,6 +191,7 @@ class Search(BaseModel):
     replicates: Annotated[int, Field(ge=1, le=1000)] | Annotated[list[Seed], Field(min_length=1)] = 1
     concurrency: Positive | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
+    direction: Direction | Annotated[list[Direction], Field(min_length=1)] | None = None
     constraints: list[str] = Field(default_factory=list)
     epoch: Literal["last", "best"] = "last"
     epoch_window: Positive = 3
@@ -196,8 +199,16 @@ class Search(BaseModel):
     confirm: Confirm = Confirm()
     retries: Annotated[int, Field(ge=0, le=MOST)] = 2
 
+    @property
+    def directions(self) -> dict[str, Direction]:
+        """The given directions by metric, without its split."""
+        given = [] if self.direction is None else self.direction
+        names = [self.metric] if isinstance(self.metric, str) else self.metric
+        each = [given] * len(names) if isinstance(given, str) else given
+        return {name.split("/")[-1]: way for name, way in zip(names, each, strict=False)}
 
-AIM = {"metric", "constraints", "epoch", "epoch_window"}
+
+AIM = {"metric", "direction", "constraints", "epoch", "epoch_window"}
 """The keys of a search that say what a trial is worth: an exported configuration keeps them."""
 
 

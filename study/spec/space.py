@@ -6,7 +6,8 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from study.spec.forms import Forms, forms
-from study.spec.schema import Domain, among
+from study.spec.same import among
+from study.spec.schema import Domain
 from study.spec.sections import Params, Sections
 
 

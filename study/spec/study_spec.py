@@ -11,7 +11,7 @@ from typing import Any
 from study import data, models
 from study.data import Facts
 from study.methods import OWN
-from study.metrics import Direction, available, lower_is_better
+from study.metrics import Direction, available, better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
 from study.spec.resources import Resources
@@ -70,12 +70,17 @@ class StudySpec:
         """Which direction of the metric is better."""
         return self.objective.modes[0]
 
+    def direction(self, metric: str) -> Direction | None:
+        """Which direction of a metric is better, on any split: as `search.direction` says, else by its name; None:
+        neither, or it is not known. Everything that orders or marks values of a study asks here."""
+        return self.search.directions.get(metric.split("/")[-1]) or better(metric)
+
     @cached_property
     def objective(self) -> Objective:
         """All that is searched for, the constraints, and how the epoch is chosen."""
         metric = self.search.metric
         metrics = (metric,) if isinstance(metric, str) else tuple(metric)
-        modes: tuple[Direction, ...] = tuple("min" if lower_is_better(name) else "max" for name in metrics)
+        modes: tuple[Direction, ...] = tuple(self.direction(name) or "max" for name in metrics)
         window = self.search.epoch_window if self.search.epoch == "best" else None
         return Objective(metrics, modes, tuple(Constraint.parse(text) for text in self.search.constraints), window)
 
@@ -205,8 +210,9 @@ class StudySpec:
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
         search = self.search.model_dump(by_alias=True)
-        if search["from"] is None:
-            del search["from"]
+        for key in ("from", "direction"):
+            if search[key] is None:
+                del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}

@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from study.spec import StudySpec
 from study.spec.distributions import at, distributions, unit
+from study.spec.same import among
 from study.sweep.curve_process import Array, CurveProcess
 
 CANDIDATES = 64
@@ -62,12 +63,12 @@ class Prospects:
         for key, domain in self._domains.items():
             if not self._numbers[key]:
                 assert isinstance(domain, CategoricalDistribution)
-                found += [0.7 * (params.get(key, _NONE) == choice) for choice in domain.choices]
+                found += [0.7 * (key in params and among(params[key], [choice])) for choice in domain.choices]
             elif not isinstance(params.get(key), int | float) or domain.single():
                 found.append(0.5)
             elif isinstance(domain, CategoricalDistribution):
                 order = sorted(domain.choices, key=float)  # type: ignore[arg-type]
-                found.append(order.index(params[key]) / max(1, len(order) - 1) if params[key] in order else 0.5)
+                found.append(order.index(params[key]) / max(1, len(order) - 1) if among(params[key], order) else 0.5)
             else:
                 assert isinstance(domain, FloatDistribution | IntDistribution)
                 found.append(unit(domain, min(max(params[key], domain.low), domain.high)))
@@ -132,6 +133,3 @@ def _numbers(domain: BaseDistribution) -> bool:
     """Whether the values of a key are numbers."""
     choices = domain.choices if isinstance(domain, CategoricalDistribution) else ()
     return all(isinstance(choice, int | float) and not isinstance(choice, bool) for choice in choices)
-
-
-_NONE = object()

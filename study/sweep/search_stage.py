@@ -22,6 +22,7 @@ from study.ranking.epochs import EpochChoice, scores
 from study.spec import StudySpec
 from study.spec.configuration import faults
 from study.spec.objective import Score
+from study.spec.same import same
 from study.sweep.budget import EVERY_CELL, Budget
 from study.sweep.rule import EarlyStopping, Verdict
 from study.sweep.sampler import Sampler, TrialEnd
@@ -137,10 +138,10 @@ class SearchStage:
             return None
         if not self.spec.space.contains(request.params) or faults(self.spec.space, request.params):
             return "the search could not give this configuration"
-        known = [trial for trial in self.record.by_stage("baseline", "search") if trial.params == request.params]
-        if known:
+        tried = self.record.by_stage("baseline", "search")
+        if known := [trial for trial in tried if same(trial.params, request.params)]:
             return f"trial {known[0].number} has this configuration"
-        return "it is enqueued already" if request.params in self._enqueued else None
+        return "it is enqueued already" if any(same(one, request.params) for one in self._enqueued) else None
 
     def _cannot_stop(self, number: int) -> str | None:
         trial = self.record.trials.get(number)

@@ -78,9 +78,9 @@ def test_interrupted_trials_show_only_where_there_are_some() -> None:
         ([], "-"),
         ([Told("search", [0.9], "pruned")], "-"),
         ([Told("baseline", [0.25])], "baseline val/accuracy 0.2500"),
-        ([Told("search", [0.5]), Told("search", [0.75])], "val/accuracy 0.7500 (trial 1)"),
-        ([Told("baseline", [0.25]), Told("search", [0.5])], "val/accuracy 0.5000 (trial 1), baseline 0.2500"),
-        ([Told("baseline", [0.9]), Told("search", [0.5])], "val/accuracy 0.5000 (trial 1), baseline 0.9000"),
+        ([Told("search", [0.5]), Told("search", [0.75])], "val/accuracy 0.7500 (highest, trial 1)"),
+        ([Told("baseline", [0.25]), Told("search", [0.5])], "val/accuracy 0.5000 (highest, trial 1), baseline 0.2500"),
+        ([Told("baseline", [0.9]), Told("search", [0.5])], "val/accuracy 0.5000 (highest, trial 1), baseline 0.9000"),
     ],
 )
 def test_the_best_so_far(trials: list[Told], words: str) -> None:
@@ -132,8 +132,8 @@ def test_the_phase_is_what_trials_run_for() -> None:
 
 
 LINES = {
-    200: "0:00  searching  3/8 trials  1 running  1 pruned  best val/accuracy 0.5000 (trial 1), baseline 0.2500  "
-    "10/28 epochs",
+    200: "0:00  searching  3/8 trials  1 running  1 pruned  best val/accuracy 0.5000 (highest, trial 1), baseline "
+    "0.2500  10/28 epochs",
     100: "0:00  searching  3/8 trials  1 running  1 pruned  best 0.5000, baseline 0.2500  10/28 epochs",
     77: "0:00  searching  3/8 trials  1 running  1 pruned  best 0.5000  10 epochs",
     60: "0:00  searching  3/8  1 running  1 pruned  best 0.5000",

@@ -75,7 +75,7 @@ def test_what_the_features_tell_is_better_in_the_papers_direction(metric: str, e
 
 
 def test_a_metric_of_which_neither_direction_is_better_cannot_choose() -> None:
-    with pytest.raises(UserError, match="neither a higher nor a lower value is better"):
+    with pytest.raises(UserError, match="not known whether a higher or a lower value is better"):
         numbers(Told("search", [0.5], further={"val/shade": 0.1}), by="val/shade")
 
 

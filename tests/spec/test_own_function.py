@@ -20,7 +20,7 @@ def own(
         "name": "own",
         "method": {"name": "own_function", "function": "own_functions:train", **(method or {})},
         "train": {"epochs": 6},
-        "search": {"space": SPACE, "trials": 9, "metric": "val/auc_of_mine", **(search or {})},
+        "search": {"space": SPACE, "trials": 9, "metric": "val/my_auc", **(search or {})},
         **other,
     }
     path = tmp_path / "own.yaml"
@@ -36,7 +36,7 @@ def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_
     spec = read(own(tmp_path, {"batch": 32, "name": "own_function", "layers": [1, 2]}))
     assert spec.function == "own_functions:train"
     assert (spec.base["data"], spec.base["model"]) == ({"name": "none"}, {"name": "none"})
-    assert spec.available == [["auc_of_mine"]]
+    assert spec.available == [["my_auc"]]
     assert spec.trial_document({"method.rate": 0.5})["method"] == {
         "name": "own_function",
         "function": "own_functions:train",
@@ -52,6 +52,31 @@ def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_
 def test_what_is_only_searched_begins_at_the_baseline_or_the_low_end(tmp_path: Path) -> None:
     spec = read(own(tmp_path, search={"baseline": {"method.depth": 3}}))
     assert spec.base["method"] | {"function": ""} == {"name": "own_function", "function": "", "rate": 0.001, "depth": 3}
+
+
+@pytest.mark.parametrize("name", ["val/score", "val/reward", "val/accuracy_gap"])
+def test_a_direction_that_is_not_known_must_be_given(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match=rf"search.direction: is missing: the name {name} .*Allowed: max or min"):
+        read(own(tmp_path, search={"metric": name}))
+    for direction in ("max", "min"):
+        spec = read(own(tmp_path, search={"metric": name, "direction": direction}))
+        assert spec.mode == spec.direction(name.replace("val", "test")) == direction
+        assert load_checked(Home(tmp_path / direction).create(spec).spec_file).mode == direction
+
+
+def test_a_direction_changes_no_study_that_has_none(tmp_path: Path) -> None:
+    spec = read(own(tmp_path))
+    assert "direction" not in spec.to_document()["search"]
+
+
+def test_a_direction_against_what_a_name_says_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"search.direction: 'max' given for val/logloss, of which a lower value"):
+        read(own(tmp_path, search={"metric": "val/logloss", "direction": "max"}))
+    both = {"metric": ["val/score", "val/f1"], "direction": ["min"]}
+    with pytest.raises(UserError, match=r"search.direction: \['min'\] given, allowed is one for each of 2 metrics"):
+        read(own(tmp_path, search=both))
+    spec = read(own(tmp_path, search={**both, "direction": ["min", "max"]}))
+    assert spec.objective.modes == ("min", "max")
 
 
 def test_ranges_of_whole_numbers_are_such_and_others_are_not(tmp_path: Path) -> None:

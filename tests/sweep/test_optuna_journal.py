@@ -5,6 +5,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+import yaml
 from course import Course, failing, spec_of
 from helpers import Told, quickstart, record, write_ledger
 from optuna.storages import JournalStorage
@@ -17,7 +18,7 @@ from study.home.folder import Home
 from study.home.ledger import read
 from study.home.record import StudyRecord
 from study.ranking import searched
-from study.spec import StudySpec
+from study.spec import StudySpec, load_study
 from study.sweep.optuna_journal import journal
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
@@ -52,6 +53,18 @@ def test_optuna_finds_the_best_trial_of_the_search_and_every_state(tmp_path: Pat
         assert trial.datetime_start == datetime.fromtimestamp(ours.started or 0)
     kinds = {type(domain).__name__ for domain in study.best_trial.distributions.values()}
     assert kinds == {"FloatDistribution", "CategoricalDistribution"}
+
+
+def test_choices_keep_their_kind(tmp_path: Path) -> None:
+    kinds = [False, 0, 0.5, True, 1]
+    file = tmp_path / "kinds.yaml"
+    search = {"space": {"method.rate": {"choices": kinds}}, "metric": "val/accuracy", "trials": 5}
+    method = {"name": "own_function", "function": "own_functions:train"}
+    file.write_text(yaml.safe_dump({"name": "kinds", "method": method, "train": {"epochs": 1}, "search": search}))
+    found = record(*(Told("search", [0.5], params={"method.rate": one}) for one in kinds))
+    study = loaded(tmp_path, load_study(str(file)), found)
+    read_back = [trial.params["method.rate"] for trial in study.trials]
+    assert [(type(one), one) for one in read_back] == [(type(one), one) for one in kinds]
 
 
 def test_constraints_and_several_metrics_are_optunas_own(tmp_path: Path) -> None:

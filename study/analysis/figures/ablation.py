@@ -11,7 +11,6 @@ from study.analysis.figures.style import BLACK, BLUE, GREY, VERMILLION, metric_a
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, ablation_effects
 from study.home.record import StudyRecord
-from study.metrics import lower_is_better
 from study.spec import StudySpec
 
 
@@ -25,7 +24,7 @@ def ablation(spec: StudySpec, record: StudyRecord) -> Figure | None:
     title = f"{_steps(first)} to {_change(next(iter(paths)), gain)}"
     figure, panels = new(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
-        _draw(axes, name, path)
+        _draw(spec, axes, name, path)
     panels[0].set_yticks(range(len(first)), [plain(shorten(effect.label, 40)) for effect in first])
     panels[0].set_ylim(len(first) - 0.5, -0.5)
     for axes in panels[len(paths) :]:
@@ -55,10 +54,10 @@ def _change(name: str, gain: Effect) -> str:
     return f"{change} on {name}" if between == formatting.MISSING else f"{change} ({between}) on {name}"
 
 
-def _draw(axes: Axes, name: str, path: Sequence[Effect]) -> None:
+def _draw(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> None:
     """The bars of one metric: each begins where the one before it ended."""
     assert path[0].values is not None
-    sign = -1.0 if lower_is_better(name) else 1.0
+    sign = -1.0 if spec.direction(name) == "min" else 1.0
     at = path[0].values.mean
     axes.plot([at], [0], "|", color=BLACK, markersize=18, markeredgewidth=2.2)
     for height, step in enumerate(path[1:], 1):

@@ -26,7 +26,7 @@ from study.analysis.figures.style import (
 from study.analysis.statistics import formatting, seed_words
 from study.analysis.statistics.difference import Side, final_side, side_of
 from study.home.record import StudyRecord
-from study.metrics import lower_is_better
+from study.metrics import Direction
 from study.ranking import Candidate, Spread, baseline, candidates, epochs
 from study.spec import StudySpec
 
@@ -105,9 +105,13 @@ def confirmed(
     return names, measured
 
 
-def pareto(points: Sequence[tuple[float, float]], across: str, up: str) -> list[int]:
-    """Positions of the points (across, up) that are not dominated in these two metrics, from left to right."""
-    signs = [-1 if lower_is_better(name) else 1 for name in (across, up)]
+def pareto(points: Sequence[tuple[float, float]], across: Direction | None, up: Direction | None) -> list[int]:
+    """Positions of the points (across, up) that are not dominated in these two metrics, from left to right.
+
+    Args:
+        across, up: which direction of each is better.
+    """
+    signs = [-1 if better == "min" else 1 for better in (across, up)]
     gains = [(signs[0] * x, signs[1] * y) for x, y in points]
     front: list[int] = []
     for place in sorted(range(len(points)), key=lambda place: gains[place], reverse=True):
@@ -116,11 +120,13 @@ def pareto(points: Sequence[tuple[float, float]], across: str, up: str) -> list[
     return sorted(front, key=lambda place: points[place])
 
 
-def front(points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str) -> list[tuple[float, float]]:
+def front(
+    spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
+) -> list[tuple[float, float]]:
     """Of configurations with both metrics, those that keep the study's constraints and are not dominated in these two
     metrics, from left to right; empty where none keeps them."""
     kept = [at for candidate, at in points if candidate.score.violation == 0]
-    return [kept[place] for place in pareto(kept, across, up)]
+    return [kept[place] for place in pareto(kept, spec.direction(across), spec.direction(up))]
 
 
 def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_front: bool) -> Figure | None:
@@ -135,7 +141,7 @@ def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_fro
     if points:
         _search(spec, next(axes), points, reference, (across, up), with_front)
     if measured:
-        _confirmed(next(axes), measured, names)
+        _confirmed(spec, next(axes), measured, names)
     for candidate in drawn:
         if not with_front:
             _diagonal(candidate)
@@ -156,9 +162,9 @@ def _search(
     axes.scatter(
         *zip(*places, strict=True), label=f"complete, {seed_words.searched(spec)}", **{**MARKS["complete"], **dim}
     )
-    line = front(points, *names) if with_front else []
+    line = front(spec, points, *names) if with_front else []
     if line:
-        steps: Literal["post", "pre"] = "post" if lower_is_better(names[0]) else "pre"
+        steps: Literal["post", "pre"] = "post" if spec.direction(names[0]) == "min" else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
     if with_front:
         _limits(spec, axes, names)
@@ -167,10 +173,12 @@ def _search(
     if at:
         axes.scatter(*[[x] for x in at], label="baseline", **{**BASELINE_MARK, "zorder": 5})
     axes.set_title("the search, validation split", loc="left")
-    _name_axes(axes, names)
+    _name_axes(spec, axes, names)
 
 
-def _confirmed(axes: Axes, measured: list[tuple[Side, tuple[Spread, Spread]]], names: Sequence[str]) -> None:
+def _confirmed(
+    spec: StudySpec, axes: Axes, measured: list[tuple[Side, tuple[Spread, Spread]]], names: Sequence[str]
+) -> None:
     for place, (side, (x, y)) in enumerate(measured):
         colour = BLACK if side.label == "baseline" else BLUE
         axes.errorbar(
@@ -191,11 +199,11 @@ def _confirmed(axes: Axes, measured: list[tuple[Side, tuple[Spread, Spread]]], n
     axes.set_title(
         f"fresh seeds, {'test' if names[0].startswith('test') else 'validation'} split, mean ± sd", loc="left"
     )
-    _name_axes(axes, names)
+    _name_axes(spec, axes, names)
 
 
-def _name_axes(axes: Axes, names: Sequence[str]) -> None:
-    axes.set(xlabel=_axis_label(names[0]), ylabel=_axis_label(names[1]))
+def _name_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+    axes.set(xlabel=_axis_label(spec, names[0]), ylabel=_axis_label(spec, names[1]))
     metric_axis(axes, names[0], "x")
     metric_axis(axes, names[1])
 
@@ -245,5 +253,5 @@ def _short(name: str) -> str:
     return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
-def _axis_label(name: str) -> str:
-    return f"{plain(name)} (lower is better)" if lower_is_better(name) else plain(name)
+def _axis_label(spec: StudySpec, name: str) -> str:
+    return f"{plain(name)} (lower is better)" if spec.direction(name) == "min" else plain(name)

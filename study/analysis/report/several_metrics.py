@@ -6,7 +6,6 @@ from study import ranking
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, difference, sides
 from study.home.record import StudyRecord
-from study.metrics import lower_is_better
 from study.spec import StudySpec
 from study.spec.objective import Constraint
 
@@ -19,7 +18,7 @@ def several_metrics(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if best is None:
         return
     for name in spec.objective.metrics[1:]:
-        if sentence := _metric(name, reference, best):
+        if sentence := _metric(spec, name, reference, best):
             yield sentence
     for limit in spec.objective.constraints:
         yield from _limit(limit, [side for side in (reference, best) if side])
@@ -32,7 +31,7 @@ def several_metrics(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield f"No configuration{kept} is best in every metric: on the front of the search are {numbers}."
 
 
-def _metric(name: str, reference: Side | None, best: Side) -> str | None:
+def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> str | None:
     after = best.spread(name)
     if after is None:
         return None
@@ -46,7 +45,7 @@ def _metric(name: str, reference: Side | None, best: Side) -> str | None:
     if change.clear is None:
         verdict = "which one seed cannot tell from luck"
     else:
-        better = (change.value < 0) == lower_is_better(name)
+        better = (change.value < 0) == (spec.direction(name) == "min")
         verdict = (
             f"{'better' if better else 'worse'} beyond the spread over seeds"
             if change.clear

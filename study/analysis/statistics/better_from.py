@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from study.analysis.statistics.tuning_curve import Draws, curve, draws
 from study.home.record import StudyRecord
-from study.metrics import lower_is_better
 from study.spec import StudySpec
 
 CONFIDENCE = 0.95
@@ -71,7 +70,7 @@ def compared(found: Mapping[str, Draws | str], curves: Mapping[str, Draws], name
             return BetterFrom(name, other, reason=f"{each}: {found[each]}")
     one, two = curves[name], curves[other]
     each_band = 1 - (1 - CONFIDENCE) / len(found)
-    sign = -1 if lower_is_better(one.metric) else 1
+    sign = -1 if one.lower_is_better else 1
     ends = [curve(draws, each_band) for draws in (one, two)]
     mine, theirs = ("low", "high") if sign > 0 else ("high", "low")
     by_epochs = one.epochs != two.epochs

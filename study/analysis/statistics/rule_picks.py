@@ -14,7 +14,7 @@ from study.analysis.statistics.difference import CONFIDENCE
 from study.analysis.statistics.frame import metric, param, param_keys
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import lower_is_better
+from study.metrics import Direction
 from study.ranking import Spread, epochs, spread
 from study.ranking.picks import Pick, fresh_trials, picks, scores
 from study.spec import StudySpec, objective
@@ -49,11 +49,13 @@ class RulePicks:
         judge: the test metric that compares them: that of the study, or accuracy where the test split lacks it.
         by_seed: whether the agreement is over the confirmed configurations, by their fresh seeds; else over all, by the
             test metrics of the search's own trials (`train.report_test`).
+        better: which direction of `judge` is.
     """
 
     judge: str
     results: Sequence[PickResult]
     by_seed: bool
+    better: Direction = "max"
 
     @property
     def tests(self) -> Mapping[int, Spread]:
@@ -62,7 +64,7 @@ class RulePicks:
 
     def turned(self, value: float) -> float:
         """A test value turned so that larger is better."""
-        return -value if lower_is_better(self.judge) else value
+        return -value if self.better == "min" else value
 
 
 def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
@@ -75,7 +77,8 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
     in_search = {c.trial.number: spread(metric(spec, trial, judge) for trial in c.replicates) for c in ranked}
     by_seed = not all(in_search.values())
     known = {number: test.mean for number, test in (tests if by_seed else in_search).items() if test}
-    table = RulePicks(judge, [], by_seed)
+    better = spec.direction(judge) or "max"
+    table = RulePicks(judge, [], by_seed, better)
     gains = {number: table.turned(value) for number, value in known.items()}
     best = max((table.turned(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan)
     results = []
@@ -93,7 +96,7 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
                 agreement(_standing([scored[number] for number in both]), [gains[number] for number in both]),
             )
         )
-    return RulePicks(judge, results, by_seed)
+    return RulePicks(judge, results, by_seed, better)
 
 
 @dataclass(frozen=True)

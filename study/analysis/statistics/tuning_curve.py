@@ -23,7 +23,7 @@ from study.errors import UserError
 from study.home.events import ENDED
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import find, lower_is_better
+from study.metrics import Direction, better, find
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec, grid
 
@@ -48,12 +48,19 @@ class Draws:
         gains: (trials,) its value, turned so that larger is better; -inf of a failed trial and of one that misses a
             constraint: it found nothing.
         epochs, gpu_hours: of one trial, on average.
+        better: which direction of the metric is; None: as its name says.
     """
 
     metric: str
     gains: Floats
     epochs: float
     gpu_hours: float
+    better: Direction | None = None
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the smaller of two values is the better one."""
+        return (self.better or better(self.metric)) == "min"
 
 
 def tuning_curve(name: str, metric: str | None = None, confidence: float = 0.95) -> pd.DataFrame:
@@ -112,13 +119,14 @@ def draws(spec: StudySpec, record: StudyRecord, metric: str | None = None) -> Dr
     values = [_value(spec, record, trial, metric) for trial in trials]
     if any(value is None for value in values):
         return f"{metric} is not known of every trial."
-    sign = -1 if lower_is_better(metric) else 1
+    direction = spec.direction(metric)
+    sign = -1 if direction == "min" else 1
     gains = np.array([sign * value if math.isfinite(value) else -math.inf for value in values if value is not None])
     if not np.isfinite(gains).any():
         return "No trial is complete."
     runs = [run for trial in trials for run in (trial, *record.repeats_of(trial.number, "replicate"))]
     hours = sum(map(seconds, runs)) * spec.resources.gpu / 3600
-    return Draws(metric, gains, sum(run.epochs for run in runs) / len(trials), hours / len(trials))
+    return Draws(metric, gains, sum(run.epochs for run in runs) / len(trials), hours / len(trials), direction)
 
 
 def curve(found: Draws, confidence: float = 0.95) -> pd.DataFrame:
@@ -126,7 +134,7 @@ def curve(found: Draws, confidence: float = 0.95) -> pd.DataFrame:
     gains = np.sort(found.gains)
     count = len(gains)
     trials = _budgets(count)
-    worst, most = _bounds(found.metric)
+    worst, most = _bounds(found)
     worst = min(worst, float(gains[0]))  # a trial that found nothing
     quantiles = 0.5 ** (1 / trials)
     below, above = quantile_places(count, confidence, tuple(quantiles.tolist()))
@@ -137,7 +145,7 @@ def curve(found: Draws, confidence: float = 0.95) -> pd.DataFrame:
         "high": known[above],
         **_means(gains, trials, band(count, confidence), (worst, most)),
     }
-    if lower_is_better(found.metric):
+    if found.lower_is_better:
         columns = {SWAPPED.get(name, name): -values for name, values in columns.items()}
     order = ["median", "low", "high", "mean", "mean_low", "mean_high"]
     costs = {"epochs": trials * found.epochs, "gpu_hours": trials * found.gpu_hours}
@@ -220,9 +228,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def _bounds(metric: str) -> tuple[float, float]:
+def _bounds(draws: Draws) -> tuple[float, float]:
     """The least and the largest value, turned so that larger is better."""
-    known = find(metric)
+    known = find(draws.metric)
     low = -math.inf if known is None or known.low is None else known.low
     high = math.inf if known is None or known.high is None else known.high
-    return (-high, -low) if lower_is_better(metric) else (low, high)
+    return (-high, -low) if draws.lower_is_better else (low, high)

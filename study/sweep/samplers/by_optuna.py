@@ -83,7 +83,7 @@ class OptunaStrategy(Strategy):
         """What it gives to a key."""
         domain = self._history.distributions[key]
         if isinstance(domain, CategoricalDistribution):
-            return trial.suggest_categorical(key, domain.choices)
+            return trial._suggest(key, domain)  # of `suggest_categorical` Optuna would make a domain of its own
         if isinstance(domain, IntDistribution):
             return trial.suggest_int(key, domain.low, domain.high, step=domain.step, log=domain.log)
         assert isinstance(domain, FloatDistribution)

@@ -57,7 +57,7 @@ class History:
         self.trials: dict[int, FrozenTrial] = {}
         self.internal: dict[int, dict[str, float]] = {}
         self.given: set[int] = set()
-        self._known: set[tuple[tuple[str, Any], ...]] = set()
+        self._known: set[tuple[tuple[str, float], ...]] = set()
         self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
         self._paused: set[int] = set()
@@ -70,7 +70,7 @@ class History:
         if given:
             self.given.add(number)
         self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
-        self._known.add(tuple(sorted(params.items())))
+        self._known.add(self._key(params))
 
     def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
         """Complete trials of another study, before any of this one; their numbers are below 0. The same parameters may
@@ -84,7 +84,11 @@ class History:
 
     def knows(self, params: Mapping[str, Any]) -> bool:
         """Whether a trial with these parameters was decided on."""
-        return tuple(sorted(params.items())) in self._known
+        return self._key(params) in self._known
+
+    def _key(self, params: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+        """Parameters in Optuna's form, in which true and 1 are two."""
+        return tuple(sorted((key, self.distributions[key].to_internal_repr(value)) for key, value in params.items()))
 
     def tell(self, end: TrialEnd) -> bool:
         """How a trial ended. Says whether it has; nothing of one that did not run.

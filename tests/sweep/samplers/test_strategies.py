@@ -2,15 +2,17 @@
 
 import inspect
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from contract import contract
 from helpers import quickstart
 from optuna.samplers import RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
-from study.spec import StudySpec
+from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.sampler import Sampler, TrialEnd
 from study.sweep.samplers import by_optuna, cma_es, genetic
@@ -298,3 +300,25 @@ MIXED = (
     "{method.alpha: {low: 0.001, high: 1.0, log: true}, method.epsilon: {choices: [0.0, 0.1, 0.25]}, "
     "train.batch_size: {low: 32, high: 256, step: 32}}"
 )
+
+
+KINDS = [False, 0, 0.5, True, 1]
+
+
+@pytest.mark.parametrize("sampler", ["grid", "tpe", "random", "qmc", "gp", "mfgp", "nsga2"])
+def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: Path) -> None:
+    file = tmp_path / "kinds.yaml"
+    method = {"name": "own_function", "function": "own_functions:train"}
+    search = {"space": {"method.rate": {"choices": KINDS}}, "metric": "val/accuracy", "sampler": sampler, "trials": 30}
+    file.write_text(yaml.safe_dump({"name": "kinds", "method": method, "train": {"epochs": 4}, "search": search}))
+    tried, found = Sampler(load_study(str(file))), []
+    while len(found) < 30 and (params := tried.ask(len(found))) is not None:
+        tried.tell(complete(len(found), float(params["method.rate"] is True)))
+        found.append(params["method.rate"])
+    kinds = [(type(one), one) for one in found]
+    assert set(kinds) == {(type(one), one) for one in KINDS}
+    if sampler == "grid":
+        assert len(found) == 5
+    if sampler in ("tpe", "gp", "mfgp"):
+        assert kinds.count((bool, True)) > 10, "which alone is good"
+    assert all(trial.params["method.rate"] is one for trial, one in zip(tried.history(), found, strict=True))

@@ -11,7 +11,6 @@ from study.analysis.figures.style import BLACK, BLUE, GREY, VERMILLION
 from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord
-from study.metrics import lower_is_better
 from study.spec import StudySpec
 
 
@@ -43,7 +42,7 @@ def ablation(spec: StudySpec, record: StudyRecord) -> go.Figure:
     names = [escape(effect.label) for effect in first]
     for column, (name, (path, _)) in enumerate(paths.items(), 1):
         assert path[0].values is not None
-        sign, at = -1.0 if lower_is_better(name) else 1.0, path[0].values.mean
+        sign, at = -1.0 if spec.direction(name) == "min" else 1.0, path[0].values.mean
         starts, widths, colours, above, below, told = [at], [0.0], [BLACK], [0.0], [0.0], [formatting.value(name, at)]
         for step in path[1:]:
             assert step.difference is not None

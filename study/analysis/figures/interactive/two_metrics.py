@@ -10,7 +10,6 @@ from study.analysis.figures.style import BLACK, BLUE, GREY, ORANGE, VERMILLION
 from study.analysis.figures.two_metrics import confirmed, front, point, trade_off_metrics, worst_group_metrics
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import lower_is_better
 from study.ranking import baseline, searched
 from study.spec import StudySpec
 
@@ -21,9 +20,9 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> go.Figure:
     assert names is not None  # only called where the Matplotlib figure was drawn
     figure = _figure(spec, record, names)
     points = [(each, at) for each in searched(record, spec) if (at := point(spec, each, *names))]
-    if best := front(points, *names):
+    if best := front(spec, points, *names):
         x, y = zip(*best, strict=True)
-        line = {"color": ORANGE, "shape": "hv" if lower_is_better(names[0]) else "vh"}
+        line = {"color": ORANGE, "shape": "hv" if spec.direction(names[0]) == "min" else "vh"}
         figure.add_trace(go.Scatter(x=x, y=y, mode="lines", name="front", line=line, hoverinfo="skip"), row=1, col=1)
     for limit in spec.objective.constraints:
         mark = {"line": {"color": VERMILLION, "dash": "dot"}, "row": 1, "col": 1}
