@@ -14,7 +14,7 @@ from study.commands.draft import Wishes, draft
 from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker
 from study.commands.init_settings import Assignments
-from study.data import label_files, user_data
+from study.data import label_files, positive_class, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
 from study.errors import UserError
@@ -77,6 +77,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     assignments = Assignments(flags.assignments)
     section = _validated(assignments.data(data_section(flags, asker)))
     gaps = missing_values.ask(section, flags.missing, asker)
+    gaps = replace(gaps, section=_with_positive(gaps.section, asker))
     bias = _bias(gaps.section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
@@ -170,6 +171,20 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
     except UserError:
         return {**section, "val": "biased"}
     return {**section, "val": "given"}
+
+
+def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
+    """The section of the user's own files with the positive class, where names tell that it is not the second; says
+    which it is."""
+    if section["name"] not in init_answers.OWN:
+        return section
+    names = data.describe(section).class_names
+    likely, given = positive_class.likely(names), section.get("positive")
+    if given is None and likely is not None and likely != positive_class.named(names):
+        section = {**section, "positive": likely}
+    if positive := positive_class.named(data.describe(section).class_names):
+        asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
+    return section
 
 
 def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Collection
 from typing import Any
 
-from study.commands import memory, plan_cells, plan_stacks
-from study.data import cells
+from study.commands import measurable, memory, plan_cells, plan_stacks
+from study.data import cells, positive_class
 from study.errors import UserError
 from study.ranking import epochs
 from study.ranking.picks import at_most
@@ -21,6 +21,9 @@ def plan(spec: StudySpec) -> dict[str, Any]:
 
     Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
     to (`study.spec.rungs.expected_epochs`).
+
+    Raises:
+        UserError: the validation split cannot have a metric that the study looks at.
     """
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
@@ -169,10 +172,13 @@ def _of(told: str | list[str]) -> str:
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None, list[str]]:
     """The cells of a data set, the metrics' standard errors on them, and warnings; no errors where no counts are."""
     counts, facts = cells.count(section), spec.describe(section)
+    of_classes = positive_class.warnings(section, facts)
     if counts["unknown"]:
-        return counts, None, []
+        return counts, None, of_classes
+    measurable.check_counts(spec, section, counts)
     errors = plan_cells.standard_errors(spec, counts, facts)
-    return counts, errors, plan_cells.warnings(spec, counts, errors, facts)
+    warnings = measurable.emptiness(spec, counts, facts.on("val")) + plan_cells.warnings(spec, counts, errors, facts)
+    return counts, errors, of_classes + warnings
 
 
 def _most_samples(samples: Collection[tuple[dict[str, Any], dict[str, Any] | None, list[str]]]) -> int | None:

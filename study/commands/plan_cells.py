@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from study.commands.simulated_errors import simulated
+from study.data import positive_class
 from study.data.dataset import Facts
 from study.metrics import METRICS
 from study.metrics.rules import RULES
@@ -77,6 +78,8 @@ def warnings(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, Any
 
 def lines(cells: Mapping[str, Any], errors: Mapping[str, Any]) -> Iterator[str]:
     """The same for people."""
+    if positive := positive_class.named(cells["class_names"]):
+        yield f"positive class: {positive}"
     if cells["unknown"]:
         yield f"samples: not counted: {cells['unknown']}"
         return

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from study.address import check_cluster
-from study.commands import ablation, extension, final_training, functions, longer, memory, warm_start
+from study.commands import ablation, extension, final_training, functions, longer, measurable, memory, warm_start
 from study.commands.ablation import Request
 from study.commands.fetch import check_not_there
 from study.commands.outputs import lead_parts, outputs, registered
@@ -41,8 +41,9 @@ def start(
             has a Ray of its own, and its report is written.
 
     Raises:
-        UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded, and nothing is
-            left behind; or the cluster cannot be reached, and `study resume` tries again.
+        UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded or have no
+            metric that it looks at, and nothing is left behind; or the cluster cannot be reached, and `study resume`
+            tries again.
         Stopped: see `study.sweep.driver.drive`; `study resume` tries again.
         Interrupted: a signal came before the driver had the study.
     """
@@ -51,7 +52,9 @@ def start(
         _check_place(home, spec, address)
         if spec.search.from_ is not None:
             warm_start.lessons(home, spec)
+        measurable.check(spec)
         datasets = loaded(spec, view)
+        measurable.check_loaded(spec, datasets)
         function = functions.brought(home, spec, function)
     return run_sitting(home, home.create(spec, function), datasets, view, address, shared)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 
 from study import data
+from study.commands import measurable
 from study.commands.functions import function_trial
 from study.errors import UserError
 from study.home.folder import Home
@@ -57,7 +58,8 @@ def run(
         tell: is told what the trial runs on before it begins, see `study.training.device.facts`.
 
     Raises:
-        UserError: the trial diverged; or the GPU that it asks for cannot be used.
+        UserError: the trial diverged; validation cannot have a metric that the study looks at; or the GPU that it asks
+            for cannot be used.
     """
     chosen = _device(spec) if device is None else take(device)
     config = spec.trial_config({})
@@ -65,6 +67,7 @@ def run(
     if spec.function:
         trial = function_trial(Home.locate(), spec, chosen.type)
     else:
+        measurable.check(spec)
         trial = Trial(config, data.load(config.data), chosen.type)
     choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
     if tell is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from study import ranking
-from study.data import Dataset
+from study.data import Dataset, positive_class
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
@@ -79,6 +79,8 @@ def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
     yield f"{escape(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
         yield f"Classes: {', '.join(map(escape, dataset.facts.class_names))}."
+    if positive := positive_class.named(dataset.facts.class_names):
+        yield f"Positive class: {escape(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape, dataset.facts.bias_names))}."
 

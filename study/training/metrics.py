@@ -103,7 +103,7 @@ def equalized_odds(outcome: Outcome) -> Tensor:
     """Gap between groups (FSCL paper Eq. 6), a fraction, 0 is fair.
 
     The mean over classes y, outputs c and pairs of bias classes (s, s') of |P(c | y, s) - P(c | y, s')|, over the
-    pairs whose two groups the split has.
+    pairs whose two groups the split has; nan where there is no such pair for one of the classes.
     """
     cells = outcome.counts.by_group
     counts = cells.sum(2, keepdim=True)
@@ -113,7 +113,8 @@ def equalized_odds(outcome: Outcome) -> Tensor:
     ordered = (cells / counts).sort(1).values
     rank = torch.arange(cells.shape[1], device=cells.device)[None, :, None]
     total = torch.where(rank < present, (2 * rank + 1 - present) * ordered, 0.0).sum()
-    return total / (present * (present - 1) / 2 * cells.shape[2]).sum()
+    pairs = present * (present - 1) / 2
+    return torch.where((pairs > 0).all(), total / (pairs * cells.shape[2]).sum(), torch.nan)
 
 
 def equal_opportunity(outcome: Outcome) -> Tensor:

@@ -92,3 +92,11 @@ def test_the_validation_split_is_the_users_own_where_there_is_one(val: str) -> N
     path = write(flags, None, False, nobody())
     assert load_study(str(path)).base["data"]["val"] == val
     assert f"# val: {val}: " in path.read_text()
+
+
+def test_the_positive_class_is_written_where_names_tell() -> None:
+    rows = [f"{row % 5}.5,{'fm'[row % 3 == 0]},{('approved', 'denied')[row % 2]}" for row in range(80)]
+    Path("decisions.csv").write_text("\n".join(["income,sex,decision", *rows]) + "\n")
+    path = write(of("cross_entropy", data="decisions.csv", target="decision", bias="sex"), None, False, nobody())
+    assert load_study(str(path)).base["data"]["positive"] == "approved"
+    assert load_study(str(path)).facts.class_names == ("denied", "approved")

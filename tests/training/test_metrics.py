@@ -148,8 +148,20 @@ def test_classes_and_groups_that_the_split_lacks_do_not_count() -> None:
     found = computed([2, 2, 0, 2], [2, 2, 2, 2], [0, 0, 1, 1], facts(5, 4))
     assert found["worst_class_accuracy"] == 0.75
     assert found["worst_group_accuracy"] == 0.5
-    # one pair of groups has samples: outputs 2 and 0 differ by 1/2, the other three outputs by 0
-    assert found["equalized_odds"] == pytest.approx((0.5 + 0.5) / 5)
+    assert np.isnan(found["equalized_odds"])  # four classes are compared nowhere, which is not fair
+
+
+def test_groups_that_a_class_lacks_do_not_count_as_long_as_two_can_be_compared() -> None:
+    found = computed([1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 2], facts(2, 4))
+    # of class 1 groups 0 and 1 differ by 1 in both outputs, of class 0 groups 1 and 2 by nothing
+    assert found["equalized_odds"] == pytest.approx((1 + 1 + 0 + 0) / 4)
+
+
+def test_odds_of_a_class_that_is_compared_nowhere_are_no_number() -> None:
+    found = computed([0, 0, 1], [0, 0, 1], [0, 1, 0], facts(2, 2))
+    assert np.isnan(found["equalized_odds"])
+    assert np.isnan(found["equal_opportunity"])
+    assert found["demographic_parity"] == 0.5
 
 
 def test_where_no_sample_counts_the_metric_is_no_number() -> None:
@@ -219,6 +231,7 @@ def oracle(prediction: list[int], target: list[int], bias: list[int], of: Facts)
         if cells[y, one] and cells[y, other]
         for output in range(of.classes)
     ]
+    every = all(sum(bool(cells[y, b]) for b in range(of.bias_classes or 0)) > 1 for y in range(of.classes))
     by_class = [share(None, [one for one in samples if one[1] == y]) for y in range(of.classes)]
     by_cell = [sum(p == y for p, y, _ in cell) / len(cell) for cell in cells.values() if cell]
     found = {
@@ -226,7 +239,7 @@ def oracle(prediction: list[int], target: list[int], bias: list[int], of: Facts)
         "worst_class_accuracy": min(value for value in by_class if value is not None),
         "worst_group_accuracy": min(by_cell),
         "unbiased_accuracy": sum(by_cell) / len(by_cell),
-        "equalized_odds": sum(gaps) / len(gaps) if gaps else None,
+        "equalized_odds": sum(gaps) / len(gaps) if every else None,
     }
     if of.classes != of.bias_classes:
         return found

@@ -161,6 +161,8 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     """The data's title, every key that a trial starts from, and how the search works."""
     search = spec.search
     settings = {"data": record.sessions[-1]["dataset"]} if record.sessions and "dataset" in record.sessions[-1] else {}
+    classes = (record.groups or {}).get("classes") or []
+    settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
     for section, values in spec.base.items():
         for key, value in values.items():
             dotted = f"{section}.{key}"

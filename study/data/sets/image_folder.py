@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.data import contents, headers, holdout, label_files, listings, user_data
+from study.data import contents, headers, holdout, label_files, listings, positive_class, user_data
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
 from study.data.listings import Listing
@@ -40,6 +40,7 @@ class Options:
         str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test`, without `..`")
     ] = "file"
     target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
+    positive: positive_class.Positive = None
     bias: Annotated[
         str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
     ] = None
@@ -144,6 +145,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     splits = user_data.divide(labels.cells, split_names, options, place)
+    labels = positive_class.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
     width = None if labels.condition is None else labels.condition.shape[1]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import columns, contents, headers, holdout, inputs, label_files, user_data
+from study.data import columns, contents, headers, holdout, inputs, label_files, positive_class, user_data
 from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.prepared import prepared
@@ -34,6 +34,7 @@ class Options:
         Doc("the .csv or .parquet file; absolute, or relative to the current folder or to the folder of all data sets"),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
+    positive: positive_class.Positive = None
     bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
     bias_gaps: user_data.BiasGaps = "error"
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
@@ -163,6 +164,7 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     splits = user_data.divide(labels.cells, split_names, options, place)
+    labels = positive_class.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     return _Read(path, rows, labels, features, splits, options.missing == "fill")
 

@@ -1,0 +1,109 @@
+"""Refuses a study whose metrics its validation split cannot have: all its trials would count as diverged."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from study import data
+from study.data import Dataset, Facts, cells
+from study.errors import UserError
+from study.metrics.measurable import Cell, lacking
+from study.metrics.rules import DEBIASED, RULES
+from study.spec import StudySpec
+from study.text.quoted import quoted
+
+MOST_CELLS = 3
+"""Cells that are named; of more how many they are."""
+
+INSTEAD = ("shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
+"""What may be searched by instead, where the split has it."""
+
+BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equal_opportunity")
+"""Metrics that a single cell can decide, so that each one that is left out is told."""
+
+
+def check(spec: StudySpec) -> None:
+    """Refuse metrics that validation cannot have, as far as its labels are known without its samples.
+
+    Raises:
+        UserError: says which metric, which cells are empty, and what would do.
+    """
+    if not spec.function:
+        for section in spec.data_sections:
+            check_counts(spec, section, cells.count(section))
+
+
+def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
+    """The same for data sets that are loaded, by `data.key`; some do not tell their labels before."""
+    for section in [] if spec.function else spec.data_sections:
+        dataset = datasets[data.key(section)]
+        facts = dataset.facts.on("val")
+        check_counts(spec, section, {"unknown": None, "splits": {"val": cells.contents(dataset.splits["val"], facts)}})
+
+
+def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """The same for the cells of one data set, as `study.data.cells.count` gives them; unknown ones pass."""
+    if counts["unknown"] or "val" not in counts["splits"]:
+        return
+    val, facts = counts["splits"]["val"], spec.describe(section).on("val")
+    for place, metric in _wished(spec):
+        if empty := lacking(metric, val["classes"], val["cells"]):
+            possible = [
+                name
+                for name in INSTEAD
+                if name in spec.available[0] and name != metric and not lacking(name, val["classes"], val["cells"])
+            ]
+            raise UserError(
+                f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
+                f"{named(empty, facts)}. Give validation such samples (data.val, data.val_share, or rows of your own), "
+                f"or take another metric: {', '.join(f'val/{name}' for name in possible)}"
+            )
+
+
+def emptiness(spec: StudySpec, counts: Mapping[str, Any], facts: Facts) -> list[str]:
+    """Warnings of cells of validation without a sample, which metrics by group leave out.
+
+    Args:
+        counts: as `study.data.cells.count` gives them.
+        facts: of the validation split.
+    """
+    table = counts["splits"]["val"]["cells"]
+    names = [name for _, name in _wished(spec) if name in BY_ONE_CELL]
+    empty: list[Cell] = [(y, s) for y, row in enumerate(table or []) for s, count in enumerate(row) if not count]
+    if not names or not empty:
+        return []
+    told = ", ".join(f"val/{name}" for name in dict.fromkeys(names))
+    return [
+        f"validation has no sample of {named(empty, facts)}: {told} cannot see how a model treats them, however badly "
+        "it does. Give validation such samples, or expect nothing of these groups"
+    ]
+
+
+def named(empty: Sequence[Cell], facts: Facts) -> str:
+    """Empty cells in words, with the names of classes and groups."""
+    shown = [_named(cell, facts) for cell in empty[:MOST_CELLS]]
+    more = [f"{len(empty) - MOST_CELLS} more cells"] if len(empty) > MOST_CELLS else []
+    return " or of ".join([*shown, *more])
+
+
+def _named(cell: Cell, facts: Facts) -> str:
+    y, s = cell
+    of_class = None if y is None else f"class {quoted(facts.class_names[y]) if facts.class_names else y}"
+    of_group = None if s is None else f"group {quoted(facts.bias_names[s]) if facts.bias_names else s}"
+    return " in ".join(part for part in (of_class, of_group) if part)
+
+
+def _wished(spec: StudySpec) -> Iterator[tuple[str, str]]:
+    """Where the study names a metric of validation, and the metric."""
+    goal = spec.objective
+    yield from (("search.metric", name) for name in map(_of_val, goal.metrics) if name)
+    yield from (("search.constraints", name) for limit in goal.constraints if (name := _of_val(limit.metric)))
+    asked = spec.search.confirm.rules
+    for rule in RULES if isinstance(asked, list) else ():
+        if rule.name in asked:
+            names = [rule.metric, *([rule.limit.split()[0]] if rule.limit else [])]
+            yield from (("search.confirm.rules", name) for name in names)
+
+
+def _of_val(reported: str) -> str | None:
+    split, _, name = reported.partition("/")
+    return name if split == "val" else None
