@@ -151,7 +151,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
 
     def check_optional_column(column: str) -> None:
         if column not in ("", "none"):
-            check_column(column)
+            user_data.check_apart(section["target"], column, columns, table)
 
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)

@@ -8,6 +8,7 @@ from typing import Any
 
 from study import data
 from study.data import Facts
+from study.data.by_name import numbered_as
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
@@ -31,6 +32,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Every metric of a trained model on a split, as `SPLIT/NAME`; on its own data the values of its training.
 
+    Classes and bias classes are numbered as the model does, by name.
+
     A reading of the model's own test split is noted in its study's ledger, if that study is in this home.
 
     Args:
@@ -40,8 +43,8 @@ def evaluate(
         device: where it computes: auto, cpu, cuda, cuda:1; None: auto, a GPU if one works.
 
     Raises:
-        UserError: the device, the model or the data cannot be used, the data are not of the model's kind, or have no
-            such split.
+        UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
+            classes or bias classes that it does not know, or no such split.
     """
     description = Description.read(model)
     assignments = list(assignments)
@@ -49,6 +52,7 @@ def evaluate(
     config = TrialConfig.from_document({**description.config, "data": section})
     encoding = description.encoding
     dataset = data.load(section) if encoding is None else data.encoded(section, encoding)
+    dataset = numbered_as(dataset, description.facts)
     _check(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":
