@@ -53,6 +53,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
+        "groups": plan_cells.groups(spec),
         "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
@@ -121,6 +122,7 @@ def text(document: dict[str, Any]) -> str:
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
+        *(f"  {name}: {words}" for name, words in document["groups"].items()),
         f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "

@@ -12,6 +12,7 @@ from study.data.by_name import numbered_as
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
+from study.metrics import group_names
 from study.spec import load_study
 from study.spec.document import Document, override
 from study.spec.load import resolve
@@ -70,6 +71,13 @@ def evaluate(
             return trial.evaluate(split, final=True)
         except Diverged as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
+
+
+def group_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
+    """The class and bias class, by the model's names, of each of these metrics that is of one group."""
+    facts = Description.read(model).facts
+    told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in metrics}
+    return {name: words for name, words in told.items() if words}
 
 
 def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
