@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from study.commands import memory, plan_cells, plan_stacks
-from study.data import cells
+from study.data import cells, lacking
 from study.errors import UserError
 from study.ranking import epochs
 from study.ranking.picks import at_most
@@ -174,7 +174,7 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], 
     if counts["unknown"]:
         return counts, None, []
     errors = plan_cells.standard_errors(spec, counts, facts)
-    return counts, errors, plan_cells.warnings(spec, counts, errors, facts)
+    return counts, errors, [*lacking.warnings(counts), *plan_cells.warnings(spec, counts, errors, facts)]
 
 
 def _most_samples(samples: Collection[tuple[dict[str, Any], dict[str, Any] | None, list[str]]]) -> int | None:

@@ -147,6 +147,10 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
         return without_bias
     bias_columns = columns_of(options.bias, table.columns, path)
     bias = _coded(table, bias_columns, path, options.bias_gaps == "unknown")
+    if not bias.classes:
+        raise UserError(
+            f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
+        )
     bias.check_strays(path)
     several = several or len(bias_columns) > 1
     labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)

@@ -98,7 +98,7 @@ def _section(description: Description, study: str | None, assignments: list[str]
         },
     )
     override(document, assignments)
-    return dict(resolve(document).base["data"])
+    return dict(resolve(document, of_model=True).base["data"])
 
 
 def _check(model: Facts, facts: Facts, split: str) -> None:
