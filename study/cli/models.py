@@ -181,6 +181,7 @@ def evaluate(
         words = options(split=split, seed=seed, device=device)
         words += [word for assignment in assignments or () for word in ("--set", assignment)]
         measured = evaluate_there(Jobs(address), model, words, spec)
+        groups: dict[str, str] = {}
     else:
         from study.commands.find_model import find_model
         from study.home.folder import Home
@@ -189,6 +190,10 @@ def evaluate(
         home = Home.locate()
         with find_model(home, model, seed) as description:
             measured = evaluating.evaluate(home, description, split, data, assignments or (), device)
-    print_json(measured) if as_json else print(
-        *(f"{name:<32} {value:.6g}" for name, value in measured.items()), sep="\n"
-    )
+            groups = evaluating.group_words(description, measured)
+    if as_json:
+        print_json(measured)
+        return
+    for name, value in measured.items():
+        line = f"{name:<32} {value:.6g}"
+        print(printable(f"{line:<44} {groups[name]}" if name in groups else line))

@@ -14,7 +14,7 @@ from study.commands.draft import Wishes, draft
 from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker
 from study.commands.init_settings import Assignments
-from study.data import label_files, positive_class, user_data
+from study.data import cells, label_files, lacking, positive_class, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
 from study.errors import UserError
@@ -22,7 +22,7 @@ from study.files.output import check_output, write_output
 from study.spec.find import shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name
-from study.text.quoted import some
+from study.text.quoted import quoted, some
 
 TRIALS = "24"
 CHOSEN = ("target", "sensitive")
@@ -99,6 +99,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
+    for warning in lacking.warnings(cells.count(wishes.data)):
+        asker.say(f"warning: {warning}")
     asker.say(advice(bias, methods_wished))
     return path
 
@@ -152,7 +154,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
 
     def check_optional_column(column: str) -> None:
         if column not in ("", "none"):
-            check_column(column)
+            user_data.check_apart(section["target"], column, columns, table)
 
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
@@ -190,6 +192,9 @@ def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
 def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
     """What is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).on("train")
+    if facts.bias_names and len(facts.bias_names) == 1:
+        problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
+        raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
     known: Known = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
     guesses = init_answers.one_of(*get_args(Guess))
     if facts.is_table:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from study.commands import measurable, memory, plan_cells, plan_stacks
-from study.data import cells, positive_class
+from study.data import cells, lacking, positive_class
 from study.errors import UserError
 from study.ranking import epochs
 from study.ranking.picks import at_most
@@ -56,6 +56,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
+        "groups": plan_cells.groups(spec),
         "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
@@ -124,6 +125,7 @@ def text(document: dict[str, Any]) -> str:
         "search space:" if document["space"] else "search space: empty, one configuration",
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
+        *(f"  {name}: {words}" for name, words in document["groups"].items()),
         f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
@@ -177,8 +179,9 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], 
         return counts, None, of_classes
     measurable.check_counts(spec, section, counts)
     errors = plan_cells.standard_errors(spec, counts, facts)
-    warnings = measurable.emptiness(spec, counts, facts.on("val")) + plan_cells.warnings(spec, counts, errors, facts)
-    return counts, errors, of_classes + warnings
+    empty = measurable.emptiness(spec, counts, facts.on("val"))
+    small = plan_cells.warnings(spec, counts, errors, facts)
+    return counts, errors, [*of_classes, *lacking.warnings(counts), *empty, *small]
 
 
 def _most_samples(samples: Collection[tuple[dict[str, Any], dict[str, Any] | None, list[str]]]) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 from study.commands.simulated_errors import simulated
 from study.data import positive_class
 from study.data.dataset import Facts
-from study.metrics import METRICS
+from study.metrics import METRICS, group_names
 from study.metrics.rules import RULES
 from study.spec import StudySpec
 
@@ -74,6 +74,13 @@ def warnings(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, Any
         for name, figures in errors["val"].items()
         if name in BY_CELL and figures and (figures["ties"] >= MANY_TIES or figures["standard_error"] >= 2 * plain)
     ]
+
+
+def groups(spec: StudySpec) -> dict[str, str]:
+    """The class and bias class, by name, of each metric of one group that the study needs."""
+    facts = spec.facts
+    told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in spec.objective.needed}
+    return {name: words for name, words in told.items() if words}
 
 
 def lines(cells: Mapping[str, Any], errors: Mapping[str, Any]) -> Iterator[str]:

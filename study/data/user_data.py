@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -53,7 +54,9 @@ class Labels:
         target, bias: codes (N,); `bias` is None where no column was named, -1 where it is not known.
         classes, bias_classes: how many.
         condition: (N, K) or None.
-        class_names, bias_names: as in the column, None where several columns were combined.
+        class_names, bias_names: as in the column; of several columns joined by +, as `f+old`; None where two would be
+            the same.
+        combined: whether the target or the bias is several columns.
     """
 
     target: NDArray[np.int64]
@@ -63,6 +66,7 @@ class Labels:
     condition: NDArray[np.float32] | None
     class_names: tuple[str, ...] | None = None
     bias_names: tuple[str, ...] | None = None
+    combined: bool = False
 
     @property
     def cells(self) -> NDArray[np.int64]:
@@ -102,7 +106,19 @@ def label_columns(options: Any, columns_of_table: Iterable[Any], path: Path) -> 
         *(column for column in named if column),
     ]
     label_files.need(valid, used, path)
+    check_apart(options.target, options.bias, valid, path)
     return used
+
+
+def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Any], path: Path) -> None:
+    """Raise a UserError if the target and the bias are the same column, or have one in common."""
+    valid = [str(name) for name in columns_of_table]
+    of_target = columns_of(target, valid, path)
+    if shared := [column for column in columns_of(bias, valid, path) if column in of_target]:
+        raise UserError(
+            f"{path}: column {quoted(shared[0])} is in both data.target ({target}) and data.bias ({bias}). A bias that "
+            "is the class itself can be told from nothing: name another column in data.bias, or none"
+        )
 
 
 def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[str] | None) -> Labels:
@@ -125,12 +141,20 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
     target.check_strays(path)
     condition = _condition(table, path, options, samples)
-    without_bias = Labels(target.codes, None, target.classes, None, condition, target.names)
+    several = len(columns) > 1
+    without_bias = Labels(target.codes, None, target.classes, None, condition, target.names, combined=several)
     if options.bias is None:
         return without_bias
-    bias = _coded(table, columns_of(options.bias, table.columns, path), path, options.bias_gaps == "unknown")
+    bias_columns = columns_of(options.bias, table.columns, path)
+    bias = _coded(table, bias_columns, path, options.bias_gaps == "unknown")
+    if not bias.classes:
+        raise UserError(
+            f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
+        )
     bias.check_strays(path)
-    return replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)
+    several = several or len(bias_columns) > 1
+    labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)
+    return replace(labelled, combined=several)
 
 
 def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
@@ -145,7 +169,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
         train: indices of the training rows.
     """
     ours, theirs = labels.class_names, labels.bias_names
-    if labels.bias is None or not ours or not theirs or len(ours) != len(theirs):
+    if labels.bias is None or labels.combined or not ours or not theirs or len(ours) != len(theirs):
         return labels
     if set(ours) == set(theirs) or all(name.lstrip("-").isdecimal() for name in (*ours, *theirs)):
         return labels
@@ -220,7 +244,9 @@ class _Coded:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        return tuple(self.values[0]) if len(self.columns) == 1 else None
+        """Of all combinations, whether or not a row has them."""
+        joined = tuple("+".join(reversed(names)) for names in product(*reversed(self.values)))
+        return joined if len(set(joined)) == len(joined) else None
 
     def check_strays(self, path: Path) -> None:
         """Refuse a class of one row, which cannot be both learned and measured: it is most likely a slip."""

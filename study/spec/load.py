@@ -8,7 +8,7 @@ from typing import Any
 
 from study.errors import UserError
 from study.knobs import knobs
-from study.spec import own_function, sampler_limits
+from study.spec import one_bias, own_function, sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, apply_profile, override, read
@@ -118,8 +118,8 @@ def check_name(name: str) -> None:
         )
 
 
-def resolve(document: Document, one_trial: bool = False) -> StudySpec:
-    """Check a whole document and fill in every default; `one_trial`: see `load_study`."""
+def resolve(document: Document, one_trial: bool = False, of_model: bool = False) -> StudySpec:
+    """Check a document and fill in every default; `one_trial`: see `load_study`; `of_model`: it measures a model."""
     problems = Problems(document)
     document.values = own_function.completed(document.values, problems)
     values, wants_papers = _without_papers(document.values)
@@ -132,15 +132,16 @@ def resolve(document: Document, one_trial: bool = False) -> StudySpec:
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
+    if not of_model and (why := one_bias.fault(spec)):
+        problems.add(("data", "bias"), why)
     problems.raise_any()
     _check_budget(spec, problems)
     for at, why in resources(spec.resources, spec.function):
         problems.add(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
-    for at, why in sampler_limits.problems(spec.search, spec.space):
-        problems.add(at, why)
-    for at, why in faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"])):
+    own = faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
+    for at, why in [*sampler_limits.problems(spec.search, spec.space), *own]:
         problems.add(at, why)
     for place, why in check_trials(spec.sections, spec.describe, spec.space, spec.space.cases(), points(search)):
         problems.add(place, why)

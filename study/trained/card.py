@@ -7,6 +7,7 @@ from typing import Any
 from study import ranking
 from study.data import Dataset, positive_class
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import group_names
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text.markdown import escape, table
@@ -37,7 +38,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
     parts = [
         f"# {spec.name}",
         f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
-        f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec)}.",
+        f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec, dataset)}.",
         *_beginning(spec, record),
         "## Data",
         *_data(spec, dataset, description),
@@ -66,10 +67,12 @@ def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         )
 
 
-def _preference(spec: StudySpec) -> str:
+def _preference(spec: StudySpec, dataset: Dataset) -> str:
     if spec.base["train"]["with_val"]:
         return "the first of them: the validation split was used for training and could not choose"
-    return f"the best of them by {spec.metric}"
+    facts = dataset.facts
+    words = group_names.words(spec.metric, facts.class_names, facts.bias_names)
+    return f"the best of them by {spec.metric}" + (f" ({escape(words)})" if words else "")
 
 
 def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:

@@ -8,9 +8,11 @@ from typing import Any
 
 from study import data
 from study.data import Facts
+from study.data.by_name import numbered_as
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
+from study.metrics import group_names
 from study.spec import load_study
 from study.spec.document import Document, override
 from study.spec.load import resolve
@@ -31,6 +33,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Every metric of a trained model on a split, as `SPLIT/NAME`; on its own data the values of its training.
 
+    Classes and bias classes are numbered as the model does, by name.
+
     A reading of the model's own test split is noted in its study's ledger, if that study is in this home.
 
     Args:
@@ -40,8 +44,8 @@ def evaluate(
         device: where it computes: auto, cpu, cuda, cuda:1; None: auto, a GPU if one works.
 
     Raises:
-        UserError: the device, the model or the data cannot be used, the data are not of the model's kind, or have no
-            such split.
+        UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
+            classes or bias classes that it does not know, or no such split.
     """
     description = Description.read(model)
     assignments = list(assignments)
@@ -49,6 +53,7 @@ def evaluate(
     config = TrialConfig.from_document({**description.config, "data": section})
     encoding = description.encoding
     dataset = data.load(section) if encoding is None else data.encoded(section, encoding)
+    dataset = numbered_as(dataset, description.facts)
     _check(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":
@@ -66,6 +71,13 @@ def evaluate(
             return trial.evaluate(split, final=True)
         except Diverged as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
+
+
+def group_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
+    """The class and bias class, by the model's names, of each of these metrics that is of one group."""
+    facts = Description.read(model).facts
+    told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in metrics}
+    return {name: words for name, words in told.items() if words}
 
 
 def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
@@ -86,7 +98,7 @@ def _section(description: Description, study: str | None, assignments: list[str]
         },
     )
     override(document, assignments)
-    return dict(resolve(document).base["data"])
+    return dict(resolve(document, of_model=True).base["data"])
 
 
 def _check(model: Facts, facts: Facts, split: str) -> None:

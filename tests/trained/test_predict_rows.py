@@ -160,3 +160,34 @@ def test_rows_with_a_column_twice_are_refused(loans: StudyFolder) -> None:
     twice = pd.concat([frame, frame[[name]]], axis=1)
     with pytest.raises(UserError, match=f"has more than one column '{name}'. Which one is meant?"):
         predict_rows(classifier, twice, "rows")
+
+
+def later(loans: StudyFolder, change: dict[str, str], keep: str = "") -> list[str]:
+    """Settings for the training table with other words in the column `sex`, its first rows in another order."""
+    frame = pd.read_csv(table_of(loans))
+    frame = frame[frame["sex"] == keep] if keep else frame
+    frame.iloc[::-1].assign(sex=frame["sex"].iloc[::-1].replace(change)).to_csv("later.csv", index=False)
+    return [f"data.path={Path('later.csv').absolute()}"]
+
+
+def test_other_rows_are_counted_in_the_models_groups(loans: StudyFolder, here: Path) -> None:
+    """A table of one group alone gives the values of that group, wherever its name would stand among its own."""
+    place = loans.description_file(0)
+    home = Home(here / "home")
+    only = evaluate(home, place, "train", assignments=later(loans, {}, keep="m"), device="cpu")
+    assert {name for name, value in only.items() if "group_" in name and "_1_" in name and value == value}
+    assert all(np.isnan(value) for name, value in only.items() if name.endswith(("group_0_0_accuracy", "1_0_accuracy")))
+
+
+def test_groups_that_the_model_does_not_know_are_refused_by_name(loans: StudyFolder, here: Path) -> None:
+    with pytest.raises(UserError, match=r"bias class 'x' given, the model was trained on the bias classes 'f', 'm'"):
+        evaluate(Home(here / "home"), loans.description_file(0), "val", assignments=later(loans, {"f": "x"}))
+
+
+def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> None:
+    done = CliRunner().invoke(app, ["evaluate", str(loans.description_file(0)), "--device", "cpu"])
+    assert done.exit_code == 0, done.stderr
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["val/group_0_1_accuracy"].endswith("class 'no', bias class 'm'")
+    assert lines["val/group_1_0_accuracy"].endswith("class 'yes', bias class 'f'")
+    assert "class" not in lines["val/accuracy"]

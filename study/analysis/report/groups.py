@@ -6,6 +6,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import Side, final_side, sides
 from study.home.record import StudyRecord
+from study.metrics import group_names
 from study.metrics.rules import DEBIASED
 from study.spec import StudySpec
 
@@ -21,6 +22,8 @@ def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         texts = [text for side in compared if (text := _worst(record, side, split))]
         if texts:
             yield f"The worst group on {split}: {'; '.join(texts)}.{_sizes(record, split)}"
+    if named := _named(record):
+        yield named
     side = compared[-1]
     whose = side.label if side.label.startswith("trial") else f"the {side.label}"
     if any(
@@ -44,6 +47,12 @@ def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
         return text
     samples = "" if group.samples is None else f" of {formatting.count(group.samples, 'sample')}"
     return f"{text} ({group.name}{samples})"
+
+
+def _named(record: StudyRecord) -> str | None:
+    """Which class and bias class each number of a group stands for; None for data without names."""
+    found = group_names.of_study(record.groups)
+    return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
 def _sizes(record: StudyRecord, split: str) -> str:

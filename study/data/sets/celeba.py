@@ -66,8 +66,10 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Two classes for each attribute; normalised with 0.5, as the FSCL code does."""
-    target, sensitive = (len(_attributes(options, key)) for key in ("target", "sensitive"))
-    return Facts(2**target, 2**sensitive, (3, options.size, options.size))
+    target, sensitive = (_attributes(options, key) for key in ("target", "sensitive"))
+    if shared := [name for name in sensitive if name in target]:
+        raise UserError(f"data.sensitive: {shared[0]!r} given, allowed is another attribute than data.target")
+    return Facts(2 ** len(target), 2 ** len(sensitive), (3, options.size, options.size))
 
 
 def sources(options: Options) -> tuple[Source, ...]:

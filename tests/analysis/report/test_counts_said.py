@@ -88,9 +88,10 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
     told = record(Told("search", [0.6], further={**own, "val/worst_group_accuracy_standard_error": 0.1}))
     told.groups = {"val": [[40, 8], [0, 30]], "classes": ["cat", "dog"], "biases": ["dark", "light"]}
-    worst, error = groups(ONE, told)
+    worst, named, error = groups(ONE, told)
     assert worst.startswith("The worst group on val: trial 0 25.0")
     assert worst.endswith("(cat with light of 8 samples). The split has 3 groups of 8 to 40 samples.")
+    assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
 
 

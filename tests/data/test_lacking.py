@@ -1,0 +1,106 @@
+"""Classes, bias classes and groups that training has no sample of are named; a bias that is none is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from study.cli import app
+from study.commands.plan import plan
+from study.data import cells, lacking
+from study.errors import UserError
+from study.spec import load_study
+
+STUDY = """
+name: people
+data: {name: table, path: people.csv, target: repaid, bias: sex, features: [age]}
+model: {name: mlp, width: 8}
+method: {name: cross_entropy}
+train: {epochs: 2, batch_size: 16, learning_rate: 0.01}
+search: {trials: 1, metric: val/accuracy}
+"""
+
+
+@pytest.fixture
+def people(workplace) -> pd.DataFrame:
+    number = np.arange(96)
+    return pd.DataFrame(
+        {
+            "repaid": np.array(["no", "yes"])[number % 2],
+            "sex": np.array(["f", "m"])[number // 2 % 2],
+            "part": np.array(["train", "val", "test"])[number // 4 % 3],
+            "age": 20.0 + number * 7 % 31,
+        }
+    )
+
+
+def warned(frame: pd.DataFrame) -> list[str]:
+    frame.to_csv("people.csv", index=False)
+    section = {"name": "table", "path": "people.csv", "target": "repaid", "bias": "sex", "features": ["age"]}
+    return lacking.warnings(cells.count(load_study_of("data.split=part").base["data"] | section))
+
+
+def load_study_of(*assignments: str):
+    Path("people.yaml").write_text(STUDY)
+    return load_study("people.yaml", assignments)
+
+
+def test_a_class_without_training_rows_is_named(people):
+    people.loc[people["part"] == "test", "repaid"] = "perhaps"
+    assert warned(people) == [
+        "class 'perhaps' (32 in test) has no training sample: it cannot be learned, and all of it counts as wrong"
+    ]
+
+
+def test_a_group_without_training_rows_is_named(people):
+    gone = (people["part"] == "train") & (people["sex"] == "f") & (people["repaid"] == "yes")
+    in_val, in_test = warned(people[~gone])
+    assert in_val == (
+        "no training sample of class 'yes' with bias class 'f' (8 in val): nothing is learned of such samples"
+    )
+    assert "(8 in test)" in in_test
+
+
+def test_whole_data_are_not_warned_of(people):
+    assert warned(people) == []
+
+
+def test_a_bias_of_one_value_is_refused_where_it_is_needed_and_warned_of_elsewhere(people):
+    people.assign(sex="m").to_csv("people.csv", index=False)
+    (warning,) = plan(load_study_of())["warnings"]
+    assert warning == "the bias is 'm' in every row: no group differs from another. Leave out data.bias"
+    for assignment in ("search.metric=val/worst_group_accuracy", "method.name=group_dro"):
+        with pytest.raises(UserError, match=r"the bias is 'm' in every row: .* can tell no groups apart"):
+            load_study_of(assignment)
+
+
+def test_a_bias_that_is_known_for_nobody_is_refused(people):
+    people.assign(sex="").to_csv("people.csv", index=False)
+    with pytest.raises(UserError, match=r"column 'sex' is empty in every row: the bias is known for nobody"):
+        load_study_of("data.bias_gaps=unknown")
+
+
+def init(*more: str):
+    words = ["init", "mine", "--data", "people.csv", "--target", "repaid", "--bias", "sex", "--cpu", *more]
+    return CliRunner().invoke(app, [*words, "--trials", "4"])
+
+
+def test_init_refuses_a_bias_of_one_value_and_a_bias_that_is_the_class(people):
+    people.assign(sex="m").to_csv("people.csv", index=False)
+    done = init()
+    assert isinstance(done.exception, UserError)
+    assert "'sex' is 'm' in every row" in str(done.exception)
+    assert not Path("mine.yaml").exists()
+    done = init("--bias", "repaid")
+    assert isinstance(done.exception, UserError)
+    assert "column 'repaid' is in both" in str(done.exception)
+
+
+def test_init_warns_of_a_class_without_training_rows(people):
+    people.loc[people["part"] == "test", "repaid"] = "perhaps"
+    people.to_csv("people.csv", index=False)
+    done = init("--set", "data.split=part")
+    assert done.exit_code == 0, done.stderr
+    assert "class 'perhaps' (32 in test) has no training sample" in str(done.stderr)
