@@ -6,6 +6,7 @@ from pathlib import Path
 
 from study import data, methods
 from study.data import label_files
+from study.data.hidden import is_hidden
 from study.data.sets import image_folder
 from study.errors import UserError, nearest
 from study.knobs import Knob
@@ -64,8 +65,13 @@ class Asker:
 
 def tables(folder: Path) -> str | None:
     """The default answer for a folder's table: `labels.csv`, or the only table in it."""
-    in_folder = sorted(path.name for path in folder.iterdir() if path.suffix in TABLES)
+    in_folder = _tables_in(folder)
     return "labels.csv" if "labels.csv" in in_folder or len(in_folder) != 1 else in_folder[0]
+
+
+def _tables_in(folder: Path) -> list[str]:
+    """The names of the tables in a folder that are not hidden."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix in TABLES and not is_hidden(path.name))
 
 
 def is_table(folder: Path) -> Check:
@@ -73,7 +79,7 @@ def is_table(folder: Path) -> Check:
 
     def check(name: str) -> None:
         if not os.path.isfile(place := image_folder.table_in(folder, name)):
-            tables_there = sorted(path.name for path in folder.iterdir() if path.suffix in TABLES)
+            tables_there = _tables_in(folder)
             raise UserError(f"{place}: not found. Tables there: {', '.join(tables_there) or 'none'}")
 
     return check

@@ -1,14 +1,16 @@
 """Data sets by name: each is one module with a dataclass `Options`, `describe(options)` and `load(options)`.
 
 `describe` gives the facts of the data set without reading it; `load` gives its arrays, from `cache.cached` if reading
-takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs. `labels(options)`, where there is
-one, gives the labels of each split without its samples. `encoding(options)` and `encoded(options, encoding)`, of a
-table, tell how columns become inputs. `FRAME` says how images become square. `study data list` prints the first
-line of its docstring, `NAME: what it is`. Other distributions can bring more: see `study.catalogue`.
+takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs, `files(options)` those of a user's
+own. `labels(options)`, where there is one, gives the labels of each split without its samples. `encoding(options)` and
+`encoded(options, encoding)`, of a table, tell how columns become inputs. `FRAME` says how images become square.
+`study data list` prints the first line of its docstring, `NAME: what it is`. Other distributions can bring more: see
+`study.catalogue`.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.catalogue import Catalogue, modules
@@ -33,6 +35,7 @@ __all__ = [
     "describe",
     "encoded",
     "encoding",
+    "files",
     "frame",
     "joint_fingerprint",
     "key",
@@ -103,6 +106,12 @@ def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
     """
     data_module, options = _find(data)
     return data_module.labels(options) if hasattr(data_module, "labels") else None
+
+
+def files(data: Mapping[str, Any]) -> Sequence[Path]:
+    """The user's own files that the data set of a `data` section is made from; none where its module does not tell."""
+    data_module, options = _find(data)
+    return data_module.files(options) if hasattr(data_module, "files") else ()
 
 
 def encoding(data: Mapping[str, Any]) -> Encoding | None:

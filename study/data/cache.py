@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from study.data import contents
 from study.data.consistency import check
 from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
@@ -49,7 +50,7 @@ def cached(
         UserError: a source is missing, the arrays do not fit `facts`, or no folder can be written.
     """
     shape = (facts.classes, facts.bias_classes, facts.shape, facts.condition, facts.splits)
-    stamps = {source.path: source.stamp() for source in sources}
+    stamps = {source.path: contents.stamp(source.find()) for source in sources}
     text = json.dumps([FORMAT, dict(key), shape, stamps], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     for folder in roots():
@@ -58,7 +59,8 @@ def cached(
     place = writable(FOLDER) / entry
     with _alone(place):
         if not (dataset := _read(place, facts)):  # another process may have built it while this one waited
-            splits = build()
+            with contents.unchanged([file for source in sources for file in contents.files_of(source.find())]):
+                splits = build()
             check(name, facts, splits, ", ".join(str(source.find()) for source in sources))
             _write(place, splits, key)
             dataset = _read(place, facts)

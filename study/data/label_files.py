@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from study.data.hidden import is_hidden
 from study.data.source import root
+from study.data.spelling import on_disk
 from study.errors import UserError, nearest
 from study.text.quoted import quoted, some
 from study.text.spreadsheet import plain
@@ -45,7 +47,8 @@ def locate(path_text: str, note: str = "") -> Path:
 
 def existing_path(path_text: str) -> Path | None:
     """The same, or None if there is no such path."""
-    return next((place for place in _places(path_text) if os.path.exists(place)), None)
+    places = (on_disk(Path(place.anchor), str(place.relative_to(place.anchor))) for place in _places(path_text))
+    return next((place for place in places if os.path.exists(place)), None)
 
 
 def _places(path_text: str) -> list[Path]:
@@ -63,10 +66,14 @@ def leads_out(name: str) -> bool:
 
 
 def check_files(names: Iterable[str], path: Path, column: str) -> None:
-    """Raise a UserError if a name in a column `leads_out`; says in which row, counted from 1 without the header."""
+    """Raise a UserError if a name in a column `leads_out` or is hidden; says in which row, counted from 1 without the
+    header."""
     for row, name in enumerate(names, 1):
         if leads_out(name):
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE}")
+        if is_hidden(name):
+            problem = "given, a hidden file or folder, which never holds pictures. Take the row out, or rename it"
+            raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} {problem}")
 
 
 def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFrame":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import holdout
+from study.data import hidden, holdout
 from study.data.dataset import Split
 from study.data.image_files import Frame, bad_files_message, decode
 from study.errors import UserError
@@ -57,12 +57,12 @@ def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) ->
 
 
 def images_in(folder: Path) -> list[Path]:
-    """The image files under a folder, by name.
+    """The image files under a folder that are not hidden, by name.
 
     Raises:
         UserError: there are none.
     """
-    images = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS) if folder.is_dir() else []
+    images = [path for path in hidden.shown(folder) if path.suffix.lower() in ENDINGS] if folder.is_dir() else []
     if not images:
         raise UserError(f"{folder}: holds no images ({', '.join(sorted(ENDINGS))}). Unpack the archive again")
     return images

@@ -1,4 +1,4 @@
-"""One image file as square 8-bit RGB: whatever its format, depth, palette or transparency."""
+"""One image file as square 8-bit RGB: whatever its format, depth, palette, transparency or orientation."""
 
 import stat
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError
 
 Frame = Literal["crop", "squash"]
 """How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
@@ -28,6 +28,17 @@ JPEG = b"\xff\xd8\xff"
 
 BITS, ZERO_IS = 258, 262
 """Tags of a TIFF: bits of a sample; what a sample of 0 is, 0 for white."""
+
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""What makes a picture upright, by how it is stored."""
 
 
 @contextmanager
@@ -62,12 +73,14 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
 def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
     """The image, (3, size, size).
 
-    Grey images of 16 bits are scaled to 8. Transparent parts become grey (`GROUND`).
+    It is upright: turned as its EXIF data say. Grey images of 16 bits are scaled to 8. Transparent parts become grey
+    (`GROUND`).
 
     Raises:
         ValueError: its pixels have no fixed range.
     """
     deep = _range(image)
+    image = _upright(image)
     image = image.convert("I") if deep else _resizable(image)
     if image.size != (size, size):
         box = _middle(image.size) if frame == "crop" else None
@@ -79,6 +92,18 @@ def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, (GROUND, GROUND, GROUND, 255)), image)
     return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The image turned as its EXIF data say, before it is cut and resized: that is not the same along both sides."""
+    image.load()  # turns a TIFF by itself; a PNG may have its EXIF data at the end
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        return image
+    try:
+        turn = TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:  # whatever Pillow makes of damaged EXIF data; the pixels are sound
+        return image
+    return image if turn is None else image.transpose(turn)
 
 
 def _range(image: Image.Image) -> tuple[int, int] | None:

@@ -1,16 +1,11 @@
 """Where the files of a data set are on disk, and where they come from."""
 
-import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from study.errors import UserError
-
-SAMPLES, SAMPLE = 32, 1 << 20
-"""A file of more than `SAMPLES` pieces of `SAMPLE` bytes is stamped by that many evenly spaced pieces."""
 
 
 def root() -> Path:
@@ -97,69 +92,6 @@ class Source:
         sentences = (f"{root() / self.path}: not found.", instructions and f"{instructions}.", self.note)
         return " ".join(sentence for sentence in sentences if sentence)
 
-    def stamp(self) -> str:
-        """A hash that changes with the content, by which prepared data are cached.
-
-        Of a file's content, or of a sample of a big file; of the names and sizes of the files in a folder. Times do not
-        enter: a copy is the same data.
-        """
-        place = self.find()
-        if place.is_dir():
-            return stamp_of_folder(place)
-        digest = hashlib.sha256()
-        _sample(place, digest.update)
-        return digest.hexdigest()[:16]
-
-
-def stamp_of_folder(folder: Path) -> str:
-    """A hash that changes with the names and sizes of the files under a folder, behind links as well.
-
-    A folder that several links lead to counts where it is met first.
-    """
-    digest = hashlib.sha256()
-    for name, size in sorted(_listing(str(folder), "", set())):
-        digest.update(f"{name}\0{size}\n".encode(errors="surrogateescape"))
-    return digest.hexdigest()[:16]
-
-
-def stamp_of_files(files: Iterable[Path]) -> str:
-    """A hash that changes with the sizes of these files, in their order, and with which of them are there."""
-    return hashlib.sha256(" ".join(str(_size(file)) for file in files).encode()).hexdigest()[:16]
-
-
-def _size(file: str | Path) -> int:
-    """Bytes of a file; -1 where there is none that can be reached, as behind a link that leads nowhere."""
-    try:
-        return os.stat(file).st_size
-    except (OSError, ValueError):  # a name that no file can have
-        return -1
-
 
 def _first(path: str) -> Path | None:
     return next((parent / path for parent in roots() if (parent / path).exists()), None)
-
-
-def _listing(folder: str, prefix: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, int]]:
-    """Names and sizes of the files under a folder; adds it and those below it to the folders `seen`."""
-    status = os.stat(folder)
-    if (status.st_dev, status.st_ino) in seen:  # behind a link, which may lead back
-        return
-    seen.add((status.st_dev, status.st_ino))
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        if os.path.isdir(path):
-            yield from _listing(path, f"{prefix}{name}/", seen)
-        else:
-            yield prefix + name, _size(path)
-
-
-def _sample(place: Path, update: Callable[[bytes], None]) -> None:
-    size = place.stat().st_size
-    update(str(size).encode())
-    starts: Sequence[int] = range(0, size, SAMPLE)
-    if len(starts) > SAMPLES:
-        starts = [(size - SAMPLE) * index // (SAMPLES - 1) for index in range(SAMPLES)]
-    with place.open("rb") as file:
-        for start in starts:
-            file.seek(start)
-            update(file.read(SAMPLE))

@@ -98,8 +98,11 @@ def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
     return initial_weights.told(model)
 
 
-def weights_places(sections: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Where the weights of `model` sections are, for `take_weights_places` in another process; raises as `weights`."""
+def weights_places(sections: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Path and sha256 of the weights of `model` sections, for `take_weights_places` in another process.
+
+    Raises as `weights`.
+    """
     if not (beginning := [model for model in sections if model.get("weights") is not None]):
         return {}
     from study.models import initial_weights
@@ -107,7 +110,7 @@ def weights_places(sections: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return dict(found for model in beginning if (found := initial_weights.place(model)))
 
 
-def take_weights_places(places: Mapping[str, str]) -> None:
+def take_weights_places(places: Mapping[str, tuple[str, str]]) -> None:
     """Look for weights where another process found them, before any place that a study file names."""
     if places:
         from study.models import initial_weights

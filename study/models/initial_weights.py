@@ -1,5 +1,6 @@
 """The weights that training begins from: where their file is, what it is, and reading it into a network."""
 
+import os
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -50,19 +51,23 @@ def told(model: Mapping[str, Any]) -> dict[str, str] | None:
     return {"name": _published_name(model) if source else model["weights"], "file": file.name, "sha256": found}
 
 
-_told_places: dict[str, Path] = {}
-"""Where another process found files, by `key`: a worker of Ray runs in a folder of its own."""
+Place = tuple[str, str]
+"""Path and sha256 of a file."""
+
+_told_places: dict[str, Place] = {}
+"""The files that another process found, by `key`: a worker of Ray runs in a folder of its own."""
 
 
-def place(model: Mapping[str, Any]) -> tuple[str, str] | None:
+def place(model: Mapping[str, Any]) -> tuple[str, Place] | None:
     """What `take_places` wants to know of a `model` section; None: it has no weights. Raises as `find`."""
     found = find(model)
-    return (_key(model), str(found[0].absolute())) if found else None
+    return (_key(model), (str(found[0].absolute()), sha256(found[0]))) if found else None
 
 
-def take_places(places: Mapping[str, str]) -> None:
-    """Look for weights where another process found them first, then where a user's paths lead."""
-    _told_places.update({key: Path(path) for key, path in places.items()})
+def take_places(places: Mapping[str, Place]) -> None:
+    """Look for weights where another process found them first, then where a user's paths lead; `begin` refuses files
+    of another content."""
+    _told_places.update(places)
 
 
 def _key(model: Mapping[str, Any]) -> str:
@@ -81,8 +86,8 @@ def find(model: Mapping[str, Any]) -> tuple[Path, Source | None] | None:
     from study.models.backbone import is_file
     from study.models.published import published
 
-    elsewhere = _told_places.get(_key(model))
-    elsewhere = elsewhere if elsewhere and elsewhere.exists() else None
+    told_place = _told_places.get(_key(model))
+    elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
     if is_file(weights):
         return elsewhere or locate(weights, "It is the file of model.weights."), None
     source = published(architecture(model), weights).source
@@ -100,11 +105,11 @@ def architecture(model: Mapping[str, Any]) -> str:
 def sha256(file: Path) -> str:
     """Of a file's content, computed once for each state of the file."""
     status = file.stat()
-    return _sha256(file, status.st_size, status.st_mtime_ns)
+    return _sha256(file, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
 
 
 @lru_cache
-def _sha256(file: Path, size: int, time: int) -> str:
+def _sha256(file: Path, state: tuple[int, ...]) -> str:
     try:
         return digest.of_file(file)
     except OSError as error:
@@ -115,7 +120,8 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     """Put the weights of a `model` section into its encoder; the layer of a classifier in the file is left out.
 
     Raises:
-        UserError: as `told`; or the file does not hold weights, or not those of this network.
+        UserError: as `told`; or the file does not hold weights, or not those of this network, or others than when the
+            study was started.
     """
     from study.models.backbone import Backbone
 
@@ -124,6 +130,12 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
         return
     told(model)
     state = read(found[0])
+    told_place, now = _told_places.get(_key(model)), sha256(found[0])  # after it was read: it may be written meanwhile
+    if told_place and told_place[1] != now:
+        raise UserError(
+            f"model.weights: {found[0]}: has changed while the study runs: sha256 is {now}, was {told_place[1]}. Put "
+            "the earlier file back, or begin a study of another name"
+        )
     left_out = f"{encoder.dropped}."
     for name in [name for name in state if name.startswith(left_out)]:
         del state[name]

@@ -25,6 +25,7 @@ from study.sweep.own_ray import CannotStart
 from study.sweep.processes import Processes
 from study.sweep.ray_session import Slots, fitting, gpus, nothing, ray_session
 from study.sweep.requests import Ear
+from study.sweep.same_data import check_same_data
 from study.sweep.share import Share, newcomer
 from study.sweep.shared_ray import Session
 from study.sweep.signals import stopped_by_signals
@@ -76,10 +77,12 @@ def drive(
     """
     if record.state == "running":  # the last driver died without a word
         record.apply(ledger.append("closed", state="interrupted"))
-    fingerprint = data.joint_fingerprint(datasets)
-    if record.sessions and record.sessions[-1].get("data") != fingerprint:
-        raise UserError(f"{spec.name}: its data have changed since it began; trials on other data do not compare")
-    told: dict[str, Any] = {"data": fingerprint, "dataset": ", ".join(spec.data_titles), "spec": spec.hash}
+    check_same_data(spec, datasets, record)
+    told: dict[str, Any] = {
+        "data": data.joint_fingerprint(datasets),
+        "dataset": ", ".join(spec.data_titles),
+        "spec": spec.hash,
+    }
     told["datasets"] = inventory(datasets)
     if begun := initial_weights(spec, record):
         told["weights"] = begun

@@ -28,7 +28,7 @@ set_here(Part.TRIAL)
 report_nothing_else()
 
 
-def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, str]) -> None:
+def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
@@ -63,7 +63,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
             device_memory.free()  # the process stays for other trials
 
 
-def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[str, str]) -> None:
+def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
     models.take_weights_places(weights)
     first = job["rows"][0] if job["kind"] == "stack" else job
     trial_config = TrialConfig.from_document(json.loads(first["document"]))

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study import data
-from study.data import columns, headers, label_files
+from study.data import columns, headers, hidden, label_files
 from study.data.columns import Encoding
 from study.data.image_files import decode_readable
+from study.data.spelling import on_disk
 from study.errors import UserError, nearest
 from study.text.quoted import quoted, some
 from study.trained.classifier import Classifier
@@ -131,13 +132,13 @@ def _files(path: Path, column: str) -> list[Path]:
     if path.suffix in TABLES and not path.is_dir():
         listed = label_files.read(path, (column,))[column].tolist()
         label_files.check_files(listed, path, column)
-        return [path.parent / name for name in listed]
+        return [on_disk(path.parent, name) for name in listed]
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    named = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
-    images = sorted(file for file in named if file.is_file() or not file.exists())  # a link may lead nowhere
+    named = (file for file in hidden.shown(path) if file.suffix.lower() in SUFFIXES)
+    images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
     if not images:
         raise UserError(f"{path}: holds no images ({', '.join(SUFFIXES)})")
     return images

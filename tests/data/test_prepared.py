@@ -1,11 +1,11 @@
-"""Prepared data is kept by what its files are: content of a file, names and sizes under a folder."""
+"""Prepared data is kept by what is in its files: of a file, of a list of files, of all under a folder."""
 
 import os
 import shutil
 
 import pytest
 
-from study.data.prepared import stamp
+from study.data.contents import stamp
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_what_changes_a_stamp(folder):
     seen = {stamp(folder), stamp(folder / "a")}
     (folder / "a").write_text("abd")
     seen.add(stamp(folder / "a"))
-    (folder / "a").write_text("abcdef")
+    (folder / "a").write_text("abe")
     seen.add(stamp(folder))
     (folder / "below" / "c").write_text("")
     seen.add(stamp(folder))
@@ -47,7 +47,7 @@ def test_a_link_that_leads_back_or_nowhere_ends(folder, target):
     assert stamp(folder) != before
 
 
-def test_a_list_of_files_is_stamped_by_their_sizes_and_which_are_there(folder, tmp_path):
+def test_a_list_of_files_is_stamped_by_their_content_and_which_are_there(folder, tmp_path):
     files = [folder / "a", folder / "below" / "b", folder / "nowhere"]
     shutil.copytree(folder, tmp_path / "there")
     seen = {stamp(files)}
@@ -55,7 +55,7 @@ def test_a_list_of_files_is_stamped_by_their_sizes_and_which_are_there(folder, t
     (folder / "not-listed").write_text("c")
     assert stamp(files) in seen
     for file in files:
-        file.write_text("longer than before")
+        file.write_text("xyz")
         seen.add(stamp(files))
     assert len(seen) == 4
 

@@ -1,5 +1,6 @@
 """Networks that begin from weights: what is loaded, what stays frozen, how pixels reach them, and what is refused."""
 
+import os
 import pickle
 import re
 from pathlib import Path
@@ -206,6 +207,22 @@ def test_with_weights_the_stem_is_that_of_published_ones_by_default() -> None:
     assert models.model_knobs({"name": "resnet18", "weights": "imagenet"})["stem"].default == "imagenet"
 
 
+def test_weights_that_change_while_a_study_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with the size and times of before."""
+    monkeypatch.setattr(initial_weights, "_told_places", {})
+    file = tmp_path / "mine.safetensors"
+    save_file(classifier(SMALL).state_dict(), file)
+    models.take_weights_places(models.weights_places([section(str(file))]))
+    before, status = file.read_bytes(), file.stat()
+    models.network(section(str(file)), PHOTOS)
+    file.write_bytes(before[:-4] + bytes(4))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(UserError, match=r"has changed while the study runs: sha256 is .* Put the earlier file back"):
+        models.network(section(str(file)), PHOTOS)
+    file.write_bytes(before)
+    models.network(section(str(file)), PHOTOS)
+
+
 def test_a_process_in_another_folder_finds_what_the_first_one_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +230,9 @@ def test_a_process_in_another_folder_finds_what_the_first_one_found(
     monkeypatch.chdir(tmp_path)
     save_file(classifier(SMALL).state_dict(), "mine.safetensors")
     places = models.weights_places([section("mine.safetensors"), {"name": "lenet"}])
-    assert list(places.values()) == [str(tmp_path / "mine.safetensors")]
+    assert list(places.values()) == [
+        (str(tmp_path / "mine.safetensors"), initial_weights.sha256(tmp_path / "mine.safetensors"))
+    ]
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="not found"):

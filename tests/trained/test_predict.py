@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,7 +15,7 @@ from answers import answer
 from data_files import encoded
 from file_mutations import mutate_folder
 from pictures import picture, truncate
-from PIL import Image
+from PIL import ExifTags, Image
 from typer.testing import CliRunner, Result
 
 from study.cli import app
@@ -106,6 +107,33 @@ def test_a_list_names_files_relative_to_itself(
     assert "list.csv: no column 'file'." in str(refused.exception)
     (here / "list.csv").write_text("file\n../secret.png\n")
     assert "allowed is a relative path without '..'" in str(predict(folder, "photos/list.csv").exception)
+
+
+def test_hidden_files_are_no_pictures(folder: StudyFolder, here: Path) -> None:
+    picture(here / "a.png", 3)
+    for name in ("._a.png", "__MACOSX/a.png", ".ipynb_checkpoints/a-checkpoint.png", "below/.b.png"):
+        picture(here / name, 4)
+    assert [row["file"] for row in rows(predict(folder, ".").stdout)] == ["a.png"]
+    (here / "list.csv").write_text("file\na.png\n._a.png\n")
+    assert "row 2: '._a.png' given, a hidden file or folder" in str(predict(folder, "list.csv").exception)
+
+
+def test_a_listed_file_is_found_however_its_name_is_spelled(folder: StudyFolder, here: Path) -> None:
+    picture(here / unicodedata.normalize("NFD", "Möwe.png"), 3)
+    (here / "list.csv").write_text(f"file\n{unicodedata.normalize('NFC', 'Möwe.png')}\n", encoding="utf-8")
+    assert len(rows(predict(folder, "list.csv").stdout)) == 1
+
+
+def test_a_picture_that_is_stored_turned_has_the_same_class(folder: StudyFolder, here: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 12, 3), np.uint8)
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    for kind, options in {"png": {}, "tif": {}, "webp": {"lossless": True}}.items():
+        Image.fromarray(pixels).save(here / f"upright.{kind}", **options)
+        Image.fromarray(np.rot90(pixels)).save(here / f"turned.{kind}", exif=exif, **options)
+    told = [{**row, "file": ""} for row in rows(predict(folder, ".").stdout)]
+    assert len(told) == 6
+    assert all(row == told[0] for row in told)
 
 
 def test_images_become_square_as_in_training(

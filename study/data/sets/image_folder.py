@@ -1,19 +1,19 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.data import headers, holdout, label_files, listings, user_data
+from study.data import contents, headers, holdout, label_files, listings, user_data
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
 from study.data.listings import Listing
 from study.data.prepared import prepared
 from study.data.source import Source
+from study.data.spelling import on_disk
 from study.errors import UserError
 from study.knobs import Range
 from study.text.quoted import quoted
@@ -86,17 +86,27 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """The images of the CSV."""
-    facts, splits = _read(options)
-    folder = label_files.locate(options.path)
-    more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    images = [file for listing in splits.values() for file in listing.files]
-    places: list[Path | Sequence[Path]] = [folder / options.labels, images, *more]
-    return prepared("image_folder", options, facts, places, lambda: listings.read(splits, options.size, options.frame))
+    tables = _tables(options)
+    with contents.unchanged(tables):  # from before their labels are read until their content is known
+        facts, splits = _read(options)
+        images = [file for listing in splits.values() for file in listing.files]
+        return prepared(
+            "image_folder",
+            options,
+            facts,
+            [*tables, images],
+            lambda: listings.read(splits, options.size, options.frame),
+        )
 
 
 def labels(options: Options) -> dict[str, Listing]:
     """The files of each split with their labels."""
     return _read(options)[1]
+
+
+def files(options: Options) -> list[Path]:
+    """The table, the file of conditions and the images."""
+    return [*_tables(options), *(file for listing in _read(options)[1].values() for file in listing.files)]
 
 
 def extent(options: Options) -> tuple[int, int | None]:
@@ -113,7 +123,13 @@ def table_in(folder: Path, labels: str) -> Path:
     """
     if label_files.leads_out(labels):
         raise UserError(f"data.labels: {labels!r} given, {label_files.INSIDE}")
-    return folder / labels
+    return on_disk(folder, labels)
+
+
+def _tables(options: Options) -> list[Path]:
+    """The table of labels, and the file of conditions where there is one."""
+    more = [label_files.locate(options.condition_file)] if options.condition_file else []
+    return [table_in(label_files.locate(options.path), options.labels), *more]
 
 
 def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
@@ -124,6 +140,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)
     files, by_folder = _places(folder, names)
+    _check_alone(files, names, path, options.file)
     split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     splits = user_data.divide(labels.cells, split_names, options, place)
@@ -152,18 +169,28 @@ def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
     return names
 
 
+def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -> None:
+    """Raise a UserError if two names, spelled differently, are of one file."""
+    rows: dict[Path, int] = {}
+    for row, (file, name) in enumerate(zip(files, names, strict=True), 1):
+        if file in rows:
+            problem = f"{quoted(name)} is the file of row {rows[file]}, spelled differently. Take one row out"
+            raise UserError(f"{path}: column {column!r}, row {row}: {problem}")
+        rows[file] = row
+
+
 def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Each image's path, and its split where folders say so."""
     homes = {alias: folder / alias for alias in user_data.ALIASES if (folder / alias).is_dir()}
     if "train" not in (user_data.ALIASES[alias] for alias in homes):
-        return [folder / name for name in names], None
+        return [on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        homes_with_file = (alias for alias in homes if os.path.exists(homes[alias] / name))
+        homes_with_file = (alias for alias in homes if os.path.exists(on_disk(homes[alias], name)))
         home = first if first in homes else next(homes_with_file, None)
         if home is None:
             raise UserError(f"{folder}: {quoted(name)} is in none of its folders {', '.join(homes)}")
-        files.append(folder / name if first in homes else homes[home] / name)
+        files.append(on_disk(folder if first in homes else homes[home], name))
         splits.append(home)
     return files, splits

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import columns, headers, holdout, inputs, label_files, user_data
+from study.data import columns, contents, headers, holdout, inputs, label_files, user_data
 from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.prepared import prepared
@@ -93,9 +93,16 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
-    table = _read(options)
+    places = files(options)
+    with contents.unchanged(places):  # from before the rows are read until their content is known
+        table = _read(options)
+        return prepared("table", options, _facts(table), places, lambda: _splits(table, _fitted(table)))
+
+
+def files(options: Options) -> list[Path]:
+    """The table, and the file of conditions where there is one."""
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    return prepared("table", options, _facts(table), [table.path, *more], lambda: _splits(table, _fitted(table)))
+    return [label_files.locate(options.path), *more]
 
 
 def encoding(options: Options) -> Encoding:

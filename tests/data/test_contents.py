@@ -1,0 +1,156 @@
+"""Data are known by what is in their files: changed bytes are seen whatever names, sizes and times say."""
+
+import os
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+from image_folders import load, rows, write
+
+from study.data import contents
+from study.data.contents import digests, stamp
+from study.errors import UserError
+
+
+@pytest.fixture
+def home(workplace):
+    return workplace / "mine"
+
+
+def kept(workplace):
+    with closing(sqlite3.connect(workplace / "data" / contents.KEPT)) as database:
+        return dict(database.execute("SELECT path, digest FROM digests"))
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """Waits until what was written so far counts as settled, without the two seconds that users wait."""
+    monkeypatch.setattr(contents, "RACY", 0.0)
+    return lambda: time.sleep(0.05)
+
+
+def as_bitmaps(home, seed):
+    """The folder's pictures overwritten by noise: same names, and as BMP the same sizes."""
+    from PIL import Image
+
+    draw = np.random.default_rng(seed)
+    for number in range(40):
+        Image.fromarray(draw.integers(0, 256, (6, 5, 3), np.uint8)).save(home / f"{number}.png", format="bmp")
+
+
+def test_pictures_of_the_same_names_and_sizes_are_other_data(home, settled):
+    write(home, rows())
+    as_bitmaps(home, 0)
+    times = {file: file.stat().st_mtime_ns for file in home.glob("*.png")}
+    settled()
+    first = load()
+    assert load().fingerprint == first.fingerprint
+    as_bitmaps(home, 1)
+    for file, at in times.items():
+        os.utime(file, ns=(at, at))  # as copies do that keep times
+    second = load()
+    assert second.fingerprint != first.fingerprint
+    assert not np.array_equal(second.splits["train"].inputs, first.splits["train"].inputs)
+    as_bitmaps(home, 0)
+    assert load().fingerprint == first.fingerprint
+
+
+def test_another_folder_of_the_same_name_is_other_data(workplace, monkeypatch):
+    found = []
+    for seed, place in enumerate("AB"):
+        write(workplace / place / "mine", rows())
+        as_bitmaps(workplace / place / "mine", seed)
+        monkeypatch.chdir(workplace / place)
+        found.append(load().fingerprint)
+    assert found[0] != found[1]
+
+
+def test_a_settled_file_is_read_once(workplace, settled):
+    files = [workplace / name for name in ("a", "b")]
+    for file in files:
+        file.write_text(file.name)
+    settled()
+    first = digests([*files, files[0], workplace / "nowhere"])
+    assert first[0] == first[2] != first[1]
+    assert first[3] == ""
+    assert kept(workplace) == {os.fsencode(file): one for file, one in zip(files, first, strict=False)}
+    with closing(sqlite3.connect(workplace / "data" / contents.KEPT)) as database, database:
+        database.execute("UPDATE digests SET digest = 'as kept'")
+    assert digests(files) == ["as kept", "as kept"]
+    files[0].write_text("c")
+    os.utime(files[0], ns=(files[1].stat().st_mtime_ns,) * 2)
+    assert digests(files)[1] == "as kept" != digests(files)[0]
+
+
+def test_a_file_that_was_just_written_is_not_kept(workplace):
+    """Written again within the clock's tick it would have the same times."""
+    (workplace / "a").write_text("a")
+    assert digests([workplace / "a"])[0]
+    assert kept(workplace) == {}
+
+
+@pytest.mark.parametrize("state", ["damaged", "another program's", "no folder"])
+def test_without_a_database_files_are_read(workplace, state, settled, monkeypatch):
+    (workplace / "a").write_text("a")
+    settled()
+    wanted = digests([workplace / "a"])
+    database = workplace / "data" / contents.KEPT
+    if state == "damaged":
+        database.write_bytes(b"no database at all" * 100)
+    elif state == "another program's":
+        database.unlink()
+        with closing(sqlite3.connect(database)) as other:
+            other.execute("CREATE TABLE digests (path TEXT)")
+    else:
+        monkeypatch.setenv("STUDY_DATA", str(workplace / "a"))
+        monkeypatch.setenv("HOME", str(workplace / "a"))
+    assert digests([workplace / "a"]) == digests([workplace / "a"]) == wanted
+    if state == "damaged":
+        assert len(kept(workplace)) == 1  # made anew
+
+
+def test_what_is_no_file_is_not_waited_for(workplace):
+    os.mkfifo(workplace / "pipe")
+    assert digests([workplace / "pipe", workplace, workplace / "a\0b"]) == ["", "", ""]
+
+
+def test_a_file_that_changes_while_it_is_read_is_named(home):
+    write(home, rows())
+
+    def change():
+        with contents.unchanged([home / f"{number}.png" for number in range(8)]):
+            shutil.copy(home / "4.png", home / "3.png")
+            (home / "5.png").unlink()
+
+    with pytest.raises(UserError, match=r"mine/3\.png, .*mine/5\.png: changed while the data were read\. Start again"):
+        change()
+
+
+def test_labels_that_change_while_they_are_read_are_named(home, monkeypatch):
+    from study.data import listings
+
+    write(home, rows())
+    read = listings.read
+
+    def slow(*arguments):
+        (home / "labels.csv").write_text((home / "labels.csv").read_text() + "\n")
+        return read(*arguments)
+
+    monkeypatch.setattr(listings, "read", slow)
+    with pytest.raises(UserError, match=r"labels\.csv: changed while the data were read"):
+        load()
+    monkeypatch.undo()
+
+
+def test_hidden_files_of_a_folder_do_not_count(workplace):
+    folder = workplace / "photos"
+    folder.mkdir()
+    (folder / "a.png").write_text("a")
+    before = stamp(folder)
+    for name in (".DS_Store", "__MACOSX/._a.png", ".ipynb_checkpoints/a.png"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+    assert stamp(folder) == before

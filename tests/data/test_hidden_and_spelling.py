@@ -1,0 +1,92 @@
+"""Files that programs leave beside pictures are none; names are found however an accent is spelled."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+from image_folders import load, rows, write
+from pictures import picture
+
+from study.commands.init_answers import is_table, tables
+from study.data import listings
+from study.data.spelling import on_disk
+from study.errors import UserError
+
+HIDDEN = ["._3.png", ".hidden.png", "__MACOSX/3.png", "__MACOSX/._3.png", ".ipynb_checkpoints/3-checkpoint.png"]
+COMPOSED, APART = unicodedata.normalize("NFC", "Möwe é"), unicodedata.normalize("NFD", "Möwe é")
+
+
+def test_hidden_files_are_no_pictures_of_a_folder(tmp_path):
+    folder = tmp_path / ".cache" / "photos"  # the folder's own place may be hidden
+    files = [picture(folder / name, 1) for name in ("a.png", "below/b.png")]
+    for name in HIDDEN:
+        picture(folder / name, 2)
+        picture(folder / "below" / name, 2)
+    assert listings.images_in(folder) == files
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_list_with_a_hidden_file_is_refused(workplace, name):
+    lines = rows()
+    write(workplace / "mine", lines)
+    lines[3] = lines[3].replace("3.png", name)
+    (workplace / "mine" / "labels.csv").write_text("\n".join(["file,target,gender,young,weight,part", *lines]))
+    with pytest.raises(UserError, match=r"labels\.csv: column 'file', row 4: .* given, a hidden file or folder"):
+        load()
+
+
+@pytest.mark.parametrize(("listed", "there"), [(COMPOSED, APART), (APART, COMPOSED), (COMPOSED, COMPOSED)])
+@pytest.mark.parametrize("homes", [False, True])
+def test_a_file_is_found_however_its_name_is_spelled(workplace, listed, there, homes):
+    lines = rows()
+    place = (lambda number: "test" if number < 8 else "train") if homes else (lambda number: "")
+    write(workplace / "mine", lines, place)
+    plain = load(val_share=0.25)
+    lines[3] = lines[3].replace("3.png", f"{listed}/{listed}.png")
+    (workplace / "mine" / place(3) / there).mkdir()
+    (workplace / "mine" / place(3) / "3.png").rename(workplace / "mine" / place(3) / there / f"{there}.png")
+    (workplace / "mine" / "labels.csv").write_text("\n".join(["file,target,gender,young,weight,part", *lines]))
+    assert load(val_share=0.25).fingerprint == plain.fingerprint
+
+
+def test_each_part_may_be_spelled_in_its_own_way(tmp_path):
+    (tmp_path / APART).mkdir()
+    file = tmp_path / APART / f"{COMPOSED}.png"
+    file.write_text("")
+    for first in (COMPOSED, APART):
+        for second in (COMPOSED, APART):
+            assert on_disk(tmp_path, f"{first}/{second}.png") == file
+    assert on_disk(tmp_path, f"{COMPOSED}/other.png") == tmp_path / COMPOSED / "other.png"
+    exact = tmp_path / APART / f"{APART}.png"
+    exact.write_text("")
+    assert on_disk(tmp_path, f"{COMPOSED}/{APART}.png") == exact
+
+
+def test_one_file_under_two_spellings_is_refused(workplace):
+    lines = rows()
+    write(workplace / "mine", lines)
+    (workplace / "mine" / "3.png").rename(workplace / "mine" / f"{APART}.png")
+    lines[3], lines[4] = (
+        lines[3].replace("3.png", f"{COMPOSED}.png"),
+        lines[4].replace("4.png", f"{APART}.png"),
+    )
+    (workplace / "mine" / "labels.csv").write_text("\n".join(["file,target,gender,young,weight,part", *lines]))
+    with pytest.raises(UserError, match=r"row 5: .* is the file of row 4, spelled differently"):
+        load()
+
+
+def test_the_folder_and_the_table_are_found_too(workplace):
+    write(workplace / "mine", rows())
+    plain = load()
+    (workplace / "mine" / "labels.csv").rename(workplace / "mine" / f"{APART}.csv")
+    (workplace / "mine").rename(workplace / APART)
+    found = load(path=COMPOSED, labels=f"{COMPOSED}.csv")
+    np.testing.assert_array_equal(found.splits["train"].inputs, plain.splits["train"].inputs)
+
+
+def test_a_hidden_table_is_not_offered(tmp_path):
+    for name in ("birds.csv", "._birds.csv", ".labels.csv"):
+        (tmp_path / name).write_text("file,target")
+    assert tables(tmp_path) == "birds.csv"
+    with pytest.raises(UserError, match=r"Tables there: birds\.csv$"):
+        is_table(tmp_path)("labels.csv")

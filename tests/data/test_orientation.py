@@ -1,0 +1,123 @@
+"""A picture is what a person sees: stored turned, with EXIF data that say so, it is the same picture."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from image_folders import HEADER, load
+from PIL import ExifTags, Image, ImageOps
+
+from study.data import image_files
+
+Turn = Image.Transpose
+STORED = {
+    1: None,
+    2: Turn.FLIP_LEFT_RIGHT,
+    3: Turn.ROTATE_180,
+    4: Turn.FLIP_TOP_BOTTOM,
+    5: Turn.TRANSPOSE,
+    6: Turn.ROTATE_90,
+    7: Turn.TRANSVERSE,
+    8: Turn.ROTATE_270,
+}
+"""How the pixels of an upright picture are stored under each orientation."""
+
+LOSSLESS = {
+    "png": {},
+    "webp": {"lossless": True, "exact": True},
+    "tif": {},
+    "tiff": {"compression": "tiff_lzw"},
+}
+
+
+def stored(image, file, orientation, **options):
+    """The picture as a camera held in another way writes it."""
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    turn = STORED[orientation]
+    (image if turn is None else image.transpose(turn)).save(file, exif=exif, **options)
+    return file
+
+
+@given(
+    seed=st.integers(0, 99),
+    sides=st.tuples(st.integers(1, 30), st.integers(1, 30)),
+    orientation=st.sampled_from(list(STORED)),
+    kind=st.sampled_from(list(LOSSLESS)),
+    mode=st.sampled_from(["RGB", "RGBA", "L", "P", "1", "I;16"]),
+    size=st.integers(4, 24),
+    frame=st.sampled_from(["crop", "squash"]),
+)
+def test_a_turned_picture_is_the_same(tmp_path_factory, seed, sides, orientation, kind, mode, size, frame):
+    draw, folder = np.random.default_rng(seed), tmp_path_factory.getbasetemp()
+    if mode == "I;16":
+        image = Image.fromarray(draw.integers(0, 1 << 16, sides[::-1], np.uint16))
+        kind = "png" if kind == "webp" else kind
+    else:
+        image = Image.fromarray(draw.integers(0, 256, (*sides[::-1], 4), np.uint8)).convert(
+            mode if mode == "RGBA" else "RGB"
+        )
+        image = image.convert("RGB" if mode == "P" and kind == "webp" else mode)
+    upright, turned = folder / f"upright.{kind}", folder / f"turned.{kind}"
+    image.save(upright, **LOSSLESS[kind])
+    stored(image, turned, orientation, **LOSSLESS[kind])
+    first, second = image_files.decode([upright, turned], size, frame)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("orientation", STORED)
+@pytest.mark.parametrize("kind", ["jpg", "webp"])
+def test_a_lossy_picture_is_turned_as_pillow_does(tmp_path, orientation, kind):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8))
+    file = stored(image, tmp_path / f"a.{kind}", orientation)
+    with Image.open(file) as opened:
+        wanted = np.asarray(ImageOps.exif_transpose(opened).convert("RGB")).transpose(2, 0, 1)
+    np.testing.assert_array_equal(image_files.decode([file], 16, "crop")[0], wanted)
+
+
+@pytest.mark.parametrize("orientation", STORED)
+def test_a_large_jpeg_is_shrunk_then_turned(tmp_path, orientation):
+    across, down = np.meshgrid(np.linspace(0, 255, 600), np.linspace(0, 255, 400))
+    image = Image.fromarray(np.stack([across, down, 0 * down + 90], 2).astype(np.uint8))
+    upright, turned = tmp_path / "upright.jpg", tmp_path / "turned.jpg"
+    image.save(upright, quality=95)
+    stored(image, turned, orientation, quality=95)
+    first, second = image_files.decode([upright, turned], 32, "squash").astype(int)
+    assert np.abs(first - second).max() <= 3
+
+
+@pytest.mark.parametrize(
+    "exif", [b"", b"Exif\0\0", b"Exif\0\0MM\0*\0\0\0\x08\xff\xff", b"Exif\0\0II*\0" + b"\xff" * 60]
+)
+@pytest.mark.parametrize("kind", ["jpg", "png", "webp"])
+def test_damaged_exif_data_leave_the_picture(tmp_path, kind, exif):
+    image = Image.new("RGB", (8, 8), (200, 10, 90))
+    image.save(tmp_path / f"a.{kind}", exif=exif)
+    assert image_files.decode([tmp_path / f"a.{kind}"], 8, "crop").std(axis=(2, 3)).max() < 3
+
+
+@pytest.mark.parametrize("orientation", [0, 9, 65535])
+def test_an_orientation_that_there_is_not_is_none(tmp_path, orientation):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8))
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    image.save(tmp_path / "a.png", exif=exif)
+    np.testing.assert_array_equal(
+        image_files.decode([tmp_path / "a.png"], 8, "crop")[0], np.asarray(image).transpose(2, 0, 1)
+    )
+
+
+@pytest.mark.parametrize("kind", ["png", "webp", "tif"])
+def test_a_folder_of_turned_pictures_is_the_same_data(workplace, kind):
+    found = []
+    for turned in (False, True):
+        draw, folder = np.random.default_rng(0), workplace / "mine"
+        folder.mkdir(exist_ok=True)
+        lines = [HEADER]
+        for number in range(40):
+            image = Image.fromarray(draw.integers(0, 256, (9, 7, 3), np.uint8))
+            stored(image, folder / f"{number}.{kind}", 1 + number % 8 if turned else 1, **LOSSLESS[kind])
+            lines.append(f"{number}.{kind},c{number % 2},f,y,train,1")
+        (folder / "labels.csv").write_text("\n".join(lines))
+        found.append(load().fingerprint)
+    assert found[0] == found[1]

@@ -1,0 +1,68 @@
+"""A study whose data were changed is not gone on with: `study resume` names the data set and the files."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from image_folders import rows, write
+from PIL import Image
+from typer.testing import CliRunner
+
+from study import data
+from study.cli import app
+from study.data.inventory import inventory
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.spec import load_study
+
+STUDY = """
+name: mine
+data: {name: image_folder, path: photos, target: target, bias: gender, size: 8}
+model: {name: small_conv_net, width: 8}
+method: {name: cross_entropy}
+train: {epochs: 1, batch_size: 8, learning_rate: 0.01}
+search: {trials: 1, metric: val/accuracy}
+"""
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch):
+    """The folder of the pictures of a study that began, and was stopped before its first trial."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "studies"))
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "photos", rows())
+    (tmp_path / "mine.yaml").write_text(STUDY)
+    spec = load_study("mine.yaml")
+    datasets = data.load_all(spec.data_sections)
+    ledger = Ledger(Home(tmp_path / "studies").create(spec).ledger_file)
+    told = {"data": data.joint_fingerprint(datasets), "datasets": inventory(datasets)}
+    ledger.append("opened", owner="ada", version="1", libraries={}, **told)
+    ledger.append("closed", state="interrupted")
+    ledger.close()
+    time.sleep(0.05)
+    return tmp_path / "photos"
+
+
+def refusal() -> str:
+    done = CliRunner().invoke(app, ["resume", "mine"])
+    assert done.exit_code != 0
+    return str(done.exception)
+
+
+def test_pictures_that_were_changed_in_place_are_named(stopped):
+    for number in (3, 5, 7, 8):
+        Image.fromarray(np.full((6, 5, 3), number, np.uint8)).save(stopped / f"{number}.png")
+    said = refusal()
+    assert said.startswith(
+        "mine: its data have changed since it began; trials on other data do not compare. image_folder"
+    )
+    assert re.search(r"\(photos\): fingerprint \w{16}, was \w{16}\. Written since then: \S*photos/\d\.png, ", said)
+    assert "and 1 more. Put the earlier files back, or begin a study of another name" in said
+
+
+def test_labels_that_were_changed_are_named(stopped):
+    table = stopped / "labels.csv"
+    table.write_text(table.read_text().replace("0.png,cat", "0.png,dog"))
+    assert re.search(r"Written since then: \S*photos/labels\.csv\. Put the earlier", refusal())
