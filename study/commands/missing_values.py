@@ -28,7 +28,7 @@ def ask(section: Mapping[str, Any], flag: str | None, asker: Asker) -> Gaps:
             raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
         return Gaps(dict(section), _about_bias(section))
     path = label_files.locate(section["path"])
-    rows = label_files.read_typed(path)
+    rows = label_files.read_typed(path, **label_files.dialect(section))
     bias = user_data.columns_of(section.get("bias"), rows.columns, path)
     gaps = rows.drop(columns=bias).isna()
     incomplete = int(gaps.any(axis=1).sum())

@@ -85,7 +85,7 @@ class Column:
         return inputs, problems
 
     def _text(self, value: Any) -> str:
-        text = str(value)
+        text = str(value).strip()
         return text.capitalize() if self.is_truth and text.capitalize() in TRUTHS else text
 
 
@@ -102,7 +102,7 @@ def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column
     """
     name = str(column.name)
     if not is_number(column):
-        return Column(name, tuple(sorted(set(column))), fills=fills)
+        return Column(name, tuple(sorted({str(text).strip() for text in set(column)})), fills=fills)
     values = numbers(column)
     there = values[train][~np.isnan(values[train])]
     varies = len(there) > 0 and there.min() < there.max()  # else rounding would leave a small deviation

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +105,29 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     return frame.set_axis(frame.columns.map(str), axis=1)
 
 
+def dialect(section: Mapping[str, Any]) -> dict[str, Any]:
+    """How a user's table is read, as options of `read_typed`, from the keys of its `data` section."""
+    marks, decimal = section.get("missing_marks") or (), section.get("decimal") or "."
+    return {"na_values": list(marks), "decimal": decimal}
+
+
+def names(path: Path) -> list[str]:
+    """The names of a table's columns, as `read_typed` gives them; raises as `read`."""
+    if path.suffix == ".parquet":
+        return [str(name) for name in _parsed(path).columns]
+    return [str(name) for name in _parsed(path, nrows=0).columns]
+
+
+def as_text(column: "pd.Series") -> "pd.Series":
+    """A column as text without blanks around it, missing where it is missing; whole numbers of a Parquet file have no
+    decimals there, whatever type they are stored in."""
+
+    if column.dtype.kind == "f" and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")
+    texts = column.astype(object)
+    return texts.where(texts.isna(), texts.astype(str).str.strip()).where(lambda text: text.notna(), None)
+
+
 def header(path: Path, frame: "pd.DataFrame") -> list[str]:
     """The names of the columns as they are in the file that a table was read from.
 
@@ -174,10 +197,10 @@ def codes(
 
 
 def classes_of(values: Iterable[Any]) -> list[str]:
-    """The distinct values without the empty one, ordered as integers if all are, otherwise as text."""
+    """The distinct values without the empty one, by value if all are numbers, otherwise by the alphabet."""
     names = {_text(value) for value in set(_listed(values))} - {""}
     try:
-        return sorted(names, key=int)
+        return sorted(names, key=lambda name: (float(name), name))
     except ValueError:
         return sorted(names)
 

@@ -1,6 +1,8 @@
 """Shared by the user's own data sets: labels from columns, conditions from columns or a file, and splits."""
 
 import math
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -260,8 +262,24 @@ class _Coded:
 
 def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _Coded:
     values = [label_files.classes_of(table[column]) for column in columns]
+    for column, found in zip(columns, values, strict=True):
+        _check_spellings(table[column], found, column, path)
     parts = [label_files.codes(table[column], path, column, gaps=gaps) for column in columns]
     return _Coded(columns, parts, values)
+
+
+def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path: Path) -> None:
+    """Raise a UserError if two labels are one, most likely: they differ in capitals, in decimals that are zero (1 and
+    1.0), or in how Unicode writes an accent. Single letters may well differ in capitals."""
+    seen: dict[str, str] = {}
+    for label in names:
+        text = unicodedata.normalize("NFC", re.sub(r"(?<=\d)\.0+$", "", label))
+        key = text if len(text) == 1 else text.casefold()
+        if key in seen:
+            counts = column.astype(str).str.strip().value_counts()
+            both = " and ".join(f"{quoted(one)} ({counts.get(one, 0)} rows)" for one in (seen[key], label))
+            raise UserError(f"{path}: column {quoted(name)} spells one label in two ways: {both}. Write one of them")
+        seen[key] = label
 
 
 def _condition(

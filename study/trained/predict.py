@@ -49,7 +49,8 @@ def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None =
         given = some([str(path) for path in paths])
         raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
     encoding = _encoding(classifier)
-    frame = label_files.read_typed(paths[0], dtype=columns.texts(encoding))
+    dialect = label_files.dialect(classifier.description.config["data"])
+    frame = label_files.read_typed(paths[0], dtype=columns.texts(encoding), **dialect)
     headers.check(label_files.header(paths[0], frame), [column.name for column in encoding], paths[0])
     return predict_rows(classifier, frame, str(paths[0]))
 

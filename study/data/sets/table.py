@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import columns, contents, headers, holdout, inputs, label_files, positive_class, user_data
+from study.data import columns, contents, headers, holdout, inputs, label_files, positive_class, stray_texts, user_data
 from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.prepared import prepared
@@ -54,6 +54,14 @@ class Options:
             "becomes the mean of the training rows, a text a value of its own (labels are never filled)"
         ),
     ] = "error"
+    missing_marks: Annotated[
+        tuple[str, ...],
+        Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null and None"),
+    ] = ()
+    decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
+    words: Annotated[
+        tuple[str, ...], Doc("inputs that are words even where they look like numbers, as codes of regions")
+    ] = ()
     split: Annotated[
         str | None,
         Doc("column that says train, val or test. Without it the shares"),
@@ -138,8 +146,13 @@ def _facts(table: _Read) -> Facts:
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     path = label_files.locate(options.path)
-    rows = label_files.read_typed(path, **({"dtype": dtype} if dtype else {}))
-    used = user_data.label_columns(options, rows.columns, path)
+    names = label_files.names(path)
+    used = user_data.label_columns(options, names, path)
+    as_text = [name for name in used if name not in options.condition]
+    dtype = {**(dtype or {}), **dict.fromkeys([*as_text, *options.words], str)}
+    dialect = {"missing_marks": options.missing_marks, "decimal": options.decimal}
+    rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(dialect))
+    rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in as_text})
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     label_files.need(rows.columns, features, path)
     header = label_files.header(path, rows)
@@ -154,7 +167,9 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     rows = rows[list(dict.fromkeys([*used, *features]))]
     if options.bias_gaps == "unknown":
         rows = _with_gaps(rows, user_data.columns_of(options.bias, rows.columns, path))
-    rows = _complete(rows, used, options.missing, path)
+    label_files.need(rows.columns, options.words, path)
+    free = [name for name in features if name not in dtype]
+    rows = _complete(rows, used, options, free, path)
     for name in features:
         inputs.check(rows[name], path)
     samples = [str(name) for name in rows[options.key]] if options.key else None
@@ -175,17 +190,22 @@ def _with_gaps(rows: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
     return rows.assign(**labels.where(labels.notna(), "").astype(str))
 
 
-def _complete(rows: "pd.DataFrame", labels: list[str], missing: str, path: Path) -> "pd.DataFrame":
-    """The rows after the rule for missing values; infinite numbers are missing, too."""
+def _complete(
+    rows: "pd.DataFrame", labels: list[str], options: Options, features: list[str], path: Path
+) -> "pd.DataFrame":
+    """The rows after the rule for missing values; infinite numbers are missing, too. Which inputs are numbers is
+    decided by the rows that stay; `features`: those of which it is to be decided."""
+    missing = options.missing
     must = list(dict.fromkeys(labels if missing == "fill" else rows))
     infinite = rows.isin([np.inf, -np.inf])
     kinds = {"missing": rows.isna(), "infinite": infinite}
     what = " or ".join(word for word, where in kinds.items() if where[must].any(axis=None))
     rows = rows.mask(infinite)
     if missing == "drop":
-        rows = rows.dropna().reset_index(drop=True)
+        rows = rows.dropna()
         if rows.empty:
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none")
+    rows = stray_texts.with_numbers(rows, features, path, options.decimal).reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:

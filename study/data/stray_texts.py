@@ -1,0 +1,111 @@
+"""Columns of a user's table that are not what pandas takes them for: numbers with a few other texts among them, numbers
+as a spreadsheet shows them, dates, and names."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from study.errors import UserError
+from study.text.quoted import quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOSTLY = 0.9
+"""Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
+
+SHOWN = 3
+"""Strays that a message shows."""
+
+UNIQUE, FEWEST = 0.5, 20
+"""A column of more than `FEWEST` texts that differ in more than this share of the rows holds names, not kinds."""
+
+SIGNS = "$€£¥%'\u00a0\u202f _"
+"""What stands around or within numbers that were written for people."""
+
+DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?")
+
+
+def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal: str) -> "pd.DataFrame":
+    """The rows, with each input whose texts are all numbers as numbers.
+
+    What pandas read as text for the sake of rows that were then dropped becomes numbers so. The index of `rows` counts
+    the rows of the file from 0.
+
+    Args:
+        features: the inputs that may be numbers.
+        decimal: the mark of decimals, `.` or `,`.
+
+    Raises:
+        UserError: a column holds numbers but for a few texts, numbers written for people, dates or names; says where
+            and what to do.
+    """
+    import pandas as pd
+
+    found = {}
+    for name in features:
+        column = rows[name]
+        if column.dtype.kind in "mM":
+            raise UserError(f"{path}: column {quoted(name)} holds dates. {_leave_out(name)}, or make it a number")
+        there = column[column.notna()]
+        if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)) or there.empty:
+            continue
+        if there.map(lambda value: isinstance(value, bool)).any():
+            continue
+        plain = there.astype(str).str.strip()
+        if decimal == ",":
+            plain = plain.str.replace(",", ".", regex=False)
+        parsed = pd.to_numeric(plain, errors="coerce")
+        if parsed.notna().all():
+            found[name] = parsed.astype(np.float64).reindex(rows.index)
+            continue
+        _check(plain, parsed.notna().to_numpy(bool), name, path)
+        found[name] = plain.reindex(rows.index)  # without the blanks around them
+    return rows.assign(**found)
+
+
+def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -> None:
+    """Raise a UserError if texts, of which some are numbers, are most likely no kinds of something."""
+    words = f"data.words: [{name}] if these are words that you want"
+    if is_number.mean() >= MOSTLY:
+        strays = texts[~is_number]
+        shown = [f"{quoted(text)} ({place(path, row)})" for row, text in strays.items()][:SHOWN]
+        more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
+        marks = ", ".join(f'"{text}"' for text in sorted(set(strays))[:SHOWN])
+        raise UserError(
+            f"{path}: column {quoted(name)} holds numbers but for {', '.join(shown)}{more}. Mend them, or give "
+            f"data.missing_marks: [{marks}] if they mean that the value is missing, or {words}"
+        )
+    thousands = texts.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})+").mean() >= MOSTLY
+    if (
+        not thousands
+        and texts.str.replace(",", ".", regex=False).str.fullmatch(r"[+-]?\d+\.\d+|[+-]?\d+").mean() >= MOSTLY
+    ):
+        raise UserError(
+            f"{path}: column {quoted(name)} holds numbers with a decimal comma, as {quoted(texts.iloc[0])}. Give "
+            f'data.decimal: ",", or {words}'
+        )
+    bare = texts.str.strip(SIGNS)
+    if bare.str.fullmatch(rf"[+-]?\d[\d.,{re.escape(SIGNS)}]*").mean() >= MOSTLY:
+        raise UserError(
+            f"{path}: column {quoted(name)} holds numbers written for people, as {quoted(texts.iloc[0])}. Write them "
+            f"without signs of money, per cent and thousands, or give {words}"
+        )
+    if texts.str.fullmatch(DATE).mean() >= MOSTLY:
+        raise UserError(f"{path}: column {quoted(name)} holds dates. {_leave_out(name)}, or make it a number")
+    if (values := texts.nunique()) > max(FEWEST, UNIQUE * len(texts)):
+        raise UserError(
+            f"{path}: column {quoted(name)} has {values} different texts in {len(texts)} rows: names, not kinds. "
+            f"{_leave_out(name)}, or give {words}"
+        )
+
+
+def place(path: Path, row: int) -> str:
+    """Where a row of a table is, counted from 0: its line in a CSV, its number in any other file."""
+    return f"row {row + 1}" if path.suffix == ".parquet" else f"line {row + 2}"
+
+
+def _leave_out(name: str) -> str:
+    return f"Name the inputs in data.features, without {quoted(name)}"

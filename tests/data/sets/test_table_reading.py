@@ -1,0 +1,158 @@
+"""A user's table is read as it is meant, or refused with its line."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study import data
+from study.data.dataset import Dataset
+from study.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+
+
+def frame(count: int = 120, target: tuple[str, str] = ("no", "yes")) -> pd.DataFrame:
+    draw = np.random.default_rng(2)
+    y = draw.integers(0, 2, count)
+    columns = {
+        "age": draw.integers(20, 65, count),
+        "income": np.round(draw.normal(25, 6, count) + 12 * y, 1),
+        "city": np.array(["Bonn", "Kiel", "Ulm"])[np.arange(count) % 3],
+        "sex": np.array(["f", "m"])[draw.integers(0, 2, count)],
+        "repaid": np.array(target)[y],
+    }
+    return pd.DataFrame(columns)
+
+
+def load(path: Path, **options: object) -> Dataset:
+    return data.load({"name": "table", "path": str(path), "target": "repaid", "bias": "sex", **options})
+
+
+def write(tmp_path: Path, rows: pd.DataFrame, **csv: object) -> Path:
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False, **csv)  # type: ignore[call-overload]
+    return path
+
+
+def same(one: Dataset, other: Dataset) -> None:
+    assert one.facts == other.facts
+    for name, split in one.splits.items():
+        np.testing.assert_array_equal(split.inputs, other.splits[name].inputs)
+        np.testing.assert_array_equal(split.target, other.splits[name].target)
+        np.testing.assert_array_equal(split.bias, other.splits[name].bias)
+
+
+def test_a_stray_among_numbers_is_refused_with_its_line(tmp_path: Path) -> None:
+    rows = frame().astype({"income": object})
+    rows.loc[57, "income"] = "?"
+    path = write(tmp_path, rows)
+    with pytest.raises(UserError, match=r"'income' holds numbers but for '\?' \(line 59\).*missing_marks: \[\"\?\"\]"):
+        load(path)
+    read = load(path, missing_marks=["?"], missing="drop")
+    same(read, load(write(tmp_path, frame().drop(index=57))))
+    assert load(path, words=["income"]).facts.shape[0] > 50
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (lambda value: str(value).replace(".", ","), r'decimal: ","'),
+        (lambda value: f"${value}", "written for people"),
+        (lambda value: f"{value} %", "written for people"),
+        (lambda value: f"{value * 1000:,.0f}", "written for people"),
+        (lambda value: f"2026-01-{int(value) % 28 + 1:02d}", "holds dates"),
+        (lambda value: f"person {value}", "names, not kinds"),
+    ],
+)
+def test_what_is_no_number_and_no_kind_is_refused_with_what_to_do(tmp_path: Path, written: object, says: str) -> None:
+    rows = frame()
+    rows["income"] = rows["income"].map(written)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=says):
+        load(write(tmp_path, rows))
+
+
+def test_a_decimal_comma_that_is_declared_is_read(tmp_path: Path) -> None:
+    plain = load(write(tmp_path, frame()))
+    rows = frame()
+    rows["income"] = rows["income"].map(lambda value: str(value).replace(".", ","))
+    same(load(write(tmp_path, rows), decimal=","), plain)
+
+
+def test_types_are_decided_by_the_rows_that_stay(tmp_path: Path) -> None:
+    rows = pd.concat([frame(), pd.DataFrame([{"age": "Total"}])])
+    same(load(write(tmp_path, rows), missing="drop"), load(write(tmp_path, frame())))
+
+
+def test_labels_are_text_as_written(tmp_path: Path) -> None:
+    assert load(write(tmp_path, frame(target=("0007", "0012")))).facts.class_names == ("0007", "0012")
+    rows = frame(target=("0", "1"))
+    rows.loc[11, "repaid"] = None
+    assert load(write(tmp_path, rows), missing="drop").facts.class_names == ("0", "1")
+    long = ("12345678901234567890", "12345678901234567891")
+    assert load(write(tmp_path, frame(target=long))).facts.class_names == long
+    assert load(write(tmp_path, frame(target=("10", "9")))).facts.class_names == ("9", "10")
+    assert load(write(tmp_path, frame(target=("07", "007")))).facts.class_names == ("007", "07")
+
+
+def test_whole_floats_and_decimals_of_parquet_are_whole_numbers(tmp_path: Path) -> None:
+    rows = frame()
+    rows["repaid"] = (rows["repaid"] == "yes").astype(float)
+    rows.loc[3, "repaid"] = None
+    rows["income"] = [Decimal(str(value)) for value in rows["income"]]
+    rows.to_parquet(tmp_path / "rows.parquet")
+    read = load(tmp_path / "rows.parquet", missing="drop")
+    assert read.facts.class_names == ("0", "1")
+    assert read.facts.shape == (5,)
+
+
+@pytest.mark.parametrize("other", ["Yes", "YES", "ye\u0301s"])
+def test_two_spellings_of_one_label_are_refused(tmp_path: Path, other: str) -> None:
+    first = "yés" if not other.isascii() else "yes"
+    rows = frame(target=("no", first))
+    rows.loc[(rows.index % 5 == 0) & (rows["repaid"] == first), "repaid"] = other
+    with pytest.raises(UserError, match="spells one label in two ways"):
+        load(write(tmp_path, rows))
+
+
+def test_blanks_around_texts_do_not_count(tmp_path: Path) -> None:
+    rows = frame()
+    rows.loc[rows.index % 4 == 0, "repaid"] += " "
+    rows.loc[rows.index % 4 == 1, "city"] += "  "
+    same(load(write(tmp_path, rows)), load(write(tmp_path, frame())))
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        {"encoding": "utf-8-sig"},
+        {"lineterminator": "\r\n"},
+        {"quoting": 1},
+        {"na_rep": "NA"},
+        {"na_rep": ""},
+        {"na_rep": "?"},
+        {"sep": ";"},
+        {"sep": "\t"},
+        {"decimal": ","},
+        {"encoding": "utf-16"},
+        {"encoding": "latin-1"},
+        {"float_format": "%.3f"},
+    ],
+    ids=str,
+)
+def test_a_dialect_is_read_as_the_same_data_or_refused(tmp_path: Path, dialect: dict[str, object]) -> None:
+    rows = frame()
+    rows.loc[5, "income"] = None
+    rows["city"] = rows["city"].replace("Kiel", "Köln")
+    plain = load(write(tmp_path, rows), missing="drop")
+    try:
+        read = load(write(tmp_path, rows, **dialect), missing="drop")
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1  # noqa: PT017
+        return
+    same(read, plain)
