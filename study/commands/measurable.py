@@ -98,8 +98,9 @@ def _wished(spec: StudySpec) -> Iterator[tuple[str, str]]:
     yield from (("search.metric", name) for name in map(_of_val, goal.metrics) if name)
     yield from (("search.constraints", name) for limit in goal.constraints if (name := _of_val(limit.metric)))
     asked = spec.search.confirm.rules
-    for rule in RULES if isinstance(asked, list) else ():
-        if rule.name in asked:
+    named = asked if isinstance(asked, list) else []
+    for rule in RULES:
+        if rule.name in named:
             names = [rule.metric, *([rule.limit.split()[0]] if rule.limit else [])]
             yield from (("search.confirm.rules", name) for name in names)
 

@@ -44,7 +44,7 @@ def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal:
     """
     import pandas as pd
 
-    found = {}
+    found: dict[str, pd.Series] = {}
     for name in features:
         column = rows[name]
         if column.dtype.kind in "mM":
@@ -71,7 +71,9 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -
     words = f"data.words: [{name}] if these are words that you want"
     if is_number.mean() >= MOSTLY:
         strays = texts[~is_number]
-        shown = [f"{quoted(text)} ({place(path, row)})" for row, text in strays.items()][:SHOWN]
+        shown = [
+            f"{quoted(text)} ({place(path, row)})" for row, text in zip(strays.index.tolist(), strays, strict=True)
+        ][:SHOWN]
         more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
         marks = ", ".join(f'"{text}"' for text in sorted(set(strays))[:SHOWN])
         raise UserError(
