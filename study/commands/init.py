@@ -14,7 +14,7 @@ from study.commands.draft import Wishes, draft
 from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker
 from study.commands.init_settings import Assignments
-from study.data import cells, label_files, lacking, positive_class, user_data
+from study.data import cells, label_files, lacking, positive_class, split_words, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
 from study.errors import UserError
@@ -99,7 +99,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    for warning in lacking.warnings(cells.count(wishes.data)):
+    for warning in [*data.notes(wishes.data), *lacking.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
     asker.say(advice(bias, methods_wished))
     return path
@@ -156,6 +156,11 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
         if column not in ("", "none"):
             user_data.check_apart(section["target"], column, columns, table)
 
+    for column in columns:
+        if column != section["target"] and split_words.is_split(column, rows[column].unique().tolist()):
+            section["split"] = column
+            asker.say(f"split: as the column {quoted(column)} says")
+            break
     question = "Column with the bias or sensitive attribute; several: a+b; none"
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
     if bias in ("", "none"):

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Collection
 from typing import Any
 
+from study import data
 from study.commands import measurable, memory, plan_cells, plan_stacks
 from study.data import cells, lacking, positive_class
 from study.errors import UserError
@@ -174,7 +175,7 @@ def _of(told: str | list[str]) -> str:
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None, list[str]]:
     """The cells of a data set, the metrics' standard errors on them, and warnings; no errors where no counts are."""
     counts, facts = cells.count(section), spec.describe(section)
-    of_classes = positive_class.warnings(section, facts)
+    of_classes = [*data.notes(section), *positive_class.warnings(section, facts)]
     if counts["unknown"]:
         return counts, None, of_classes
     measurable.check_counts(spec, section, counts)

@@ -44,6 +44,7 @@ __all__ = [
     "load_all",
     "module",
     "names",
+    "notes",
     "root",
     "sources",
 ]
@@ -112,6 +113,12 @@ def files(data: Mapping[str, Any]) -> Sequence[Path]:
     """The user's own files that the data set of a `data` section is made from; none where its module does not tell."""
     data_module, options = _find(data)
     return data_module.files(options) if hasattr(data_module, "files") else ()
+
+
+def notes(data: Mapping[str, Any]) -> list[str]:
+    """Sentences about what was decided of the user's files that no key says; none where the module has no `notes`."""
+    data_module, options = _find(data)
+    return list(data_module.notes(options)) if hasattr(data_module, "notes") else []
 
 
 def encoding(data: Mapping[str, Any]) -> Encoding | None:

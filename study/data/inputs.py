@@ -4,10 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.data import label_files, user_data
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data import label_files, split_words, user_data
 from study.data.columns import is_number, numbers
 from study.errors import UserError
 from study.text.quoted import quoted
+
+DISTINCT, LARGEST_GROUP = 50, 0.05
+"""Different rows at least, and the share of all rows that equal ones have at most, for equal rows to be one sample."""
+
+FEWEST = 20
+"""Rows from which on whole numbers in even steps are no accident."""
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +33,47 @@ def check(column: "pd.Series", path: Path) -> None:
     elif (values := column.nunique()) > MOST_VALUES:
         problem = f"has {values} different texts, at most {MOST_VALUES} are allowed"
         raise UserError(f"{path}: column {quoted(name)} {problem}. Leave it out of data.features, or make it numbers")
+
+
+def check_no_split(rows: "pd.DataFrame", features: Sequence[str], split: str | None, path: Path) -> None:
+    """Raise a UserError if one of the inputs, which nobody named, says the split of each row."""
+    for name in features if split is None else ():
+        if split_words.is_split(name, rows[name].dropna().unique().tolist()):
+            raise UserError(
+                f"{path}: column {quoted(name)} says which split a row belongs to, and would be an input. Give "
+                f"data.split: {name} to use it, or name the inputs in data.features"
+            )
+
+
+def running_numbers(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[str, ...]:
+    """The columns that count the rows, in any order: whole numbers, another one in each row, in even steps.
+
+    Where a file is sorted by class, such a number tells the class of every row.
+    """
+    found = []
+    for name in features:
+        column = rows[name]
+        if column.dtype.kind not in "iu" or len(column) < FEWEST:
+            continue
+        steps = np.diff(np.sort(column.to_numpy()))
+        if steps[0] > 0 and (steps == steps[0]).all():
+            found.append(name)
+    return tuple(found)
+
+
+def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
+    """The group of equal rows that each row is in, (N,), where such rows are most likely one sample that is there
+    several times; None where no row is, or where rows are equal since there are few that a table of so few values can
+    have."""
+    group = equal_rows(rows, features)
+    counts = np.bincount(group)
+    is_repeated = len(counts) < len(group)
+    return group if is_repeated and len(counts) >= DISTINCT and counts.max() <= LARGEST_GROUP * len(group) else None
+
+
+def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each row's inputs among all that there are, (N,)."""
+    return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy(np.int64)
 
 
 def check_copies(

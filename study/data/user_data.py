@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files
+from study.data.split_words import ALIASES, splits_of
 from study.errors import UserError
 from study.knobs import Range
 from study.text.quoted import quoted
@@ -28,11 +29,6 @@ TestShare = Annotated[
 
 OwnVal = Annotated[holdout.Kind | None, Doc(f"{holdout.ABOUT}. null: given where there is one, biased otherwise")]
 """Type of the key `val`."""
-
-ALIASES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"} | {
-    name: name for name in ("train", "val", "test")
-}
-"""Names that a split may have in the user's files."""
 
 CLEARLY = 0.1
 """Share of the training rows that a match of bias classes to classes must align more than their order does."""
@@ -188,7 +184,11 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
 
 
 def divide(
-    cells: NDArray[np.int64], split_names: Sequence[str] | None, options: Any, place: str
+    cells: NDArray[np.int64],
+    split_names: Sequence[str] | None,
+    options: Any,
+    place: str,
+    same: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.int64]]:
     """Indices of each split: as given, or by seeded shares of each cell (`test_share` first, then `val_share`).
 
@@ -198,16 +198,24 @@ def divide(
         cells: a label per (class, bias class).
         split_names: name of each sample's split, None: none is given.
         place: file and column of the names, for the message.
+        same: where shares divide, the group of each sample, (N,): those of one group come into one split. The first
+            of each stands for its group. An unbiased validation split has these first ones alone, so that it stays
+            unbiased; the others of its groups are in no split.
 
     Raises:
         UserError: a split's name is not known, the validation split that is asked for is not given, or nothing is left
             for a split.
     """
+    if same is not None:
+        groups, first = np.unique(same, return_index=True)
+        chosen = divide(cells[first], None, options, place)
+        whole = {name: np.flatnonzero(np.isin(same, groups[members])) for name, members in chosen.items()}
+        return whole | ({"val": np.sort(first[chosen["val"]])} if options.val == "unbiased" else {})
     if split_names is None:
         rest, test = holdout.stratified(cells, options.test_share, options.split_seed)
         splits = {"train": rest} | ({"test": test} if options.test_share else {})
     else:
-        names = [ALIASES.get(str(name).strip().lower(), "") for name in split_names]
+        names = splits_of(split_names)
         if "" in names:
             row = names.index("")
             raise UserError(

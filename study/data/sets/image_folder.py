@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.data import contents, headers, holdout, label_files, listings, positive_class, user_data
+from study.data import contents, headers, holdout, label_files, listings, positive_class, split_words, user_data
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
 from study.data.listings import Listing
@@ -183,8 +183,8 @@ def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -
 
 def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Each image's path, and its split where folders say so."""
-    homes = {alias: folder / alias for alias in user_data.ALIASES if (folder / alias).is_dir()}
-    if "train" not in (user_data.ALIASES[alias] for alias in homes):
+    homes = {alias: folder / alias for alias in split_words.ALIASES if (folder / alias).is_dir()}
+    if "train" not in (split_words.ALIASES[alias] for alias in homes):
         return [on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:

@@ -79,8 +79,15 @@ class Options:
 
 @dataclass(frozen=True)
 class _Read:
-    """The file as it is used: its rows, their labels, the columns of the inputs, indices per split, and whether missing
-    values are filled."""
+    """The file as it is used.
+
+    Attributes:
+        features: the columns of the inputs.
+        splits: indices of each split's rows.
+        fills: whether missing values are filled.
+        left_out: columns that are no inputs since they count the rows.
+        same: the group of equal rows that each row is in, None where they need not be kept in one split.
+    """
 
     path: Path
     rows: "pd.DataFrame"
@@ -88,6 +95,8 @@ class _Read:
     features: list[str]
     splits: dict[str, NDArray[np.int64]]
     fills: bool
+    left_out: tuple[str, ...]
+    same: NDArray[np.int64] | None
 
 
 def describe(options: Options) -> Facts:
@@ -136,6 +145,29 @@ def labels(options: Options) -> dict[str, Labels]:
     }
 
 
+def notes(options: Options) -> list[str]:
+    """What was decided about the file that no key says."""
+    table = _read(options)
+    found = []
+    if table.left_out:
+        names = some([quoted(name) for name in table.left_out])
+        found.append(f"column {names} counts the rows and is no input: it may tell the class. With it: data.features")
+    repeated = table.rows.duplicated(table.features).sum()
+    if table.same is not None:
+        found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: they stay in one split")
+    elif repeated and options.split:
+        count = _shared(table)
+        found += [f"{count} rows outside train have the inputs of a training row"] if count else []
+    return found
+
+
+def _shared(table: _Read) -> int:
+    """How many rows outside the training split have the inputs of a training row."""
+    group = inputs.equal_rows(table.rows, table.features)
+    train = group[table.splits["train"]]
+    return sum(int(np.isin(group[members], train).sum()) for name, members in table.splits.items() if name != "train")
+
+
 def _facts(table: _Read) -> Facts:
     labels = table.labels
     width = sum(1 if columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
@@ -159,6 +191,11 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     headers.check(header, [*used, *features], path)
     if not options.features:
         headers.check_named(header, path)
+    left_out: tuple[str, ...] = ()
+    if not options.features:
+        inputs.check_no_split(rows, features, options.split, path)
+        left_out = inputs.running_numbers(rows, features)
+        features = [name for name in features if name not in left_out]
     if not features:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
     for column in user_data.columns_of(options.target, rows.columns, path):
@@ -178,10 +215,11 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
         inputs.check_copies(rows, features, labels, options.target, path)
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    splits = user_data.divide(labels.cells, split_names, options, place)
+    same = None if split_names else inputs.to_keep_together(rows, features)
+    splits = user_data.divide(labels.cells, split_names, options, place, same)
     labels = positive_class.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
-    return _Read(path, rows, labels, features, splits, options.missing == "fill")
+    return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
 
 
 def _with_gaps(rows: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":

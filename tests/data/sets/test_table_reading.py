@@ -156,3 +156,48 @@ def test_a_dialect_is_read_as_the_same_data_or_refused(tmp_path: Path, dialect: 
         assert len(str(error).splitlines()) == 1  # noqa: PT017
         return
     same(read, plain)
+
+
+def test_a_running_number_is_no_input_unless_it_is_named(tmp_path: Path) -> None:
+    rows = frame().sort_values("repaid")
+    plain = load(write(tmp_path, rows))
+    for number in (np.arange(120), 5000 + 10 * np.random.default_rng(0).permutation(120)):
+        counted = rows.assign(id=number)
+        same(load(write(tmp_path, counted)), plain)
+        section = {"name": "table", "path": str(tmp_path / "rows.csv"), "target": "repaid", "bias": "sex"}
+        assert [note for note in data.notes(section) if "'id' counts the rows" in note]
+        assert load(tmp_path / "rows.csv", features=["age", "id"]).facts.shape == (2,)
+    assert load(write(tmp_path, rows.assign(id=number**2))).facts.shape[0] == plain.facts.shape[0] + 1
+
+
+@pytest.mark.parametrize("words", [("train", "dev", "test"), ("Training", "validation", "testing"), (0, 1, 2)])
+def test_a_column_of_splits_is_used_or_refused_but_no_input(tmp_path: Path, words: tuple[object, ...]) -> None:
+    rows = frame()
+    rows["Split"] = [words[0 if k % 10 < 6 else 1 if k % 10 < 8 else 2] for k in range(120)]
+    path = write(tmp_path, rows)
+    with pytest.raises(UserError, match=r"'Split' says which split .* data\.split: Split"):
+        load(path)
+    read = load(path, split="Split")
+    assert [len(read.splits[name]) for name in ("train", "val", "test")] == [72, 24, 24]
+
+
+@pytest.mark.parametrize("val", ["biased", "unbiased"])
+def test_equal_rows_stay_in_one_split_and_that_is_said(tmp_path: Path, val: str) -> None:
+    rows = pd.concat([frame(80)] * 3).sample(frac=1, random_state=0)
+    path = write(tmp_path, rows)
+    read = load(path, val=val)
+    seen = {name: {row.tobytes() for row in split.inputs} for name, split in read.splits.items()}
+    assert not seen["train"] & seen["val"]
+    assert not seen["train"] & seen["test"]
+    assert not seen["val"] & seen["test"]
+    assert sum(map(len, seen.values())) == 80
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex"}
+    assert data.notes(section) == ["160 of 240 rows have the inputs of another one: they stay in one split"]
+    assert data.notes({**section, "path": str(write(tmp_path, frame(80)))}) == []
+
+
+def test_rows_of_few_values_are_divided_one_by_one(tmp_path: Path) -> None:
+    path = write(tmp_path, frame())
+    few = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "features": ["city"]}
+    assert len(data.load(few).splits["train"].target) == len(load(path).splits["train"].target)
+    assert data.notes(few) == []
