@@ -73,7 +73,7 @@ def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[n
 
 def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
     """The number of each row's inputs among all that there are, (N,)."""
-    return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy(np.int64)
+    return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
 
 def check_copies(
