@@ -64,7 +64,7 @@ ABOVE = ("commands", "api", "reproduce", "doctor", "cli")
 LIBRARIES = {
     "ray": {"cluster", "sweep", "upstream"},
     "mlflow": {"tracking"},
-    "optuna": {"analysis.statistics", "sweep", "spec"},
+    "optuna": {"analysis.statistics", "sweep", "spec", "upstream"},
     "matplotlib": {"analysis.figures", "analysis.report", "api"},
     "plotly": {"analysis.figures", "analysis.report", "api"},
 }

@@ -85,7 +85,7 @@ class Column:
         return inputs, problems
 
     def _text(self, value: Any) -> str:
-        text = str(value).strip()
+        text = str(value) if self.values and str(value) in self.values else str(value).strip()
         return text.capitalize() if self.is_truth and text.capitalize() in TRUTHS else text
 
 

@@ -19,6 +19,12 @@ from study.text.spreadsheet import plain
 if TYPE_CHECKING:
     import pandas as pd
 
+EXACT = 2.0**53
+"""Whole numbers from here on are not exact as floats."""
+
+MISSING_MARKS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
+"""What stands for a missing value in a table."""
+
 INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
 """The end of a message about a name that `leads_out`."""
 
@@ -122,10 +128,21 @@ def as_text(column: "pd.Series") -> "pd.Series":
     """A column as text without blanks around it, missing where it is missing; whole numbers of a Parquet file have no
     decimals there, whatever type they are stored in."""
 
-    if column.dtype.kind == "f" and (column.dropna() % 1 == 0).all():
+    numbers = column.dropna()
+    if column.dtype.kind == "f" and (numbers % 1 == 0).all() and (numbers.abs() < EXACT).all():
         column = column.astype("Int64")
     texts = column.astype(object)
     return texts.where(texts.isna(), texts.astype(str).str.strip()).where(lambda text: text.notna(), None)
+
+
+def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
+    """The rows, with each text missing that, without the blanks around it, is one of `MISSING_MARKS` or of `marks`."""
+    import pandas as pd
+
+    missing = {*MISSING_MARKS, *(mark.strip() for mark in marks)}
+    texts = [name for name in rows if pd.api.types.is_object_dtype(rows[name]) or rows[name].dtype == "string"]
+    cells = {name: rows[name].astype(str).str.strip().isin(missing) for name in texts}
+    return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
 
 
 def header(path: Path, frame: "pd.DataFrame") -> list[str]:

@@ -55,9 +55,9 @@ def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal:
         if there.map(lambda value: isinstance(value, bool)).any():
             continue
         plain = there.astype(str).str.strip()
-        if decimal == ",":
-            plain = plain.str.replace(",", ".", regex=False)
-        parsed = pd.to_numeric(plain, errors="coerce")
+        # beside a decimal comma a point stands for thousands, or is a slip
+        written = plain if decimal == "." else plain.str.translate({ord("."): "?", ord(","): "."})
+        parsed = pd.to_numeric(written, errors="coerce")
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue

@@ -92,6 +92,8 @@ def better(reported: str) -> Direction | None:
             end, before = "_".join(parts[start:]), set(parts[:start])
             if end in METRICS or (end in FIELD and not (before and end in WHOLE_ONLY)):
                 known = METRICS[end].better if end in METRICS else FIELD[end]
+                if end in METRICS and known == "min":  # a gap between groups is better small, of the bias network, too
+                    before -= {"bias"}
                 return None if before & OBSCURE else _turned(known) if before & TURNED else known
     return None
 

@@ -184,7 +184,9 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     dtype = {**(dtype or {}), **dict.fromkeys([*as_text, *options.words], str)}
     dialect = {"missing_marks": options.missing_marks, "decimal": options.decimal}
     rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(dialect))
-    rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in as_text})
+    label_files.need(rows.columns, options.words, path)
+    rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in [*as_text, *options.words]})
+    rows = label_files.without_marks(rows, options.missing_marks)
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     label_files.need(rows.columns, features, path)
     header = label_files.header(path, rows)
@@ -204,7 +206,6 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     rows = rows[list(dict.fromkeys([*used, *features]))]
     if options.bias_gaps == "unknown":
         rows = _with_gaps(rows, user_data.columns_of(options.bias, rows.columns, path))
-    label_files.need(rows.columns, options.words, path)
     free = [name for name in features if name not in dtype]
     rows = _complete(rows, used, options, free, path)
     for name in features:

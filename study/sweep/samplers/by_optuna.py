@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from study.spec import StudySpec
 from study.sweep.samplers.history import History
 from study.sweep.samplers.strategy import Strategy
+from study.upstream.optuna_trials import suggest
 
 
 class Window(InMemoryStorage):
@@ -83,7 +84,7 @@ class OptunaStrategy(Strategy):
         """What it gives to a key."""
         domain = self._history.distributions[key]
         if isinstance(domain, CategoricalDistribution):
-            return trial._suggest(key, domain)  # of `suggest_categorical` Optuna would make a domain of its own
+            return suggest(trial, key, domain)
         if isinstance(domain, IntDistribution):
             return trial.suggest_int(key, domain.low, domain.high, step=domain.step, log=domain.log)
         assert isinstance(domain, FloatDistribution)

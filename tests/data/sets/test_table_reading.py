@@ -201,3 +201,31 @@ def test_rows_of_few_values_are_divided_one_by_one(tmp_path: Path) -> None:
     few = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "features": ["city"]}
     assert len(data.load(few).splits["train"].target) == len(load(path).splits["train"].target)
     assert data.notes(few) == []
+
+
+def test_a_decimal_comma_changes_no_words_and_a_point_beside_it_is_refused(tmp_path: Path) -> None:
+    rows = frame()
+    rows["income"] = rows["income"].map(lambda value: str(value).replace(".", ","))
+    rows["city"] += ", Nord"
+    path = write(tmp_path, rows)
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "decimal": ","}
+    encoding = data.encoding(section)
+    assert encoding is not None
+    assert encoding[2].values == ("Bonn, Nord", "Kiel, Nord", "Ulm, Nord")
+    assert data.encoded(section, encoding).facts.shape == (5,)
+    rows.loc[7, "income"] = "1.234"
+    with pytest.raises(UserError, match=r"'1\.234' \(line 9\)"):
+        load(write(tmp_path, rows), decimal=",")
+
+
+def test_marks_and_words_hold_for_parquet_and_whatever_blanks_are_around(tmp_path: Path) -> None:
+    rows = frame().astype({"income": object})
+    rows.loc[57, "income"] = " ?"
+    rows["income"] = rows["income"].astype(str)
+    rows.loc[3, "repaid"] = "? "
+    rows.loc[4, "city"] = "  "
+    plain = load(write(tmp_path, frame().drop(index=[3, 4, 57])))
+    rows.to_parquet(tmp_path / "rows.parquet")
+    for path in (write(tmp_path, rows), tmp_path / "rows.parquet"):
+        same(load(path, missing_marks=["?"], missing="drop"), plain)
+    assert load(tmp_path / "rows.parquet", words=["age"], missing_marks=["?"], missing="drop").facts.shape[0] > 30
