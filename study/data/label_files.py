@@ -140,7 +140,7 @@ def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     import pandas as pd
 
     missing = {*MISSING_MARKS, *(mark.strip() for mark in marks)}
-    texts = [name for name in rows if pd.api.types.is_object_dtype(rows[name]) or rows[name].dtype == "string"]
+    texts = [str(name) for name in rows if pd.api.types.is_object_dtype(rows[name]) or rows[name].dtype == "string"]
     cells = {name: rows[name].astype(str).str.strip().isin(missing) for name in texts}
     return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
 
