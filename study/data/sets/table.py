@@ -197,6 +197,7 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
     if not options.features:
         inputs.check_no_split(rows, features, options.split, path)
         left_out = inputs.running_numbers(rows, features)
+        left_out = left_out if len(left_out) < len(features) else ()  # the only inputs are meant
         features = [name for name in features if name not in left_out]
     if not features:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
