@@ -8,7 +8,6 @@ and with those all kept values of the study change (`python tests/kept/rewrite.p
 import gzip
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock, patch
 
+import yaml
+
 import study
 from study.api.notebook import view
 from study.commands import sitting
@@ -27,7 +28,11 @@ from study.commands.run import ablate
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.requests import Request, ask
+from study.knobs import knobs
+from study.spec.resources import Resources
+from study.spec.schema import Search
 from study.sweep.shared_ray import SharedRay
+from study.training.config import TrainOptions
 
 KEPT = Path(__file__).parent / "studies"
 DIGITS = """\
@@ -257,7 +262,18 @@ def keep(folder: StudyFolder) -> None:
         KEPT.mkdir(exist_ok=True)
         target = KEPT / f"{folder.name}.jsonl.gz"
         target.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
-        shutil.copy(folder.spec_file, KEPT / f"{folder.name}.yaml")
+        (KEPT / f"{folder.name}.yaml").write_text(short(folder.spec_file), encoding="utf-8")
+
+
+def short(file: Path) -> str:
+    """A resolved study file without what is the default, so that a key which goes need not go from it, too."""
+    values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    defaults = {"search": Search().model_dump(), "resources": Resources().model_dump()}
+    defaults["train"] = {knob.key: knob.default for knob in knobs(TrainOptions)}
+    for section, of in defaults.items():
+        given = values.get(section, {})
+        values[section] = {key: value for key, value in given.items() if key not in of or value != of[key]}
+    return yaml.safe_dump({section: value for section, value in values.items() if value != {}}, sort_keys=False)
 
 
 def _plain(event: dict[str, Any]) -> dict[str, Any]:

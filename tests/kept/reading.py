@@ -63,10 +63,21 @@ def folder(name: str) -> StudyFolder:
     return StudyFolder(path)
 
 
+@cache
+def loaded(name: str) -> tuple[StudySpec, StudyRecord]:
+    """Its file and its ledger."""
+    return folder(name).spec(), StudyRecord.load(folder(name).ledger_file)
+
+
+@cache
+def lead(name: str) -> dict[str, Any]:
+    """The lead of its report, as plain values."""
+    return document(*loaded(name))
+
+
 def values(name: str) -> dict[str, Table]:
     """Every table of a study."""
-    study = folder(name)
-    spec, record = study.spec(), StudyRecord.load(study.ledger_file)
+    study, (spec, record) = folder(name), loaded(name)
     with ranked_once(record):
         tables = {"trials": _frame(trials_frame(spec, record)), "picks": _frame(picks_frame(spec, record))}
         if len(record.trials) < 100:
@@ -75,8 +86,8 @@ def values(name: str) -> dict[str, Table]:
         if spec.final_seeds is None:
             tables["best configurations"] = _frame(report_tables.best_configurations(spec, record, top=1000))
             tables["best.yaml"] = _best(study, spec, record)
-        told = document(spec, record)
-        tables["verdict"] = {part: _columns(_no_sentences(value)) for part, value in told.items() if part != "parts"}
+        told = lead(name).items()
+        tables["verdict"] = {part: _columns(_no_sentences(value)) for part, value in told if part != "parts"}
         tables["decisions"] = decisions(name)
         tables |= {f"page: {title}": table for title, table in _page_tables(spec, record)}
     return {title: table for title, table in tables.items() if table}
@@ -84,17 +95,14 @@ def values(name: str) -> dict[str, Table]:
 
 def sentences(name: str) -> dict[str, list[str]]:
     """What the lead of a study's report says, part by part."""
-    study = folder(name)
-    spec, record = study.spec(), StudyRecord.load(study.ledger_file)
-    parts: dict[str, list[str]] = document(spec, record)["parts"]
+    parts: dict[str, list[str]] = lead(name)["parts"]
     return parts
 
 
 def decisions(name: str) -> Table:
     """What the agenda does that goes on at prefixes of a ledger, each with all that it writes: one row for a prefix by
     its events, one column for each event that is written. The last prefix is the whole ledger."""
-    study = folder(name)
-    events, spec = read(study.ledger_file), study.spec()
+    events, (spec, _) = read(folder(name).ledger_file), loaded(name)
     places = range(2, len(events))
     drawn = random.Random(name).sample(places, min(PREFIXES, len(places)))
     return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
