@@ -41,8 +41,9 @@ Table = dict[str, dict[str, Any]]
 
 HERE = Path(__file__).parent
 STUDIES = tuple(sorted(path.name.removesuffix(".jsonl.gz") for path in (HERE / "studies").glob("*.jsonl.gz")))
-PREFIXES, ASKED = 30, 3
-"""At how many prefixes of a ledger the agenda is asked, and how often at each."""
+PREFIXES, EVENTS, ASKED = 120, 24_000, 3
+"""At how many prefixes of a ledger the agenda is asked at most, how many events these have together at most, as each is
+read again, and how often it is asked at each."""
 
 LEFT_OUT = ("study_id", "study_hash", "code", "format", "more_search")
 """Of best.yaml's origin: what changes with the version, whatever the study found, and a sentence that the lead has."""
@@ -104,7 +105,7 @@ def decisions(name: str) -> Table:
     its events, one column for each event that is written. The last prefix is the whole ledger."""
     events, (spec, _) = read(folder(name).ledger_file), loaded(name)
     places = range(2, len(events))
-    drawn = random.Random(name).sample(places, min(PREFIXES, len(places)))
+    drawn = random.Random(name).sample(places, min(PREFIXES, EVENTS // len(events), len(places)))
     return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
 
 
