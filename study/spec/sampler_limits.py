@@ -8,7 +8,7 @@ from study.spec.document import Key
 from study.spec.schema import Search
 from study.spec.space import Space
 
-LEARNING = ("tpe", "gp", "mfgp")
+LEARNING = ("tpe", "gp")
 """Samplers that can begin with another study's trials."""
 
 FORESEEABLE = ("random", "qmc", "tpe")
@@ -44,8 +44,6 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         for key, domain in space.domains.items():
             if len(domain.choices or ()) > 1:
                 faults.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
-    if search.sampler == "mfgp" and search.constraints:
-        faults.append((("search", "sampler"), "'mfgp' given with constraints. Allowed: any other sampler, such as tpe"))
     if search.early_stopping.name == "freeze_thaw" and _several(search):
         message = "'freeze_thaw' given with several metrics or constraints. Allowed: promotion, asha, hyperband, median"
         faults.append((("search", "early_stopping", "name"), message))

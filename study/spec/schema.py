@@ -92,6 +92,16 @@ class Domain(BaseModel):
         return self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8
 
 
+REMOVED = {"mfgp": "tpe, which finds as much on the recorded curves, or gp"}
+"""Values that earlier versions had, and what to write in their place."""
+
+
+def _not_removed(value: Any) -> Any:
+    if isinstance(value, str) and value in REMOVED:
+        raise ValueError(f"which was removed. Write {REMOVED[value]}")
+    return value
+
+
 class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
@@ -170,7 +180,7 @@ class Search(BaseModel):
     which epoch a trial is taken: `last`, or `best` by the metric (the first of several) and the constraints, where each
     epoch counts as the mean of the last `epoch_window` epochs up to it (`study.ranking.epochs`). `retries` is how often
     a trial that was cut off runs again.
-    `from` names another study of the home, whose complete configurations the sampler (tpe, gp, mfgp) knows from the
+    `from` names another study of the home, whose complete configurations the sampler (tpe, gp) knows from the
     start. `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
     resources allow.
     """
@@ -181,7 +191,7 @@ class Search(BaseModel):
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     from_: Annotated[str | None, Field(alias="from")] = None
-    sampler: Literal["tpe", "gp", "mfgp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
+    sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
     seed: Seed = 0
     trials: Positive | None = None
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
@@ -198,6 +208,8 @@ class Search(BaseModel):
     early_stopping: EarlyStopping = EarlyStopping()
     confirm: Confirm = Confirm()
     retries: Annotated[int, Field(ge=0, le=MOST)] = 2
+
+    _sampler_is_there = field_validator("sampler", mode="before")(_not_removed)
 
     @property
     def directions(self) -> dict[str, Direction]:

@@ -102,9 +102,9 @@ class History:
         score = end.score if end.state == "complete" else None
         pruned = end.state in ("pruned", "paused")
         state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
-        course: dict[str, Any] = {"intermediate_values": {epoch: score.values[0] for epoch, score in end.course}}
-        if len(self.directions) > 1:  # in which Optuna knows of no course
-            course = {"user_attrs": {"course": {epoch: score.values for epoch, score in end.course}}}
+        course: dict[str, Any] = {}
+        if len(self.directions) == 1:  # of several metrics Optuna knows of no course
+            course["intermediate_values"] = {epoch: score.values[0] for epoch, score in end.course}
         if score:
             course["constraints"] = self._limits(score)
         trial = self._keep(
@@ -132,12 +132,6 @@ class History:
         ended = islice(reversed(self._ended.values()), newest) if pruned else self._complete[-newest:]
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
-
-    def course(self, trial: FrozenTrial) -> Mapping[int, Sequence[float]]:
-        """The values of a trial's metrics by epoch."""
-        if len(self.directions) > 1:
-            return trial.user_attrs.get("course", {})
-        return {epoch: (value,) for epoch, value in trial.intermediate_values.items()}
 
     def _limits(self, score: Score) -> dict[str, float]:
         """Each constraint with what it is missed by, below 0 where it is kept: a Gaussian process learns from the room
