@@ -20,8 +20,6 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | started | trial, node, epoch, note, stack: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | | stack: the trials that are trained as one in its process, itself among them |
 | report | trial, epoch, metrics |
-| paused | trial, epoch: it waits behind this epoch, with its checkpoint and without a process |
-| thawed | trial: it is to go on, and waits for a process |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
 | | stacked: other trials were in its process |
 | stacked | of, trials, seconds: so many trials of a kind are fastest as one; a trial's epoch by number of trials |

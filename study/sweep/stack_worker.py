@@ -68,17 +68,13 @@ class StackWorker:
             trial = Trial(config, self._dataset(config), work["device"], beside=beside)
             behind, note = goes_on_behind(trial, checkpoint, work["heard"])
             pause = PAUSE * self._job["most"]  # the other rows wait for each write
-            member = self._stack.join(
-                trial, checkpoint, pause, choice(work["goal"]), work["pauses"], work["heard"], end
-            )
+            member = self._stack.join(trial, checkpoint, pause, choice(work["goal"]), end)
         except Diverged as diverged:
             return {**row, "behind": 0, "diverged": str(diverged)}
         except Apart as why:
             return {**row, "behind": 0, "apart": str(why)}
         self._rows.append((work, member))
         self._new.append(member)
-        if member.course.untold is not None:
-            return {**row, "behind": behind, "note": note, "epoch": member.epoch, "metrics": member.course.untold}
         begins = {**row, "behind": behind, "note": note}
         return begins if work["heard"] or note or not here.known() else None
 

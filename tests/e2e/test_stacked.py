@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,7 +51,7 @@ def most_at_once(folder: StudyFolder) -> int:
     for event in read(folder.ledger_file):
         if event["event"] == "started":
             there[event["node"]].add(event["trial"])
-        elif event["event"] in ("ended", "lost", "paused"):
+        elif event["event"] in ("ended", "lost"):
             for trials in there.values():
                 trials.discard(event["trial"])
         most = max([most, *map(len, there.values())])
@@ -105,33 +104,3 @@ def test_what_happens_to_one_does_not_end_the_others(command: Command) -> None:
     assert all(trial.losses == 0 for trial in record.trials.values())
     assert {event["kind"] for event in lost(folder)} == {"BUG", "PREEMPTED", "OOM"}
     assert all(event["stacked"] for event in lost(folder))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(2400)
-def test_killed_with_paused_trials_none_is_lost(command: Command) -> None:
-    """Its driver, then a worker, then all of it: each trial goes on from its own checkpoint, those that paused too."""
-    stopping = "search.early_stopping={name: promotion, grace: 1, reduction: 2}"
-    run = ["run", "stacked.yaml", "--set", stopping]
-    for number, arguments in enumerate((run, ["resume", "stacked"])):
-        sabotage = {"driver": ["study.home.ledger.Ledger", "append", 24 + 3 * number, "after"], "slow": 0.5}
-        assert command(*arguments, SABOTAGE=json.dumps(sabotage)).returncode == -9
-    process = command.start("resume", "stacked", SABOTAGE=json.dumps({"slow": 1}))
-    killed: set[str] = set()
-
-    def is_shared(record: StudyRecord) -> bool:
-        running = [trial.node for trial in record.trials.values() if trial.state == "running" and trial.node]
-        killed.update(node for node in running if running.count(node) > 1)
-        return bool(killed)
-
-    command.wait_for("stacked", is_shared)
-    os.kill(int(killed.pop().split(":")[1]), signal.SIGKILL)
-    _, stderr = process.communicate(timeout=command.patience)
-    assert process.returncode == 0, stderr
-    folder = command.folder("stacked")
-    record = assert_nothing_was_lost(folder)
-    assert any(trial.thaws for trial in record.trials.values())
-    assert {event["kind"] for event in lost(folder)} <= {"PREEMPTED"}
-    assert len(lost(folder)) >= 2
-    assert_nearly_as_alone(folder)
-    Runs(Home(command.home).tracking_uri, "stacked").agree_with(record)

@@ -141,7 +141,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
         yield staged
 
 
-@pytest.mark.parametrize("stopping", ["none", "asha", "promotion"])
+@pytest.mark.parametrize("stopping", ["none", "asha"])
 def test_a_study_of_stacks_has_the_trials_of_one_without(tmp_path: Path, make: Make, stopping: str) -> None:
     rule = f"search.early_stopping={{name: {stopping}, grace: 1, reduction: 2}}"
     stage = make(rule, "resources.stack=4")

@@ -98,7 +98,7 @@ class Studio:
         trial = Trial(TrialConfig.from_document(json.loads(work["document"])), few(), "cpu")
         behind, note = goes_on_behind(trial, Path(work["checkpoint"]), work["heard"])
         goes_on = self.course.agenda.started(work["trial"], "here", behind, note)
-        epochs = trial.run(Path(work["checkpoint"]), 0.0, None, work["pauses"], work["heard"], Path(work["end"]))
+        epochs = trial.run(Path(work["checkpoint"]), 0.0, None, Path(work["end"]))
         for epoch, metrics in enumerate(epochs, behind + 1):
             goes_on = goes_on and self.course.agenda.reported(work["trial"], epoch, metrics)
             if not goes_on:
@@ -156,18 +156,6 @@ def test_trials_come_and_go_and_each_is_as_alone(make: Make) -> None:
     assert_nearly_as_alone(studio, 9)
 
 
-def test_a_trial_that_paused_goes_on_in_another_stack(make: Make) -> None:
-    studio = make("search.early_stopping={name: promotion, grace: 1, reduction: 2}")
-    studio.play()
-    trials = studio.course.record.trials.values()
-    assert any(trial.thaws for trial in trials)
-    assert all(trial.state in ("complete", "pruned") for trial in trials)
-    went_on = [entry for entry in studio.reports if entry.get("behind")]
-    assert went_on
-    assert all(entry["note"] is None for entry in went_on)
-    assert_nearly_as_alone(studio, 5)
-
-
 def test_one_that_diverges_fails_and_its_place_is_taken(make: Make) -> None:
     studio = make("search.enqueue=[{train.learning_rate: 1.0e+30}]", "search.space.train.learning_rate=0.003")
     studio.play()
@@ -177,10 +165,9 @@ def test_one_that_diverges_fails_and_its_place_is_taken(make: Make) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stopping", ["asha", "promotion"])
-def test_twenty_kills_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopping: str) -> None:
+def test_twenty_kills_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the driver before and after a write of the ledger, and of the process before a report is heard."""
-    rule = f"search.early_stopping={{name: {stopping}, grace: 1, reduction: 2}}"
+    rule = "search.early_stopping={name: asha, grace: 1, reduction: 2}"
     given, chance, kills = ["search.trials=24", RATES, rule], random.Random(0), 0
     while True:
         studio = Studio(tmp_path, monkeypatch, *given)

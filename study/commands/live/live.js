@@ -92,7 +92,7 @@ function drawSearch(study) {
 }
 
 const LINES = {
-  pruned: ["pruned", 1, 0.6], paused: ["pruned", 1.4, 0.9], complete: ["mark", 1, 0.4], failed: ["bad", 1, 0.6], running: ["running", 1.8, 1],
+  pruned: ["pruned", 1, 0.6], complete: ["mark", 1, 0.4], failed: ["bad", 1, 0.6], running: ["running", 1.8, 1],
   baseline: ["ink", 2.5, 1], best: ["best", 3, 1],
 };
 

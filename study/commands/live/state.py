@@ -180,8 +180,7 @@ class LiveState:
         named += [("best", best.trial)] if best and best.trial.stage != "baseline" else []
         live = [("running", trial) for trial in running[: MOST_CURVES // 3] if trial.reports]
         known = {trial.number for _, trial in named + live}
-        drawn = (*ENDED, "paused")
-        ended = [trial for trial in searched if trial.state in drawn and trial.reports and trial.number not in known]
+        ended = [trial for trial in searched if trial.state in ENDED and trial.reports and trial.number not in known]
         others = [(trial.state, trial) for trial in thin(ended, MOST_CURVES - len(live))]
         return [*others, *live, *named]
 

@@ -18,8 +18,7 @@ from study.spec.objective import Score
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """How a configuration did so far: `state`, its score at each epoch that has one, and at the end if it is complete.
-    One that is paused may go on, and is told again."""
+    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
 
     number: int
     state: State
@@ -60,8 +59,7 @@ class History:
         self._known: set[tuple[tuple[str, float], ...]] = set()
         self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
-        self._paused: set[int] = set()
-        self._ended: dict[int, FrozenTrial] = {}  # and those that paused, as they were when they did
+        self._ended: dict[int, FrozenTrial] = {}
         self._complete: list[FrozenTrial] = []
         self._best: list[tuple[Score, FrozenTrial]] = []
 
@@ -91,16 +89,11 @@ class History:
         return tuple(sorted((key, self.distributions[key].to_internal_repr(value)) for key, value in params.items()))
 
     def tell(self, end: TrialEnd) -> bool:
-        """How a trial ended. Says whether it has; nothing of one that did not run.
-
-        One that paused counts as pruned, and still does when it goes on, until it is told of again.
-        """
-        running = self._running.pop(end.number, None)
-        if running is None and end.number not in self._paused:
+        """How a trial ended. Says whether it ran; nothing of one that did not."""
+        if self._running.pop(end.number, None) is None:
             return False
-        self._paused.discard(end.number)
         score = end.score if end.state == "complete" else None
-        pruned = end.state in ("pruned", "paused")
+        pruned = end.state == "pruned"
         state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
         course: dict[str, Any] = {}
         if len(self.directions) == 1:  # of several metrics Optuna knows of no course
@@ -110,15 +103,12 @@ class History:
         trial = self._keep(
             end.number, self.trials[end.number].params, state=state, values=score and score.values, **course
         )
-        self._ended.pop(end.number, None)
         if score or pruned:
             self._ended[end.number] = trial
         if score:
             self._complete.append(trial)
             self._rank(score, trial)
-        if end.state == "paused":
-            self._paused.add(end.number)
-        return end.state != "paused"
+        return True
 
     def window(self, best: int, newest: int, *, pruned: bool) -> list[FrozenTrial]:
         """The `best` complete trials, the `newest` that ended, and all that run, by number.

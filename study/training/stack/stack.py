@@ -1,6 +1,6 @@
 """Trials trained as one, epoch by epoch."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -72,12 +72,9 @@ class Stack:
         resume: Path | None = None,
         pause: float = 0.0,
         choice: Choice | None = None,
-        may_stop: Container[int] = (),
-        told: int | None = None,
         ended: Path | None = None,
     ) -> Member:
         """Take a trial in, to go on from the state that it or another stack wrote to `resume`; see `TrainingLoop.run`.
-        The metrics that this would give first are `course.untold` of the member.
 
         Raises:
             Apart: it cannot be trained together with those that are here.
@@ -93,7 +90,7 @@ class Stack:
             why = "the device differs"
         if why is not None:
             raise Apart(why)
-        course = trial.begin(resume, pause, choice, may_stop, told, ended)
+        course = trial.begin(resume, pause, choice, ended)
         self.members.append(Member(trial, course, course.done))
         self._program = None
         return self.members[-1]
@@ -156,11 +153,7 @@ class Stack:
                 results.append(self._end(row, losses[row], batch, program, known))
         figures = clock.epoch(images=count * len(members))
         shares = {name: value / len(members) if name.startswith("time/") else value for name, value in figures.items()}
-        results = [result if isinstance(result, Diverged) else result | shares for result in results]
-        for member, result in zip(members, results, strict=True):
-            if not isinstance(result, Diverged):
-                member.course.keep_untold(member.epoch, result)
-        return results
+        return [result if isinstance(result, Diverged) else result | shares for result in results]
 
     def _of(self, trials: tuple[TrainingLoop, ...], courses: tuple[Course, ...]) -> Program | Alone:
         return Program(trials, courses, self._shared) if len(trials) > 1 else Alone(trials[0], courses[0])

@@ -192,25 +192,6 @@ def test_trials_of_other_samples_than_were_given(options: dict[str, Any]) -> Non
         assert [one["train/loss"] for one in theirs] == pytest.approx([one["train/loss"] for one in ours], rel=1e-6)
 
 
-def test_a_member_that_may_stop_is_written_before_its_metrics_are_given(tmp_path: Path) -> None:
-    told = configs(ROWS, epochs=3)
-    stack = Stack()
-    members = [
-        stack.join(
-            Trial(one, few(), "cpu"), tmp_path / str(row), may_stop=[2] if row else [], ended=tmp_path / f"{row}e"
-        )
-        for row, one in enumerate(told)
-    ]
-    stack.epoch()
-    second = stack.epoch()[1]
-    again = Stack().join(Trial(told[1], few(), "cpu"), tmp_path / "1", told=1)
-    assert (again.course.untold, again.epoch) == (second, 2)
-    assert Stack().join(Trial(told[0], few(), "cpu"), tmp_path / "0").epoch == 1
-    stack.epoch()
-    assert all(member.over for member in members)
-    assert all((tmp_path / f"{row}e").exists() for row in range(3))
-
-
 class Mixed(Encoder):
     """A network of which a stack knows nothing."""
 
