@@ -52,7 +52,6 @@ from study.home import lease
 from study.home.events import problem
 from study.home.lease import Lease, TakenOver
 from study.home.line import CHAIN_BYTES, Chain, Event, decode, encode, own_check
-from study.home.log import timed
 
 __all__ = ["Event", "Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
 
@@ -115,7 +114,8 @@ class Ledger:
             UserError: a line of the ledger is damaged; nothing is written.
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
         """
-        entry = encode(timed(event, time.time(), fields))
+        known = {key: value for key, value in fields.items() if value is not None}
+        entry = encode({"event": event, "time": round(time.time(), 3), **known})
         line = self._end.close(entry)
         self.check()
         if os.stat(self.path).st_size != self._size:

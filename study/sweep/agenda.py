@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from study import ranking
 from study.home.epoch import finite
 from study.home.events import ENDED, Kind, Stage, State
-from study.home.log import Log
+from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import Request
 from study.home.trial_record import BY_HAND
@@ -23,7 +23,6 @@ from study.sweep.job import CannotGoOn, Job
 from study.sweep.journal import Journal
 from study.sweep.later_stages import LaterStages
 from study.sweep.rule import EarlyStopping, Verdict
-from study.sweep.sampler import Sampler
 from study.sweep.search_stage import Decision, SearchStage
 
 __all__ = ["HOPELESS", "Agenda", "CannotGoOn", "Job"]
@@ -40,21 +39,13 @@ class Agenda:
         ledger: open for appending.
         record: what the ledger says so far; kept up to date here.
         rule: early stopping of searched trials; it hears all that the record holds.
-        sampler: suggests what is searched; None: the one that the study asks for.
     """
 
-    def __init__(
-        self,
-        spec: StudySpec,
-        ledger: Log,
-        record: StudyRecord,
-        rule: EarlyStopping,
-        sampler: Sampler | None = None,
-    ) -> None:
+    def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self.journal = spec, record, Journal(ledger)
         self.stopping: str | None = None
         self.by_hand = False  # whether Ctrl-C stops it
-        self._search, self._later = SearchStage(spec, record, rule, sampler), LaterStages(spec, record)
+        self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
         self._test_losses: Counter[int] = Counter()

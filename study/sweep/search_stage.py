@@ -46,16 +46,13 @@ class SearchStage:
     Args:
         record: what happened so far; it is kept up to date by who owns it.
         rule: early stopping of searched trials.
-        sampler: what suggests; None: the one that the study asks for.
     """
 
-    def __init__(
-        self, spec: StudySpec, record: StudyRecord, rule: EarlyStopping, sampler: Sampler | None = None
-    ) -> None:
+    def __init__(self, spec: StudySpec, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self.rule = spec, record, rule
         search = spec.search
         self._given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-        self._sampler, self._budget = sampler or Sampler(spec), Budget(spec, record)
+        self._sampler, self._budget = Sampler(spec), Budget(spec, record)
         self._decided = 0
         self._given_trials: set[int] = set()
         self._ended: set[int] = set()
