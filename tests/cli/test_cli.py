@@ -107,7 +107,6 @@ def test_every_command_that_shows_progress_can_be_quiet() -> None:
         "suite",
         "reproduce",
         "prepare",
-        "plan",
     }
 
 
