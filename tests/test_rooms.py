@@ -29,7 +29,7 @@ ALLOWED = {
     "models": {"answer_cache", "data"},
     "methods": {"answer_cache", "data", "losses", "models"},
     "metrics": {"data"},
-    "training": {"answer_cache", "data", "losses", "methods", "metrics", "models"},
+    "training": {"answer_cache", "data", "methods", "metrics", "models"},
     "spec": {"data", "methods", "metrics", "models", "training"},
     "home": {"spec", "training"},
     "ranking": {"home", "metrics", "spec"},

@@ -92,10 +92,9 @@ def report(
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
     models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Serve a page on loopback that follows the study while it runs.")
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Write it again while the study runs; its page loads itself again.")
     ] = False,
-    port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="That of --live; default: 8420.")] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
@@ -103,16 +102,12 @@ def report(
     from study.commands import report as reporting
     from study.home.folder import Home
 
-    if port is not None and not live:
-        raise UserError("--port: is that of --live, which is not given")
-    if live:
-        if out or models or as_json:
-            raise UserError("--live: serves a page and writes nothing: without -o, --models and --json")
-        from study.commands.live import server
-
-        if address is not None:
-            raise UserError("--live: follows a study of this home. Of one elsewhere: study report --address URL")
-        server.serve(Home.locate(), name, server.PORT if port is None else port)
+    if watch:
+        if models or as_json or address is not None:
+            raise UserError(
+                "--watch: writes the report of a study of this home: without --models, --json and --address"
+            )
+        reporting.watch(Home.locate(), name, out, lambda page: print(page, flush=True))
         return
     if models and address is not None:
         raise UserError("--models: needs the study's models and data: study fetch --models, then study report --models")

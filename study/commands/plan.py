@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from study import data
-from study.commands import measurable, memory, plan_cells, plan_stacks
+from study.commands import measurable, memory, plan_cells
 from study.data import cells, lacking, positive_class
 from study.errors import UserError
 from study.ranking import epochs
@@ -79,7 +79,6 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             ),
         },
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
-        "stacks": plan_stacks.stacks(spec),
         "memory": taken,
         "kept_states": _kept_states(spec, baseline + searched),
         "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
@@ -137,7 +136,6 @@ def text(document: dict[str, Any]) -> str:
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{_kind(resources)}; "
         f"train.threads {resources['threads']}",
         *memory.lines(document["memory"], resources["gpu"]),
-        *plan_stacks.lines(document["stacks"]),
         *_kept_lines(document),
         *(f"at its end, notify.{how}: {_of(told)}" for how, told in (document["notify"] or {}).items()),
         *(f"warning: {warning}" for warning in document["warnings"]),

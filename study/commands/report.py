@@ -1,14 +1,24 @@
 """What `study report` does: the report of a study in any state, and MLflow's copy of it."""
 
+import math
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from study.errors import UserError
 from study.files.output import check_output
+from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.text.shell import typed
 from study.tracking.artifacts import refresh
+
+SHARE = 0.05
+"""Of a core, that a watched report takes at most: the driver may need the same one."""
+
+LOOK = 1.0
+"""Seconds between two looks at a ledger, for whether it has grown."""
 
 
 def report(home: Home, name: str, out: Path | None = None, models: bool = False) -> tuple[Path, str | None]:
@@ -24,10 +34,7 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
         UserError: there is no such study, no model is kept of it, or the folder cannot be written.
     """
     folder = home.find(name)
-    try:
-        check_output((out or folder.report) / "report.html")
-    except UserError as error:
-        raise UserError(f"{error}. Another folder: {typed('report', name, '-o', 'DIR')}") from None
+    _check_writable(name, out or folder.report)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     from study.analysis.report.report import write_report
     from study.analysis.statistics.embedding import embeddings
@@ -35,6 +42,47 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
     learned = embeddings(spec, record, folder.model_file) if models else ()
     page = write_report(spec, record, out or folder.report, learned)
     return page, None if out else refresh(home, folder, report_files(folder))
+
+
+def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
+    """Write a study's report again each time its ledger has grown, until no driver runs it any more.
+
+    Its page loads itself again. A report is followed by a rest, so that all of them take `SHARE` of a core.
+
+    Args:
+        out: the folder to write into; None: the study's own.
+        tell: is given the page, once.
+
+    Raises:
+        UserError: there is no such study, or the folder cannot be written.
+    """
+    folder = home.find(name)
+    _check_writable(name, out or folder.report)
+    spec, page, rest = folder.spec(), None, 2 * LOOK
+    from study.analysis.report.report import write_report
+
+    while True:
+        runs, size = ledger.is_open(folder.ledger_file), folder.ledger_file.stat().st_size
+        began = time.process_time()
+        reload = math.ceil(rest + LOOK) if runs else None
+        written = write_report(spec, StudyRecord.load(folder.ledger_file), out or folder.report, reload=reload)
+        if page is None:
+            tell(page := written)
+        if not runs:
+            return
+        rest = (time.process_time() - began) * (1 / SHARE - 1)
+        until = time.monotonic() + rest
+        while ledger.is_open(folder.ledger_file) and (
+            time.monotonic() < until or folder.ledger_file.stat().st_size == size
+        ):
+            time.sleep(LOOK)
+
+
+def _check_writable(name: str, out: Path) -> None:
+    try:
+        check_output(out / "report.html")
+    except UserError as error:
+        raise UserError(f"{error}. Another folder: {typed('report', name, '-o', 'DIR')}") from None
 
 
 def rules(home: Home, name: str) -> list[dict[str, Any]]:

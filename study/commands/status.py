@@ -35,7 +35,6 @@ def document(folder: StudyFolder) -> dict[str, Any]:
             "ties": tied,
             "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
             "unusable_nodes": dict(record.unusable),
-            "stacks": {"running": stacks(record), "found": dict(record.stacked)},
             "placement": placement.told(spec, record),
             "kept": _kept(folder),
             "asked": asked(folder, record),
@@ -64,7 +63,6 @@ def lines(document: dict[str, Any]) -> list[str]:
         texts.append("pace      not known before the first epoch")
     for device in document.get("devices", ()):
         texts.append(f"device    {in_words(device)}: {device['trials']} trial{'s' * (device['trials'] > 1)}")
-    texts += _stack_lines(document.get("stacks") or {})
     texts += placement.lines(document.get("placement") or {})
     if (kept := document.get("kept") or {}).get("files"):
         texts.append(f"kept      {kept['files']} states that trials can go on from, {kept['bytes'] / 1e6:.1f} MB")
@@ -75,22 +73,6 @@ def lines(document: dict[str, Any]) -> list[str]:
     if document["lost"]:
         texts.append(f"lost      {document['lost']} run(s) of trials, which had to run again")
     return texts
-
-
-def stacks(record: StudyRecord) -> dict[str, list[int]]:
-    """The trials that one process trains together at this moment, by process."""
-    there: dict[str, list[int]] = {}
-    for trial in record.trials.values():
-        if trial.state == "running" and trial.node is not None and trial.stack:
-            there.setdefault(trial.node, []).append(trial.number)
-    return there
-
-
-def _stack_lines(document: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for of, size in document.get("found", {}).items():
-        yield f"stack     {size} trial{'s' * (size > 1)} at once in a process are fastest: {of}"
-    for node, numbers in document.get("running", {}).items():
-        yield f"stack     {node} trains {len(numbers)} together: trial {', '.join(map(str, numbers))}"
 
 
 def _kept(folder: StudyFolder) -> dict[str, int]:

@@ -150,7 +150,6 @@ NEEDED: Mapping[str, Checks] = {
     "evaluated": {"split": _text},
     "trial": {"trial": _whole, "stage": _among(get_args(Stage)), "params": _params, "seed": _whole},
     "started": {"trial": _whole},
-    "stacked": {"trials": _whole, "seconds": _metrics},
     "unusable": {"node": _text, "reason": _text},
     "report": {"trial": _whole, "epoch": _whole, "metrics": _mapping},
     "lost": {"trial": _whole, "attempt": _whole, "kind": _among(get_args(Kind)), "reason": _text},
@@ -173,10 +172,9 @@ FURTHER: Mapping[str, Checks] = {
     },
     "confirming": {"rules": _flag},
     "trial": {"repeats": _whole, "enqueued": _flag},
-    "started": {"node": _text, "epoch": _whole, "note": _text, "device": _versions, "stack": _wholes},
-    "lost": {"alone": _flag, "node_died": _flag, "stacked": _flag},
+    "started": {"node": _text, "epoch": _whole, "note": _text, "device": _versions},
+    "lost": {"alone": _flag, "node_died": _flag},
     "ended": {"kind": _among(get_args(Kind)), "reason": _text},
-    "stacked": {"of": _text},
     "closed": {"enough": _text},
 }
 """What an event may have."""

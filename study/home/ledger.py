@@ -17,12 +17,9 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | | placement: keys of `resources`, and `search.concurrency`, that are not as in the study file |
 | learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
 | trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
-| started | trial, node, epoch, note, stack: it runs, behind this epoch of its checkpoint; why not behind a later one |
-| | stack: the trials that are trained as one in its process, itself among them |
+| started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
-| | stacked: other trials were in its process |
-| stacked | of, trials, seconds: so many trials of a kind are fastest as one; a trial's epoch by number of trials |
 | ended | trial, state, kind, reason: kind of failure where it failed |
 | tested | trial, metrics: the test split was read |
 | evaluated | trial, split, by: a trained model was evaluated after the study |

@@ -11,7 +11,6 @@ from study.home import ledger
 from study.home.collection import uncollected
 from study.home.epoch import Epoch
 from study.home.events import EVENTS, STATES, Ablating, Lengthened, Stage, misplaced, problem
-from study.home.process_time import ProcessTime
 from study.home.trial_record import TrialRecord
 
 __all__ = ["Foreign", "StudyRecord", "TrialRecord"]
@@ -46,7 +45,6 @@ class StudyRecord:
         enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
         requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
-        stacked: how many trials were found to be trained fastest as one, by what they train.
         evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
         worked, busy: seconds that drivers were at work, and that processes ran trials, all together.
@@ -70,14 +68,12 @@ class StudyRecord:
     ending: bool = False
     requests: dict[str, str | None] = field(default_factory=dict)
     unusable: dict[str, str] = field(default_factory=dict)
-    stacked: dict[str, int] = field(default_factory=dict)
     evaluations: int = 0
     enough: str | None = None
     worked: float = 0.0
     busy: float = 0.0
     computed: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     _busy: list[tuple[dict[str, Any], float]] = field(default_factory=list)
-    _processes: ProcessTime = field(default_factory=ProcessTime, repr=False, compare=False)
     _last: float = 0.0
     _repeats: dict[int, list[int]] = field(default_factory=dict)
     _stages: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -231,13 +227,9 @@ class StudyRecord:
     def _started(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
         trial.state, trial.node, trial.started = "running", event.get("node"), event["time"]
-        trial.device, trial.stack = event.get("device", {}), event.get("stack", [])
+        trial.device = event.get("device", {})
         trial.reason = trial.kind = trial.ended = trial.left = None
-        self._processes.begin(trial.number, trial.node if trial.stack else None, event["time"])
         del trial.reports[event.get("epoch", 0) :]  # a trial that runs again goes on from its checkpoint
-
-    def _stacked(self, event: ledger.Event) -> None:
-        self.stacked[event.get("of", "")] = event["trials"]
 
     def _unusable(self, event: ledger.Event) -> None:
         self.unusable[event["node"]] = event["reason"]
@@ -246,7 +238,7 @@ class StudyRecord:
         trial = self.trials[event["trial"]]
         self._stop_clock(trial, event["time"])
         trial.state, trial.attempt, trial.alone = "waiting", event["attempt"], event.get("alone", trial.alone)
-        trial.losses += not (event.get("node_died", False) or event.get("stacked", False))
+        trial.losses += not event.get("node_died", False)
 
     def _report(self, event: ledger.Event) -> None:
         trial = self.trials.get(event["trial"])
@@ -283,6 +275,5 @@ class StudyRecord:
 
     def _stop_clock(self, trial: TrialRecord, now: float, over: bool = False) -> None:
         if trial.state == "running" and trial.started is not None:
-            self.busy += (ran := self._processes.end(trial.number, now))
+            self.busy += (ran := max(0.0, now - trial.started))
             self._busy.append((self.placement, ran))
-            trial.others += (max(0.0, now - trial.started) - ran) if over else 0.0

@@ -29,12 +29,9 @@ class TrialRecord:
         reason: which rule pruned the trial (`BY_HAND`: a user did), or why it failed.
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
-        attempt, losses: how often it was lost before its end and ran again; those where its node had not died, and no
-            other trial was in its process.
+        attempt, losses: how often it was lost before its end and ran again; those where its node had not died.
         alone: it ran out of GPU memory, and runs again with a GPU to itself.
         device: that it last ran on, see `study.training.device.facts`; empty: not known.
-        stack: trials, itself among them, that were trained as one in its process when it last began; empty: it ran by
-            itself.
         earlier: start and end of each run before it was extended, in seconds since the epoch.
         reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
@@ -44,7 +41,6 @@ class TrialRecord:
         until: the epoch that it was extended to, or its configuration before it was decided on; None: the study's.
         before: the trial as it had ended when it was extended last, None: it was not.
         left: when the session ended in which it ran, None: it runs, has not begun or ended before that.
-        others: seconds of these runs that its process spent on other trials, with which it was trained as one.
         computed: its values at the chosen epoch by rule, until there is a further report (`study.ranking.epochs`).
     """
 
@@ -61,7 +57,6 @@ class TrialRecord:
     alone: bool = False
     node: str | None = None
     device: dict[str, str] = field(default_factory=dict)
-    stack: list[int] = field(default_factory=list)
     earlier: list[tuple[float, float]] = field(default_factory=list)
     reports: list[Epoch] = field(default_factory=list)
     tested: dict[str, float] = field(default_factory=dict)
@@ -73,7 +68,6 @@ class TrialRecord:
     stops_at: int | None = None
     until: int | None = None
     before: "TrialRecord | None" = field(default=None, repr=False)
-    others: float = 0.0
     computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -90,10 +84,10 @@ class TrialRecord:
 
     @property
     def seconds(self) -> float | None:
-        """The length of these runs, without `others`; None where it has not ended."""
+        """The length of these runs; None where it has not ended."""
         if self.ended is None:
             return None
-        return sum(end - begin for begin, end in self.spans(self.ended)) - self.others
+        return sum(end - begin for begin, end in self.spans(self.ended))
 
     def total(self, planned: int) -> int:
         """Epochs that it runs in full, where the study's trials run `planned` ones."""

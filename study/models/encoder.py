@@ -8,13 +8,10 @@ class Encoder(nn.Module):
 
     Attributes:
         lr_factor: its parameters' learning rate, as a multiple of the trial's.
-        by_sample: besides its layers it treats each sample by itself, so that the samples of several networks can go
-            through it together where its layers tell them apart (`study.training.stack`).
     """
 
     features: int
     lr_factor: float = 1.0
-    by_sample: bool = False
 
 
 def kaiming(module: nn.Module) -> None:

@@ -24,7 +24,6 @@ class LeNet(Encoder):
     """
 
     features = 84
-    by_sample = True
 
     def __init__(self, channels: int) -> None:
         super().__init__()

@@ -27,8 +27,6 @@ class Options:
 class MLP(Encoder):
     """Linear, ReLU and then batch norm, `depth` times: the features have mean 0, so that cosines have both signs."""
 
-    by_sample = True
-
     def __init__(self, columns: int, options: Options) -> None:
         super().__init__()
         widths = (columns, *[options.width] * (options.depth - 1), options.features)

@@ -34,7 +34,6 @@ class SimpleConvNet(Encoder):
     """
 
     features = WIDTHS[-1]
-    by_sample = True
 
     def __init__(self, channels: int, activation: str) -> None:
         super().__init__()

@@ -49,8 +49,6 @@ class SmallConvNet(Encoder):
         width: see `Options`.
     """
 
-    by_sample = True
-
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         super().__init__()
         inputs, *sides = shape

@@ -131,11 +131,7 @@ def _search_definitions(keys: dict[str, Keys]) -> dict[str, Schema]:
     resources = _plain(Resources.model_json_schema())
     resources["properties"]["gpu"]["maximum"] = 1  # see study.spec.load; a study that ran with more can be read
     resources["properties"]["hang"]["anyOf"] = [DURATION, *resources["properties"]["hang"]["anyOf"]]
-    stack = resources.pop("$defs")["Stack"]
-    short = resources["properties"]["stack"]
-    del short["$ref"]
-    short["anyOf"] = [_ref("Stack"), *stack["properties"]["trials"]["anyOf"]]
-    return definitions | {"Search": search, "Resources": resources, "Stack": stack}
+    return definitions | {"Search": search, "Resources": resources}
 
 
 def _domain(values: Schema) -> Schema:

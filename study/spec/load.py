@@ -136,7 +136,7 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
         problems.add(("data", "bias"), why)
     problems.raise_any()
     _check_budget(spec, problems)
-    for at, why in resources(spec.resources, spec.function):
+    for at, why in resources(spec.resources):
         problems.add(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)

@@ -1,4 +1,4 @@
-"""The section of a study file that says what a trial takes, and how many are trained together."""
+"""The section of a study file that says what a trial takes."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,31 +9,13 @@ from study.spec.checks import STRICT
 from study.spec.values import seconds
 
 
-class Stack(BaseModel):
-    """Trials that one process trains step by step together, see `study.training.stack`.
-
-    `trials` is how many at most; `auto`: as many of 1, 4, 8, 16 as their first epochs show to be fastest; `none`: each
-    trial by itself. A number or word alone stands for `trials`. `draws`: each has its own order of samples, as by
-    itself, or they share one.
-    """
-
-    model_config = STRICT
-    trials: Annotated[int, Field(ge=2, le=MOST)] | Literal["auto", "none"] = "none"
-    draws: Literal["own", "shared"] = "own"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return value if isinstance(value, dict | Stack) else {"trials": value}
-
-
 class Resources(BaseModel):
     """What one trial takes: CPU cores and a GPU, or a share of one; it trains on one card. `accelerator` is the kind of
     GPU that it runs on, as Ray calls it (`H100`, `A100`, `T4`, `GeForce-RTX-5090`); null: any. After `hang` (`15m`,
     seconds) without a report it is ended and runs again; null: 10 times the usual epoch of the study's trials on that
     kind of device, at least a minute, 10 times more at start and end. `keep_checkpoints`: of so many
     of the best configurations, and of the baseline, the state behind the last epoch is kept, so that `study extend`
-    goes on from it; `all`: of all trials. `stack`: how many trials one process trains together."""
+    goes on from it; `all`: of all trials."""
 
     model_config = STRICT
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
@@ -41,4 +23,13 @@ class Resources(BaseModel):
     accelerator: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = None
     hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
     keep_checkpoints: Annotated[int, Field(ge=0, le=MOST)] | Literal["all"] = 5
-    stack: Stack = Stack()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_stack(cls, value: Any) -> Any:
+        """Study files of before say that trials share no process; those that ask for it are refused."""
+        if not isinstance(value, dict) or "stack" not in value:
+            return value
+        if value["stack"] not in ("none", {"trials": "none", "draws": "own"}):
+            raise ValueError("`stack` was taken out: it made studies hardly faster. Remove it")
+        return {key: of for key, of in value.items() if key != "stack"}

@@ -23,9 +23,7 @@ from study.training.own_function import PICKLE
 
 CONCURRENCY = "search.concurrency"
 
-STACK = "resources.stack.trials"
-
-PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields if key != "stack"), STACK, CONCURRENCY)
+PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY)
 """Keys that say where trials run and how many at once, not what they compute."""
 
 BEGINNINGS = ("model.architecture", "model.weights")
@@ -226,11 +224,7 @@ class StudySpec:
         """The study with other values for some of `PLACEMENT`: its trials are the same, and `train.threads` stays."""
         if not placement:
             return self
-        other = (STACK, CONCURRENCY)
-        of = {key.removeprefix("resources."): value for key, value in placement.items() if key not in other}
-        of["stack"] = self.resources.stack.model_copy(
-            update={"trials": placement.get(STACK, self.resources.stack.trials)}
-        )
+        of = {key.removeprefix("resources."): value for key, value in placement.items() if key != CONCURRENCY}
         resources = Resources.model_validate({**self.resources.model_dump(), **of})
         at_once = placement.get(CONCURRENCY, self.search.concurrency)
         search = self.search.model_copy(update={"concurrency": at_once})
@@ -245,8 +239,8 @@ class StudySpec:
     @property
     def of_placement(self) -> dict[str, Any]:
         """Every one of `PLACEMENT`, by key."""
-        resources = {f"resources.{key}": value for key, value in self.resources.model_dump(exclude={"stack"}).items()}
-        return {**resources, STACK: self.resources.stack.trials, CONCURRENCY: self.search.concurrency}
+        resources = {f"resources.{key}": value for key, value in self.resources.model_dump().items()}
+        return {**resources, CONCURRENCY: self.search.concurrency}
 
     def to_yaml(self) -> str:
         """The resolved study file as text."""
@@ -262,8 +256,6 @@ class StudySpec:
         if self.of_file is not None:
             return self.of_file.hash
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
-        if (draws := self.resources.stack.draws) != "own":
-            document["draws"] = draws
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -87,13 +87,8 @@ def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
     return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}
 
 
-def resources(taken: Resources, function: str | None = None) -> Iterator[tuple[Key, str]]:
-    """What is wrong with what a trial takes, with the place of it: more than one GPU, a kind of none, a stack of what
-    cannot be one.
-
-    Args:
-        function: of the user's own that trains trials.
-    """
+def resources(taken: Resources) -> Iterator[tuple[Key, str]]:
+    """What is wrong with what a trial takes, with the place of it: more than one GPU, a kind of none."""
     if taken.gpu > 1:
         yield (
             ("resources", "gpu"),
@@ -102,8 +97,3 @@ def resources(taken: Resources, function: str | None = None) -> Iterator[tuple[K
     if taken.accelerator is not None and taken.gpu == 0:
         why = f"{taken.accelerator!r} given, but a trial takes no GPU: resources.gpu is 0"
         yield ("resources", "accelerator"), why
-    at, given = ("resources", "stack"), f"{taken.stack.trials} given, but"
-    if taken.stack.trials != "none" and 0 < taken.gpu < 1:
-        yield at, f"{given} resources.gpu is {taken.gpu:g}: a stack has its card to itself, gpu is 0 or 1"
-    if taken.stack.trials != "none" and function is not None:
-        yield at, f"{given} {function} trains the trials: a function of one's own trains one at a time"

@@ -20,8 +20,6 @@ from study.sweep.nodes import Nodes, NodeUnusable
 from study.sweep.requests import Ear
 from study.sweep.run_error import error_of
 from study.sweep.share import Share
-from study.sweep.stack_jobs import StackJobs
-from study.sweep.stack_reports import StackReports
 from study.sweep.works import Works
 from study.upstream.tune_controller import (
     actor,
@@ -45,11 +43,6 @@ REST = 0.1
 """Seconds between two turns of Tune's loop while a study has nothing under way and another one has its room."""
 
 
-def stack_jobs(agenda: Agenda, folder: StudyFolder) -> StackJobs:
-    """What hands out a study's jobs."""
-    return StackJobs(agenda, Works(agenda, folder, KeptStates(folder, agenda.spec, agenda.record)))
-
-
 class JobSearcher(Searcher):
     """Hands the agenda's jobs to Tune, as many at once as there are slots; of a shared cluster, as its share is."""
 
@@ -59,10 +52,11 @@ class JobSearcher(Searcher):
         folder: StudyFolder,
         slots: Callable[[], int],
         share: Share | None = None,
-        jobs: StackJobs | None = None,
+        states: KeptStates | None = None,
     ) -> None:
         super().__init__()
-        self._jobs = jobs or stack_jobs(agenda, folder)
+        self._agenda = agenda
+        self._works = Works(agenda, folder, states or KeptStates(folder, agenda.spec, agenda.record))
         self._slots, self._share = slots, share
         self._under_way: set[str] = set()
 
@@ -72,16 +66,15 @@ class JobSearcher(Searcher):
             if not self._under_way:
                 time.sleep(REST)
             return None
-        taken = self._jobs.take(trial_id, free)
+        job = self._agenda.next()
         if self._share is not None:
-            self._share.wants(taken is not None and taken != "done")
-        if taken is None:
+            self._share.wants(job is not None and job != "done")
+        if job is None:
             return None
-        if taken == "done":
+        if job == "done":
             return str(Searcher.FINISHED)
-        job, work = taken
         self._under_way.add(trial_id)
-        return {**job.trial.params, "train.seed": job.trial.seed, "job": work}
+        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._works.of(job)}
 
     def _room(self) -> int:
         return self._slots() if self._share is None else self._share.limit(len(self._under_way))
@@ -89,7 +82,6 @@ class JobSearcher(Searcher):
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Its slot is free; what came of it the scheduler hears."""
         self._under_way.discard(trial_id)
-        self._jobs.freed(trial_id)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the ledger is the memory, Tune's snapshots are never read."""
@@ -115,11 +107,9 @@ class ReportingScheduler(FIFOScheduler):
         tell: Callable[[str], object] = str,
         share: Share | None = None,
         states: KeptStates | None = None,
-        jobs: StackJobs | None = None,
     ) -> None:
         super().__init__()
         self._states = states or KeptStates(folder, agenda.spec, agenda.record)
-        self._stacks = StackReports(agenda, jobs or stack_jobs(agenda, folder), self._tidy)
         self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
         self._places = nodes or Nodes(agenda.spec.resources, ray.nodes)
         self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
@@ -192,11 +182,6 @@ class ReportingScheduler(FIFOScheduler):
             self._devices[actor_id(trial)] = json.loads(result.get("device", "{}"))
             self._begun.add(trial.trial_id)
         device = self._devices.get(actor_id(trial), {})
-        if job["kind"] == "stack":
-            epoch, seconds = self._stacks.slowest(result)
-            self._watch.heard(trial.trial_id, epoch, seconds, device.get("name", ""), last=record.until)
-            goes_on = self._stacks.heard(trial, result, self._nodes[actor_id(trial)], device)
-            return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
         metrics = json.loads(result.get("metrics", "{}"))
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
         self._watch.heard(trial.trial_id, epoch, seconds, kind, last=record.until)
@@ -220,11 +205,6 @@ class ReportingScheduler(FIFOScheduler):
         """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
         self._actors[trial.trial_id] = actor_id(trial)
         job, node = trial.config["job"], self._nodes.get(actor_id(trial))
-        if job["kind"] == "stack":
-            if node:
-                self._begun.add(trial.trial_id)
-                self._stacks.begin(trial, node, self._devices.get(actor_id(trial), {}))
-            return
         current = job["run"] == self._agenda.record.trials[job["trial"]].run and not self._agenda.stopping
         if job["kind"] == "train" and not job["heard"] and node and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
@@ -233,7 +213,6 @@ class ReportingScheduler(FIFOScheduler):
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
         job, agenda = trial.config["job"], self._agenda
-        self._stacks.over(trial)
         record = agenda.record.trials[job["trial"]]
         current = job["run"] == record.run and not agenda.stopping
         if job["kind"] == "train" and record.state == "running" and current:
@@ -252,16 +231,11 @@ class ReportingScheduler(FIFOScheduler):
             self._leave_out(broken.machine, broken.host, broken.reason)
         if full := full_disk(error):
             raise CannotGoOn(full, self._folder.path) from error
-        stacked = job["kind"] == "stack"
-        if self._agenda.stopping or (not stacked and job["run"] != self._agenda.record.trials[number].run):
+        if self._agenda.stopping or job["run"] != self._agenda.record.trials[number].run:
             return
         cause = HUNG if trial.trial_id in self._hung else failure(error)
         if cause in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
             cause = NODE_LOST
-        if stacked:
-            self._stacks.failed(trial, cause, lambda row: self._write_error(row, error))
-            self._places.check_left()
-            return
         self._write_error(number, error)
         if job["kind"] == "train":
             self._agenda.failed(number, cause)

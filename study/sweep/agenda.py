@@ -7,7 +7,7 @@ training has one stage, its seeds, and reads the test split for each.
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from study import ranking
@@ -113,19 +113,14 @@ class Agenda:
         epoch: int = 0,
         note: str | None = None,
         device: Mapping[str, str] | None = None,
-        stack: Sequence[int] | None = None,
     ) -> bool:
-        """A trial begins on a device, or goes on behind an epoch; `note`: why not behind a later one; `stack`: which
-        are trained as one with it. Says whether it is to."""
+        """A trial begins on a device, or goes on behind an epoch; `note`: why not behind a later one. Says whether it
+        is to."""
         trial = self.record.trials[number]
         if trial.state in ENDED and trial.stage != "final":
             return False  # a replicate, whose first seed ended meanwhile
-        self._write("started", trial=number, node=node, epoch=epoch, note=note, device=device, stack=stack)
+        self._write("started", trial=number, node=node, epoch=epoch, note=note, device=device)
         return True
-
-    def stacked(self, of: str, trials: int, seconds: Mapping[int, float]) -> None:
-        """So many trials are trained fastest as one; `seconds`: of a trial's epoch by their number."""
-        self._write("stacked", of=of, trials=trials, seconds={str(size): took for size, took in seconds.items()})
 
     def unusable(self, node: str, reason: str) -> None:
         """No more trials are placed on a node; `reason`: why, and the remedy."""
@@ -179,7 +174,7 @@ class Agenda:
             return
         if failure.may_run_again(trial, self.spec, before=trial.losses):
             cause = {"kind": failure.kind, "reason": failure.reason, "alone": failure.alone or None}
-            cause |= {"node_died": failure.node_died or None, "stacked": failure.stacked or None}
+            cause["node_died"] = failure.node_died or None
             self._write("lost", trial=number, attempt=trial.attempt + 1, **cause)
             self._unfinished.append(trial)
             return

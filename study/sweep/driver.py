@@ -190,10 +190,8 @@ def _tune(
     from study.sweep import memory_kills, reuse
     from study.sweep.adapters import JobSearcher, ReportingScheduler
     from study.sweep.nodes import Nodes
-    from study.sweep.stack_jobs import StackJobs
     from study.sweep.stopper import AgendaStopper, NoReports, StudyOver
     from study.sweep.worker import run_job
-    from study.sweep.works import Works
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
@@ -206,7 +204,6 @@ def _tune(
 
     states = KeptStates(folder, spec, agenda.record)
     share = None if processes is not None else _share(agenda, folder, nodes, slots, tell)
-    jobs = StackJobs(agenda, Works(agenda, folder, states), lambda: share is not None and share.gives_way)
     wishes: dict[str, tune.PlacementGroupFactory] = {}
 
     def place(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
@@ -221,8 +218,8 @@ def _tune(
         tune.with_resources(work, place),
         tune_config=tune.TuneConfig(
             metric=None,
-            search_alg=plain_trials(JobSearcher(agenda, folder, slots, share, jobs)),
-            scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states, jobs),
+            search_alg=plain_trials(JobSearcher(agenda, folder, slots, share, states)),
+            scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states),
             num_samples=-1,
             reuse_actors=True,
             trial_dirname_creator=lambda trial: "{kind}-{trial:05d}".format(**trial.config["job"]),

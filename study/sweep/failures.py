@@ -32,19 +32,17 @@ class Failure:
             code.
         alone: it was the GPU's memory; with the whole GPU to itself the trial may fit.
         node_died: with the trial on it, or its GPU did, which is no fault of the trial's.
-        stacked: other trials ran in its process, and it runs again among fewer: it may be the fault of any of them.
     """
 
     kind: Kind
     reason: str
     alone: bool = False
     node_died: bool = False
-    stacked: bool = False
 
     def may_run_again(self, trial: TrialRecord, spec: StudySpec, before: int) -> bool:
         """Whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a GPU;
         on machines that come and go, `NODES`."""
-        if self.node_died or self.stacked:
+        if self.node_died:
             return trial.attempt < NODES
         if self.kind in ("DIVERGED", "BUG") or before >= spec.search.retries:
             return False

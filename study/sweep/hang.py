@@ -38,8 +38,8 @@ class Watch:
         self._epochs: dict[str, deque[float]] = {}
         for trial in record.trials.values():
             for report in trial.reports:
-                if (seconds := report.get("time/epoch")) is not None:  # in a stack, a trial's share
-                    self._took(trial.device.get("name", ""), seconds * max(1, len(trial.stack)))
+                if (seconds := report.get("time/epoch")) is not None:
+                    self._took(trial.device.get("name", ""), seconds)
 
     def heard(
         self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "", last: int | None = None

@@ -17,7 +17,6 @@ from study.data import Dataset
 from study.sweep import here
 from study.sweep.goes_on import choice, goes_on_behind
 from study.sweep.nodes import NodeUnusable
-from study.sweep.stack_worker import StackWorker
 from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, deterministic, device_memory
 from study.training.device import CUDA, CardFull, NoDevice, try_cards
 from study.training.gpu_errors import fault
@@ -64,14 +63,10 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
 def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
     models.take_weights_places(weights)
-    first = job["rows"][0] if job["kind"] == "stack" else job
-    trial_config = TrialConfig.from_document(json.loads(first["document"]))
+    trial_config = TrialConfig.from_document(json.loads(job["document"]))
     deterministic.before_cuda(trial_config.train)
     if job["device"] == CUDA:
         try_gpu(job["whole"])
-    if job["kind"] == "stack":
-        StackWorker(job, datasets).run()
-        return
     trial: Trial | FunctionTrial
     if job["function"] is not None:
         trial = FunctionTrial(trial_config, job["function"], job["needed"], job["device"])

@@ -1,7 +1,6 @@
 """What workers are told of jobs."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,7 +10,6 @@ from study.sweep.agenda import Agenda
 from study.sweep.job import Job, Work
 from study.sweep.kept_states import KeptStates
 from study.training import own_function
-from study.training.config import TrialConfig
 from study.training.device import asked_for
 
 
@@ -54,22 +52,6 @@ class Works:
             "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
         }
         return Work(work)
-
-    def together(self, jobs: Sequence[Job], name: str, most: int) -> Work:
-        """Jobs for one process that does them together, see `study.sweep.stack_worker`.
-
-        Args:
-            name: by which it is told what to do next.
-            most: jobs that it may ever have at once.
-        """
-        rows = tuple(self.of(job) for job in jobs)
-        draws = self._spec.resources.stack.draws
-        shared = {key: rows[0][key] for key in ("trial", "run", "alone", "gpu", "device", "whole", "heard")}
-        return Work({**shared, "kind": "stack", "stack": name, "most": most, "draws": draws, "rows": rows})
-
-    def config(self, job: Job) -> TrialConfig:
-        """What a trial's document says."""
-        return TrialConfig.from_document(self._document(job.trial))
 
     def _document(self, trial: TrialRecord) -> dict[str, Any]:
         longer = {"train.epochs": trial.until} if trial.until else {}

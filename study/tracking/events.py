@@ -164,9 +164,7 @@ class Events:
 
     def _started(self, event: Event) -> None:
         key = str(event["trial"])
-        stack = event.get("stack", [])
-        told = {"study.stack": ", ".join(map(str, stack)), "study.stack_size": str(len(stack))} if stack else {}
-        self._tag(key, {"study.node": event["node"], **device_tags(event.get("device", {})), **told})
+        self._tag(key, {"study.node": event["node"], **device_tags(event.get("device", {}))})
         if key not in self._progress.open:  # cut off by a stop, running again
             self._begin(key)
             self._untag(key, OF_AN_END)

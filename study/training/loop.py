@@ -43,27 +43,17 @@ class TrainingLoop:
         dataset: its data; it is read, never written.
         device: where, one that works; by default a GPU if one works, see `study.training.device.best`.
         begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
-        beside: a trial of the same data and device, trained on the same of its samples: they lie there once for both.
 
     Attributes:
         given: the data as they were given; `dataset` is what it trains on and is evaluated on.
         evaluate: `evaluate(split, final=False)` gives the metrics of a split with the networks as they are.
     """
 
-    def __init__(
-        self,
-        config: TrialConfig,
-        dataset: Dataset,
-        device: str | None = None,
-        begins: bool = True,
-        beside: "TrainingLoop | None" = None,
-    ) -> None:
+    def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
         self.config, self.options, self.given = config, config.train, dataset
         self._weights = models.weights(config.model) if begins else None
-        self._apart: Dataset = beside._apart if beside else with_share(dataset, self.options.data_share)
-        self.dataset: Dataset = (
-            beside.dataset if beside else with_val(self._apart) if self.options.with_val else self._apart
-        )
+        self._apart = with_share(dataset, self.options.data_share)
+        self.dataset = with_val(self._apart) if self.options.with_val else self._apart
         self.device = torch.device(device) if device else best()
         deterministic.demand(self.options, self.device)
         torch.set_num_threads(self.options.threads)
@@ -75,7 +65,7 @@ class TrainingLoop:
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
         gradient_cache.split(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
-        self._splits: dict[str, Resident] = beside._splits if beside else self._on_device(facts)
+        self._splits: dict[str, Resident] = self._on_device(facts)
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self.method, self.probes, self._splits, dataset.facts
         self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)

@@ -188,24 +188,3 @@ def nodes(client: "JobSubmissionClient") -> Any:
     """
     fresh = f"{NODES}&nocache=1"  # the cache answers with what was true at the question before this one
     return client._do_request("GET", fresh).json()
-
-
-WORDS = b"study"
-"""Namespace of what this package leaves in the store of Ray's head."""
-
-
-def leave_word(key: str, content: bytes) -> None:
-    """Leave something for a process of this Ray, which `word` gives it."""
-    from ray.experimental import internal_kv
-
-    internal_kv._internal_kv_put(key, content, overwrite=True, namespace=WORDS)
-
-
-def word(key: str) -> bytes | None:
-    """What was left under a key, which is removed; None: nothing."""
-    from ray.experimental import internal_kv
-
-    content: bytes | None = internal_kv._internal_kv_get(key, namespace=WORDS)
-    if content is not None:
-        internal_kv._internal_kv_del(key, namespace=WORDS)
-    return content

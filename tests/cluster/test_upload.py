@@ -20,7 +20,7 @@ def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
         again = load_study(str(folder / STUDY_FILE))
         files, taken = size(folder)
     assert names == {"study", "search_spaces", STUDY_FILE}
-    assert suffixes == {".py", ".yaml", ".j2", ".html", ".css", ".js"}
+    assert suffixes == {".py", ".yaml", ".j2", ".js"}
     assert not hidden
     assert (again.hash, again.trials) == (spec.hash, 7)
     assert files > 200
@@ -32,7 +32,7 @@ def test_pages_are_taken_along_with_all_their_parts() -> None:
     """A submitted study writes its report where it runs."""
     package = Path(study.__file__).parent
     with upload(quickstart()) as folder:
-        for part in ("analysis/report/templates", "commands/live"):
+        for part in ("analysis/report/templates",):
             files = {path.name for path in (package / part).iterdir() if path.is_file()}
             assert files == {path.name for path in (folder / "study" / part).iterdir()}
 

@@ -181,5 +181,4 @@ def test_the_commands(
     journal = str(tmp_path / "journal.log")
     assert "Give it alone" in run(monkeypatch, capsys, "export", "mine", "--optuna", journal, "--top", "2")[2]
     assert run(monkeypatch, capsys, "export", "mine", "--optuna", journal)[:2] == (0, f"{journal}\n")
-    assert "without -o" in run(monkeypatch, capsys, "report", "mine", "--live", "-o", "there")[2]
-    assert "--port: is that of --live" in run(monkeypatch, capsys, "report", "mine", "--port", "8420")[2]
+    assert "without --models" in run(monkeypatch, capsys, "report", "mine", "--watch", "--json")[2]

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from helpers import Told, quickstart, write_ledger
 
+from study.commands import report as reporting
 from study.commands.report import report, rules
 from study.errors import UserError
 from study.home.folder import Home
+from study.home.ledger import Ledger
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["a folder given", "the study's"])
@@ -33,3 +35,22 @@ def test_what_each_rule_would_have_picked_as_plain_values(tmp_path: Path) -> Non
         ("accuracy", True, 0, 1, None),
         ("balanced_accuracy", False, 1, 2, None),
     ]
+
+
+def test_a_watched_page_loads_itself_again_until_its_study_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "SHARE", 1.0)
+    monkeypatch.setattr(reporting, "LOOK", 0.05)
+    home = Home(tmp_path / "home")
+    folder = home.create(quickstart("name=mine", "train.epochs=3", "search.early_stopping={}"))
+    write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], "running"))
+    driver, seen = Ledger(folder.ledger_file), []
+
+    def see(page: Path) -> None:
+        seen.append('http-equiv="refresh"' in page.read_text())
+        driver.close()
+
+    reporting.watch(home, "mine", tmp_path / "watched", see)
+    assert seen == [True]
+    assert 'http-equiv="refresh"' not in (tmp_path / "watched" / "report.html").read_text()

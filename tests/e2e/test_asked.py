@@ -1,11 +1,6 @@
-"""A study that runs for real, and is asked things meanwhile: by commands, and by its live page."""
+"""A study that runs for real, and is asked things meanwhile, and whose report is written again meanwhile."""
 
-import json
-import re
-import signal
 from collections.abc import Callable
-from contextlib import closing
-from http.client import HTTPConnection
 
 import pytest
 from command import Command
@@ -28,24 +23,19 @@ def test_a_study_does_what_it_is_asked_while_it_runs(make_command: Callable[[], 
     )
     assert study("stop", "tiny", "--trial", "1").stdout == "tiny: trial 1 ends at its next report\n"
     study.wait_for("tiny", lambda record: len(record.trials) > 2 and record.trials[2].epochs > 0)
-    page = study.start("report", "tiny", "--live", "--port", "8439")
+    page = study.start("report", "tiny", "--watch", "-o", "watched")
     assert page.stdout is not None
-    told = re.search(r"http://(127\.0\.0\.1:\d+)(/[\w-]+/)", page.stdout.readline())
-    assert told
-    try:
-        headers = {"Origin": f"http://{told[1]}", "Content-Type": "application/json"}
-        with closing(HTTPConnection(told[1], timeout=30)) as connection:
-            for path in ("stop", "end"):
-                connection.request("POST", told[2] + path, json.dumps({"trial": 2}), headers)
-                answer = connection.getresponse()
-                assert (answer.status, list(json.loads(answer.read()))) == (200, ["request"])
-        out, err = driver.communicate(timeout=240)
-        assert (driver.returncode, err) == (0, ""), out
-        page.send_signal(signal.SIGINT)
-        page.communicate(timeout=60)
-        assert page.returncode == 130
-    finally:
-        page.kill()  # a page that the test leaves behind would keep its port
+    assert page.stdout.readline().strip().endswith("watched/report.html")
+    html = study.work / "watched" / "report.html"
+    assert 'http-equiv="refresh"' in html.read_text()
+    for words in (("--trial", "2"), ("--search",)):
+        study("stop", "tiny", *words)
+    out, err = driver.communicate(timeout=240)
+    assert (driver.returncode, err) == (0, ""), out
+    page.communicate(timeout=120)
+    assert page.returncode == 0
+    assert 'http-equiv="refresh"' not in html.read_text()
+    assert "a user ended it" in html.with_name("report.md").read_text()
     record = StudyRecord.load(study.folder("tiny").ledger_file)
     assert record.trials[2].params == PARAMS
     for number in (1, 2):

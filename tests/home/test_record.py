@@ -100,32 +100,6 @@ def test_a_trial_whose_end_the_next_session_wrote_did_not_run_meanwhile() -> Non
     assert (trial.seconds, trial.ended) == (4.0, 14.0)
 
 
-def test_trials_of_one_process_share_its_time() -> None:
-    """Two of them for two seconds, one of them for another; a process that nobody knows is one of its own."""
-    events: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
-    events.append({"event": "opened", "time": 0.0, "owner": "ada"})
-    for number, node in enumerate(["here:1", "here:1", None]):
-        events.append({"event": "trial", "time": 1.0, "trial": number, "stage": "search", "params": {}, "seed": 0})
-        began = {"event": "started", "time": 2.0, "trial": number, "epoch": 0}
-        events.append(began | ({"node": node, "stack": [0, 1]} if node else {}))
-    for number, ended in enumerate([4.0, 5.0, 6.0]):
-        events.append({"event": "ended", "time": ended, "trial": number, "state": "complete"})
-    found = StudyRecord.fold(events)
-    assert [trial.seconds for trial in found.trials.values()] == [1.0, 2.0, 4.0]
-    assert (found.busy, found.taken("cpu", 2.0)) == (7.0, 14.0)
-    assert [trial.stack for trial in found.trials.values()] == [[0, 1], [0, 1], []]
-
-
-def test_a_run_that_was_lost_among_others_counts_for_none() -> None:
-    """Against the attempts that a trial has: it may have been the fault of any of them."""
-    events: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
-    events.append({"event": "trial", "time": 1.0, "trial": 0, "stage": "search", "params": {}, "seed": 0})
-    lost = {"event": "lost", "time": 2.0, "trial": 0, "kind": "PREEMPTED", "reason": "its process died"}
-    events += [{**lost, "attempt": 1, "stacked": True}, {**lost, "attempt": 2}]
-    found = StudyRecord.fold(events).trials[0]
-    assert (found.attempt, found.losses, found.run) == (2, 1, 2)
-
-
 def test_a_metric_that_was_no_number_is_none() -> None:
     trial = record(Told("search", [0.5, None], "failed")).trials[0]
     assert trial.last("val/accuracy") is None

@@ -156,11 +156,16 @@ def test_a_bad_override_is_told_at_the_override(assignment: str, words: str) -> 
     ("assignment", "words"),
     [
         ("resources.keep_checkpoints=yes", "keep_checkpoints: 'yes' given, allowed is a valid integer or 'all'"),
-        ("resources.stack=1", "stack.trials: 1 given, allowed is greater than or equal to 2 or 'auto' or 'none'"),
     ],
 )
 def test_a_number_or_a_word_is_one_line(assignment: str, words: str) -> None:
     assert message(assignment).splitlines() == [f"--set {assignment}: resources.{words}"]
+
+
+def test_a_stack_of_an_older_study_file_is_read_when_off_and_refused_when_on() -> None:
+    off = load_study("quickstart", ["resources.stack={trials: none, draws: own}"])
+    assert off.to_yaml() == load_study("quickstart").to_yaml()
+    assert "resources: `stack` was taken out" in message("resources.stack=8")
 
 
 def test_everything_wrong_is_told_at_once() -> None:

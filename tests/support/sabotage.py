@@ -67,7 +67,7 @@ def happens(fault: str, trial: Any) -> None:
 
 def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     """What a worker runs instead of `run_job`."""
-    from study.sweep import stack_worker, worker
+    from study.sweep import worker
     from study.training import Trial
 
     job, plain = config["job"], Trial.run
@@ -81,26 +81,12 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
             if fault and count == (1 if always else 2) and (always or job["run"] == 0):
                 happens(fault.removesuffix(" always"), self)
 
-    plain_epoch = stack_worker.StackWorker._epoch
-
-    def epoch(self: stack_worker.StackWorker) -> Any:
-        """Of a stack: faults come once a row has had its second epoch, of which the driver has not heard."""
-        entries = plain_epoch(self)
-        time.sleep(SABOTAGE.get("slow", 0))
-        for work, member in self._rows:
-            of_row = SABOTAGE.get("trials", {}).get(str(work["trial"]))
-            if of_row and member.epoch == 2 and (work["run"] == 0 or of_row.endswith("always")):
-                happens(of_row.removesuffix(" always"), member.trial)
-        return entries
-
-    worker.PAUSE = stack_worker.PAUSE = 0.0
+    worker.PAUSE = 0.0
     Trial.run = run  # type: ignore[method-assign]
-    stack_worker.StackWorker._epoch = epoch  # type: ignore[method-assign]
     try:
         worker.run_job(config, **given)  # the plain one: only the driver's module was changed
     finally:
         Trial.run = plain  # type: ignore[method-assign]
-        stack_worker.StackWorker._epoch = plain_epoch  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

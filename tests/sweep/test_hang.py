@@ -53,14 +53,6 @@ def test_a_resumed_study_knows_its_usual_epoch(clock: list[float]) -> None:
     assert hangs_after(watch, clock) == 201
 
 
-def test_a_resumed_study_knows_that_an_epoch_is_a_share_of_its_stacks(clock: list[float]) -> None:
-    known = record(Told("search", [20.0, 20.0, None], metric="time/epoch"))
-    known.trials[0].stack = [0, 1, 2, 3]
-    watch = Watch(None, known, last=5)
-    watch.heard("a", 1)
-    assert hangs_after(watch, clock) == 801
-
-
 def test_a_limit_that_is_given_is_the_limit(clock: list[float]) -> None:
     watch = Watch(7.0, StudyRecord(), last=5)
     watch.heard("a", 4, 100.0)

@@ -25,7 +25,6 @@ from study.upstream import ray_internals
 LOOPBACK = "a Ray of one's own and `study cluster up`, which must listen on loopback alone"
 CLUSTER = "study cluster up"
 JOBS = "study status, list and doctor of a cluster"
-STACKS = "resources.stack: study/sweep/stack_reports.py and stack_worker.py"
 
 
 def test_a_broken_contract_names_version_and_who_depends_on_it() -> None:
@@ -166,36 +165,6 @@ ROOMS = ("sweep", "cluster", "tracking", "commands", "doctor")
 
 HIDDEN = re.compile(r"ray\.(_|[\w.]*\._|scripts|dashboard|air|(tune|train)\.execution)")
 """Modules of Ray that are not for its users."""
-
-
-def test_rays_store_keeps_a_word_until_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the client that each process of a Ray has."""
-
-    class Client:
-        def __init__(self) -> None:
-            self.kept: dict[tuple[bytes, bytes], bytes] = {}
-
-        def internal_kv_put(self, key: bytes, value: bytes, overwrite: bool, namespace: bytes) -> int:
-            self.kept[namespace, key] = value
-            return 1
-
-        def internal_kv_get(self, key: bytes, namespace: bytes) -> bytes | None:
-            return self.kept.get((namespace, key))
-
-        def internal_kv_del(self, key: bytes, by_prefix: bool, namespace: bytes) -> int:
-            return int(self.kept.pop((namespace, key), None) is not None)
-
-    with contract("ray", "internal_kv._internal_kv_put, get and del with a namespace, by the GCS client", STACKS):
-        from ray._raylet import InnerGcsClient
-        from ray.experimental import internal_kv
-
-        client = Client()
-        assert all(hasattr(InnerGcsClient, name) for name in dir(client) if name.startswith("internal_kv"))
-        monkeypatch.setattr(internal_kv, "global_gcs_client", client)
-        ray_internals.leave_word("here", b"first")
-        ray_internals.leave_word("here", b"word")
-        assert [ray_internals.word("here"), ray_internals.word("here")] == [b"word", None]
-        assert not client.kept
 
 
 def test_no_other_module_touches_what_ray_does_not_promise() -> None:

@@ -84,13 +84,16 @@ class Page:
     sections: Sequence[Section]
 
 
-def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None) -> str:
+def to_html(
+    page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None, reload: int | None = None
+) -> str:
     """One self-contained page: it needs no network and, where scripts run, no other file. Every text is escaped.
 
     Args:
         pictures: PNG files by the names that the page uses.
         plots: Plotly figures (JSON) of the same names, shown instead of the pictures. With any, the page carries Plotly
             itself, 1.8 MB. Where no script runs, or the browser cannot unpack them, `figures/NAME.png` is shown.
+        reload: seconds after which a browser loads the page again; None: never.
     """
     loader = PackageLoader("study.analysis.report")
     environment = Environment(
@@ -100,7 +103,7 @@ def to_html(page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] 
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items() if name not in drawn}
     carried = {"library": library(), **drawn} if drawn else {}
     return environment.get_template("report.html.j2").render(
-        page=page, pictures=encoded, plots=drawn, carried=carried, colours=DARK
+        page=page, pictures=encoded, plots=drawn, carried=carried, colours=DARK, reload=reload
     )
 
 

@@ -22,7 +22,9 @@ from study.spec import StudySpec
 from study.text.spreadsheet import neutral
 
 
-def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequence[Embedding] = ()) -> Path:
+def write_report(
+    spec: StudySpec, record: StudyRecord, out: Path, models: Sequence[Embedding] = (), reload: int | None = None
+) -> Path:
     """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `.pdf`, and `trials.csv` into a folder.
 
     A study in any state has a report. The same study gives the same files, byte for byte. A reader of a file sees the
@@ -30,6 +32,7 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
 
     Args:
         models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
+        reload: seconds after which a browser loads the page again; None: never.
 
     Returns:
         The path of `report.html`.
@@ -39,7 +42,7 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
         OSError: the disk is full.
     """
     with ranked_once(record):
-        files = _files(spec, record, models)
+        files = _files(spec, record, models, reload)
     with writing(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in FIGURES.keys() | MODEL_FIGURES:
@@ -51,7 +54,7 @@ def write_report(spec: StudySpec, record: StudyRecord, out: Path, models: Sequen
     return out / "report.html"
 
 
-def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) -> dict[str, bytes]:
+def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding], reload: int | None) -> dict[str, bytes]:
     """Every file of a report, by its path in the folder."""
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, shown(name, record)))}
     if models:
@@ -67,7 +70,7 @@ def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding]) ->
     texts = {str(name): frame[name].map(_neutral) for name in frame.select_dtypes(["object", "string"])}
     files["trials.csv"] = frame.assign(**texts).to_csv().encode()
     files["report.md"] = to_markdown(page).encode()
-    files["report.html"] = to_html(page, pictures, plots).encode()
+    files["report.html"] = to_html(page, pictures, plots, reload).encode()
     return files
 
 

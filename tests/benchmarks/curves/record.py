@@ -1,12 +1,12 @@
 """Records a study without early stopping: every configuration in full, on two seeds, epoch by epoch.
 
-    python tests/benchmarks/curves/record.py quickstart [--configurations 200] [--seeds 2] [--stack 32] [--state FOLDER]
+    python tests/benchmarks/curves/record.py quickstart [--configurations 200] [--seeds 2] [--state FOLDER]
 
 The configurations are the study's baseline, what its file enqueues (as `papers`), then points of its space by Sobol's
 sequence with the search's own seed; a larger table begins with a smaller one's. What the table that is there has is
 taken from it as long as the trials would be the same (`--anew` trains everything), its seconds as this machine would
-take, by the medians of what was taken and of what was trained. Trials run in this process, on one
-thread and without Ray, `--stack` of them as one program. Each is a line of `FOLDER/NAME-HASH.jsonl` once it is over, so
+take, by the medians of what was taken and of what was trained. Trials run one after the
+other in this process, on one thread and without Ray. Each is a line of `FOLDER/NAME-HASH.jsonl` once it is over, so
 that the command given again goes on where it was ended. At the end the table `NAME.npz` is written beside this file
 (`tables.py`).
 
@@ -17,7 +17,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from study.spec import StudySpec, load_study
 from study.spec.document import parse
 from study.sweep.sampler import Sampler
 from study.training import Diverged, Trial
-from study.training.stack import stack
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -92,30 +91,15 @@ def configurations(of: Recorded, spec: StudySpec, count: int) -> list[dict[str, 
     return [dict(params) for params in [*given, *drawn] if params is not None]
 
 
-def one_by_one(trials: Sequence[Trial]) -> Iterator[tuple[Epochs, float]]:
-    """Of each trial the metrics of its epochs, up to that in which it diverged, and the CPU seconds of one."""
-    for trial in trials:
-        epochs: Epochs = []
-        began = time.process_time()
-        try:
-            epochs.extend(trial.run())
-        except Diverged as problem:
-            print(f"epoch {len(epochs) + 1}: {problem}")
-        yield epochs, (time.process_time() - began) / max(1, len(epochs))
-
-
-def as_one(trials: Sequence[Trial]) -> Iterator[tuple[Epochs, float]]:
-    """The same of trials that are trained as one program; the seconds are a trial's share."""
-    found: list[Epochs] = [[] for _ in trials]
+def curve(trial: Trial) -> tuple[Epochs, float]:
+    """The metrics of a trial's epochs, up to that in which it diverged, and the CPU seconds of one."""
+    epochs: Epochs = []
     began = time.process_time()
-    for told in stack.run(trials):
-        for place, result in enumerate(told):
-            if isinstance(result, Diverged):
-                print(f"epoch {len(found[place]) + 1}: {result}")
-            elif result is not None:
-                found[place].append(result)
-    share = (time.process_time() - began) / max(1, sum(len(epochs) for epochs in found))
-    yield from ((epochs, share) for epochs in found)
+    try:
+        epochs.extend(trial.run())
+    except Diverged as problem:
+        print(f"epoch {len(epochs) + 1}: {problem}")
+    return epochs, (time.process_time() - began) / max(1, len(epochs))
 
 
 def names_of(spec: StudySpec) -> list[str]:
@@ -124,20 +108,6 @@ def names_of(spec: StudySpec) -> list[str]:
     first = list(dict.fromkeys([spec.metric, spec.test_metric]))
     others = [f"{split}/{name}" for name in known for split in ("val", "test")]
     return [*first, *(name for name in others if name not in first)]
-
-
-Job = tuple[int, int]
-"""A configuration's place and a seed."""
-
-
-def parts(spec: StudySpec, tried: Sequence[Mapping[str, Any]], jobs: Sequence[Job], most: int) -> Iterator[list[Job]]:
-    """Jobs in parts of so many whose trials have the same keys, by the first configuration of each."""
-    kinds: dict[str, list[Job]] = {}
-    for job in jobs:
-        kind = json.dumps({key: value for key, value in tried[job[0]].items() if key in spec.space.structure})
-        kinds.setdefault(kind, []).append(job)
-    found = [jobs[at : at + most] for jobs in kinds.values() for at in range(0, len(jobs), most)]
-    yield from sorted(found)
 
 
 TRAINED = ("data", "model", "method", "train")
@@ -163,12 +133,8 @@ def kept(of: Recorded, spec: StudySpec, names: Sequence[str], path: Path) -> dic
     return found
 
 
-def record(of: Recorded, count: int, seeds: int, state: Path, stacked: int = 1, before: Path | None = None) -> Table:
-    """Train what neither `state` nor the table `before` has yet, and make a table of it.
-
-    Args:
-        stacked: trials that are one program; 1: they run one after the other.
-    """
+def record(of: Recorded, count: int, seeds: int, state: Path, before: Path | None = None) -> Table:
+    """Train what neither `state` nor the table `before` has yet, and make a table of it."""
     spec = load_study(of.file, [*of.settings, "train.report_test=true"])
     tried, used, names = configurations(of, spec, count), range(spec.seed, spec.seed + seeds), names_of(spec)
     state.mkdir(parents=True, exist_ok=True)
@@ -179,18 +145,15 @@ def record(of: Recorded, count: int, seeds: int, state: Path, stacked: int = 1, 
     wanted = [(place, seed) for place in range(len(tried)) for seed in used if (texts[place], seed) not in known]
     dataset = data.load(spec.trial_config({}).data)
     dataset = of.part(dataset) if of.part else dataset
-    for part in parts(spec, tried, wanted, stacked):
-        trials = [Trial(spec.trial_config(tried[place], seed), dataset, "cpu") for place, seed in part]
+    for place, seed in wanted:
+        epochs, seconds = curve(Trial(spec.trial_config(tried[place], seed), dataset, "cpu"))
+        values = [[round(epoch.get(name, np.nan), 5) for name in names] for epoch in epochs]
+        line = {"params": texts[place], "seed": seed, "seconds": round(seconds, 5), "values": values}
         with lines.open("a") as file:
-            for (place, seed), (epochs, seconds) in zip(
-                part, as_one(trials) if len(trials) > 1 else one_by_one(trials), strict=True
-            ):
-                values = [[round(epoch.get(name, np.nan), 5) for name in names] for epoch in epochs]
-                line = {"params": texts[place], "seed": seed, "seconds": round(seconds, 5), "values": values}
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-                known[texts[place], seed] = line
-        print(f"{spec.name}: {len(known)} of {len(tried) * seeds} trials", flush=True)
+            file.write(json.dumps(line) + "\n")
+        known[texts[place], seed] = line
+        if len(known) % 50 == 0:
+            print(f"{spec.name}: {len(known)} of {len(tried) * seeds} trials", flush=True)
     values = np.full((seeds, len(tried), spec.epochs, len(names)), np.nan)
     trained = [line for job, line in known.items() if job not in taken]
     seconds, here = np.zeros(len(tried)), pace(list(taken.values()), trained)
@@ -200,8 +163,6 @@ def record(of: Recorded, count: int, seeds: int, state: Path, stacked: int = 1, 
         for row, line in enumerate(found):
             values[row, place, : len(line["values"])] = np.array(line["values"]).reshape(-1, len(names))
     command = f"python tests/benchmarks/curves/record.py {spec.name} --configurations {count} --seeds {seeds}"
-    if stacked > 1:
-        command += f" --stack {stacked}"
     return Table(tried, names, values, list(used), seconds, spec.to_yaml(), command)
 
 
@@ -226,7 +187,6 @@ def main() -> None:
     parser.add_argument("names", nargs="+", choices=STUDIES, metavar="NAME", help=", ".join(STUDIES))
     parser.add_argument("--configurations", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--stack", type=int, default=1, help="trials that are trained as one program")
     parser.add_argument("--anew", action="store_true", help="take nothing from the table that is there")
     parser.add_argument("--state", type=Path, help="folder of what was trained; by default `curves` in STUDY_HOME")
     parser.add_argument("--into", type=Path, default=FOLDER, help="folder of the tables; by default this file's")
@@ -235,7 +195,7 @@ def main() -> None:
     for name in given.names:
         state, path = given.state or folder.Home.locate().path / "curves", given.into / f"{name}.npz"
         before = None if given.anew else path
-        table = record(STUDIES[name], given.configurations, given.seeds, state, given.stack, before)
+        table = record(STUDIES[name], given.configurations, given.seeds, state, before)
         table.write(path)
         print(f"{name}: written, {np.nansum(table.seconds) * table.values.shape[2] * given.seeds / 60:.1f} CPU minutes")
 
