@@ -32,7 +32,6 @@ class Production:
 
     def begun(self, number: int, params: dict[str, Any]) -> None:
         self.sampler.adopt(number, params)
-        self.rule.decided(number, params)
         self.courses[number] = []
 
     def hear(self, number: int, epoch: int, score: Score) -> str:
@@ -40,12 +39,10 @@ class Production:
         course = self.courses[number]
         course.append((epoch, score))
         if epoch == self.spec.epochs:
-            self.rule.completed(number, score)
             return self._ended(number, "complete", score)
         return self._ended(number, "pruned", None) if self.rule.prunes(number, epoch, score) else "on"
 
     def _ended(self, number: int, state: State, score: Score | None) -> str:
-        self.rule.ended(number, state)
         self.sampler.tell(TrialEnd(number, state, self.courses[number], score))
         return "end"
 
@@ -66,7 +63,6 @@ class Replayed(Production):
         return self._proposals[number]
 
     def begun(self, number: int, params: dict[str, Any]) -> None:
-        self.rule.decided(number, params)
         self.courses[number] = []
 
 
