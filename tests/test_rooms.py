@@ -34,7 +34,6 @@ ALLOWED = {
     "ranking": {"home", "metrics", "spec"},
     "published": set(),
     "sweep": {"address", "data", "home", "logging", "models", "ranking", "spec", "training", "upstream"},
-    "simulation": {"home", "metrics", "ranking", "spec", "sweep"},
     "trained": {"data", "home", "metrics", "methods", "ranking", "spec", "training"},
     "tracking": {"address", "data", "home", "logging", "metrics", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},

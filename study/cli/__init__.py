@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli import asking, cluster, data, help, models, running, simulating, studies, study_files, suites
+from study.cli import asking, cluster, data, help, models, running, studies, study_files, suites
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError
 from study.logging import is_verbose, let_through
 from study.text.printed import printed
@@ -48,7 +48,6 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "spaces": study_files.spaces,
         "schema": study_files.schema,
         "plan": studies.plan,
-        "simulate": simulating.simulate,
         "trial": running.trial,
         "list": studies.list_studies,
         "status": studies.show_status,

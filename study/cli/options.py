@@ -1,9 +1,6 @@
 """What several commands take and how they answer."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -122,18 +119,3 @@ def end(outcome: "RunEnd") -> None:
         raise typer.Exit(1 if state == "failed" else 130)
     if outcome.untracked and not outcome.ran:
         raise typer.Exit(1)
-
-
-@contextmanager
-def one_line(quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """What shows how far a long answer is, on one line of a terminal that is gone at the end; elsewhere nothing."""
-    shown = sys.stderr.isatty() and not quiet
-
-    def tell(words: str) -> None:
-        if shown:
-            print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield tell
-    finally:
-        tell("")

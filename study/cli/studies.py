@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.options import Json, Name, Profile, Quiet, Set, Spec, Where, one_line, print_json
+from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
 from study.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,34 +36,12 @@ def plan(
         str | None,
         typer.Option("--like", metavar="NAME", help="Estimate the whole study's cost at an earlier one's pace."),
     ] = None,
-    simulate: Annotated[
-        str | None,
-        typer.Option("--simulate", metavar="NAME", help="Advise how to spend a budget, by a study's curves or a .npz."),
-    ] = None,
-    budget_epochs: Annotated[int | None, typer.Option("--budget-epochs", help="Of all trials of the search.")] = None,
-    deadline: Annotated[float | None, typer.Option("--deadline", metavar="HOURS", help="When the search ends.")] = None,
-    money: Annotated[float | None, typer.Option("--money", help="What the search may cost, with --price.")] = None,
-    price: Annotated[float | None, typer.Option("--price", help="Of one slot for an hour.")] = None,
-    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
     from study.commands import estimate
     from study.home.folder import Home
     from study.spec import load_study
-
-    if simulate is not None:
-        if measure or like is not None or profile is not None:
-            raise UserError("--simulate: goes with --set and a budget, not with --measure, --like or --profile")
-        from study.commands import plan_advice
-
-        budget = plan_advice.Budget(budget_epochs, deadline, money, price)
-        with one_line(quiet) as tell:
-            advice = plan_advice.advice(Home.locate(), spec, assignments or (), simulate, budget, tell)
-        print_json(advice) if as_json else print(plan_advice.text(advice))
-        return
-    if any(value is not None for value in (budget_epochs, deadline, money, price)):
-        raise UserError("--budget-epochs, --deadline, --money, --price: go with --simulate NAME")
 
     document = estimate.plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
     print_json(document) if as_json else print(estimate.text(document))

@@ -45,7 +45,7 @@ search:
 {space}
   # What the result is compared with: the ordinary loss, at the file's own learning rate.
   baseline: {baseline}
-{enqueue}  sampler: {sampler}
+{enqueue}  sampler: tpe
   trials: {trials}
   # {metric_words}
   # With a name that there is not, study plan lists all there are.
@@ -98,7 +98,6 @@ class Wishes:
         bias: what the user knows of it.
         notes: what stands as comments above the data.
         papers: whether the papers' configurations are tried first, where there are some.
-        sampler: `mfgp` needs the fewest epochs in most of `study guide frugal`; it takes no constraints.
     """
 
     name: str
@@ -110,7 +109,6 @@ class Wishes:
     images: int | None = None
     notes: tuple[str, ...] = ()
     papers: bool = True
-    sampler: str = "mfgp"
 
 
 def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
@@ -154,7 +152,6 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         space="\n".join(f"    {key}: {_value(domain)}" for key, domain in space.items()),
         baseline=_flow(parts.baseline(sections, space)),
         enqueue=PAPERS if wishes.papers and parts.in_papers(sections, space) else "",
-        sampler=wishes.sampler,
         trials=wishes.trials,
         metric_words=METRICS[metric].about,
         metric=f"val/{metric}",

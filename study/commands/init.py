@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -214,17 +213,15 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
 
 
 def _text(wishes: Wishes, assignments: Assignments, path: Path) -> str:
-    """The file with the user's keys. In a space that these make too narrow for them it has no papers' configurations,
-    and under constraints `tpe` for a sampler.
+    """The file with the user's keys. In a space that these make too narrow for them it has no papers' configurations.
 
     Raises:
         UserError: the keys do not make a study without those, either.
     """
     problem: UserError | None = None
-    for sampler, papers in product((wishes.sampler, "tpe"), dict.fromkeys((wishes.papers, False))):
-        fallen_back = replace(wishes, sampler=sampler, papers=papers)
+    for papers in dict.fromkeys((wishes.papers, False)):
         try:
-            return assignments.applied(draft(fallen_back, str(path), _schema(path)), str(path))
+            return assignments.applied(draft(replace(wishes, papers=papers), str(path), _schema(path)), str(path))
         except UserError as error:
             problem = problem or error
     assert problem is not None

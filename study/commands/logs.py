@@ -7,7 +7,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.text.moment import moment
 
-STUDY_EVENTS = ("opened", "started", "paused", "thawed", "lost", "ended", "tested", "untested", "closed")
+STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 
 
 def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:

@@ -67,15 +67,15 @@ class StudyProgress:
         elif running:
             words = (ENDING if word == SEARCHING and self._record.ending else word for word in _words(running))
             self._phase = " and ".join(words)
-        elif self._phase not in STEPS and not self.counts()["waiting"] and not self._record.counts()["paused"]:
+        elif self._phase not in STEPS and not self.counts()["waiting"]:
             self._phase = TESTING
         return self._phase
 
     def counts(self) -> dict[str, int]:
-        """Trials by state, planned ones as waiting; `paused` and `interrupted` are left out if there are none."""
+        """Trials by state, planned ones as waiting; `interrupted` is left out if there is none."""
         counts = self._record.counts()
         counts["waiting"] += max(0, self._planned() - sum(counts.values()))
-        return {state: count for state, count in counts.items() if count or state not in ("paused", "interrupted")}
+        return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
     def best(self) -> str:
         """The best complete trial so far and the baseline's value."""
@@ -191,10 +191,10 @@ class StudyProgress:
         return sum(trial.epochs for trial in list(self._record.trials.values()))
 
     def expected(self) -> float:
-        """Epochs that the study will have run, if the trials to come take as many as those did that ended or paused."""
+        """Epochs that the study will have run, if the trials to come take as many as those did that ended."""
         spec = self._spec
         trials = [trial.searched for trial in self._record.by_stage("baseline", "search", "replicate")]
-        ended = [trial for trial in trials if trial.ended is not None or trial.state == "paused"]
+        ended = [trial for trial in trials if trial.ended is not None]
         mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs

@@ -8,7 +8,6 @@ from study.home.events import ENDED
 STYLES = {
     "phase": "bold",
     "running": "cyan",
-    "paused": "blue",
     "pruned": "yellow",
     "failed": "red",
     "stopping": "magenta",
@@ -17,7 +16,7 @@ STYLES = {
 
 SHORTER = (
     *("best", "to_go", "epochs", "best", "trials"),
-    *("epochs", "to_go", "enqueued", "stopping", "paused", "pruned", "failed", "running", "best"),
+    *("epochs", "to_go", "enqueued", "stopping", "pruned", "failed", "running", "best"),
 )
 """The parts in the order in which they become shorter, or are left out at last, where there is no room."""
 
@@ -45,7 +44,7 @@ def _parts(progress: StudyProgress) -> dict[str, list[str]]:
         "elapsed": [clock(progress.elapsed())],
         "phase": [progress.phase()],
         "trials": [f"{ended}/{planned} trials", f"{ended}/{planned}"],
-        **{state: _counted(counts.get(state, 0), state) for state in ("running", "paused", "pruned", "failed")},
+        **{state: _counted(counts.get(state, 0), state) for state in ("running", "pruned", "failed")},
         "stopping": _counted(progress.stopping(), "stopping"),
         "enqueued": _counted(progress.enqueued(), "enqueued"),
         "best": [*bests, ""],

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from study.home.line import Event
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
-State = Literal["waiting", "running", "paused", "complete", "pruned", "failed", "interrupted"]
+State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
 Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
@@ -152,8 +152,6 @@ NEEDED: Mapping[str, Checks] = {
     "started": {"trial": _whole},
     "unusable": {"node": _text, "reason": _text},
     "report": {"trial": _whole, "epoch": _whole, "metrics": _mapping},
-    "paused": {"trial": _whole, "epoch": _whole},
-    "thawed": {"trial": _whole},
     "lost": {"trial": _whole, "attempt": _whole, "kind": _among(get_args(Kind)), "reason": _text},
     "ended": {"trial": _whole, "state": _among(ENDED)},
     "tested": {"trial": _whole, "metrics": _metrics},
@@ -236,10 +234,6 @@ def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str
         return f"trial {number} was decided on before" if trial else f"there is no trial {number} yet"
     if name == "report" and trial and event["epoch"] != trial.epochs + 1:
         return f"epoch {event['epoch']} follows epoch {trial.epochs}"
-    if name == "paused" and trial and (trial.state == "paused" or event["epoch"] != trial.epochs):
-        return f"trial {number} is {trial.state}, behind epoch {trial.epochs}"
-    if name == "thawed" and trial and trial.state != "paused":
-        return f"trial {number} is {trial.state}, not paused"
     if name == "trial" and "repeats" in event and event["repeats"] not in trials:
         return f"there is no trial {event['repeats']} to repeat"
     return None

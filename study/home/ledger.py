@@ -19,8 +19,6 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |
-| paused | trial, epoch: it waits behind this epoch, with its checkpoint and without a process |
-| thawed | trial: it is to go on, and waits for a process |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
 | ended | trial, state, kind, reason: kind of failure where it failed |
 | tested | trial, metrics: the test split was read |
@@ -51,7 +49,6 @@ from study.home import lease
 from study.home.events import problem
 from study.home.lease import Lease, TakenOver
 from study.home.line import CHAIN_BYTES, Chain, Event, decode, encode, own_check
-from study.home.log import timed
 
 __all__ = ["Event", "Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
 
@@ -114,7 +111,8 @@ class Ledger:
             UserError: a line of the ledger is damaged; nothing is written.
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
         """
-        entry = encode(timed(event, time.time(), fields))
+        known = {key: value for key, value in fields.items() if value is not None}
+        entry = encode({"event": event, "time": round(time.time(), 3), **known})
         line = self._end.close(entry)
         self.check()
         if os.stat(self.path).st_size != self._size:

@@ -15,7 +15,7 @@ from study.home.trial_record import TrialRecord
 
 __all__ = ["Foreign", "StudyRecord", "TrialRecord"]
 
-Happening = tuple[Literal["trial", "report", "paused", "thawed", "ended", "enqueued"], int, int, Epoch | None]
+Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
 """What happened to which trial, behind which of its epochs, and what it reported; of what was enqueued its place among
 `StudyRecord.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
 
@@ -33,7 +33,7 @@ class StudyRecord:
         id: unique to the study, whatever it is called.
         sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.group_sizes`, by itself.
         state: new, running, complete, interrupted or failed.
-        story: every trial decided on, report, pause, thaw and end, and what was enqueued, in the order in which they
+        story: every trial decided on, report and end, and what was enqueued, in the order in which they
             came: early stopping and Optuna depend on it. What a trial does once it was extended is no part of it.
         extended: the number of configurations that the search was extended to, None if it was not.
         lengthened: the extensions of trials beyond their last epoch, in order.
@@ -205,7 +205,7 @@ class StudyRecord:
     def _stopping(self, event: ledger.Event) -> None:
         self.requests[event["request"]] = None
         trial = self.trials[event["trial"]]
-        trial.stops_at = trial.epochs + (trial.state != "paused")
+        trial.stops_at = trial.epochs + 1
 
     def _ending(self, event: ledger.Event) -> None:
         self.requests[event["request"]], self.ending = None, True
@@ -251,18 +251,6 @@ class StudyRecord:
         trial.reports.append(epoch)
         if trial.before is None:
             self.story.append(("report", event["trial"], event["epoch"], epoch))
-
-    def _paused(self, event: ledger.Event) -> None:
-        trial = self.trials[event["trial"]]
-        self._stop_clock(trial, event["time"], over=True)
-        trial.state = "paused"
-        trial.paused.append((event["time"] if trial.started is None else trial.started, event["time"]))
-        self.story.append(("paused", trial.number, trial.epochs, None))
-
-    def _thawed(self, event: ledger.Event) -> None:
-        trial = self.trials[event["trial"]]
-        trial.state, trial.thaws = "waiting", trial.thaws + 1
-        self.story.append(("thawed", trial.number, trial.epochs, None))
 
     def _ended(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]

@@ -24,16 +24,15 @@ class TrialRecord:
         seed: `train.seed` of this trial.
         repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; of an ablation
             trial where it repeats the baseline or the best.
-        state: `complete`: it ran to its end; `pruned`: early stopping ended it; `paused`: it goes on if early stopping
-            finds it good enough; `interrupted`: it runs again when the study is resumed.
+        state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when
+            the study is resumed.
         reason: which rule pruned the trial (`BY_HAND`: a user did), or why it failed.
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
         attempt, losses: how often it was lost before its end and ran again; those where its node had not died.
-        thaws: how often it went on after a pause.
         alone: it ran out of GPU memory, and runs again with a GPU to itself.
         device: that it last ran on, see `study.training.device.facts`; empty: not known.
-        paused: start and end of each run that ended in a pause, or before it was extended, in seconds since the epoch.
+        earlier: start and end of each run before it was extended, in seconds since the epoch.
         reports: metrics of each epoch, in order.
         tested: metrics on the test split, empty if it was not read.
         untested: why it could not be read, where it should have been.
@@ -55,11 +54,10 @@ class TrialRecord:
     kind: Kind | None = None
     attempt: int = 0
     losses: int = 0
-    thaws: int = 0
     alone: bool = False
     node: str | None = None
     device: dict[str, str] = field(default_factory=dict)
-    paused: list[tuple[float, float]] = field(default_factory=list)
+    earlier: list[tuple[float, float]] = field(default_factory=list)
     reports: list[Epoch] = field(default_factory=list)
     tested: dict[str, float] = field(default_factory=dict)
     untested: str | None = None
@@ -78,11 +76,11 @@ class TrialRecord:
         return len(self.reports)
 
     def spans(self, now: float) -> list[tuple[float, float]]:
-        """Start and end of its last run and of those that ended in a pause; one that has not ended ends `now`."""
+        """Start and end of its last run and of those before it was extended; one that has not ended ends `now`."""
         began = self.started
-        if began is None or (self.paused and self.paused[-1][0] == began):
-            return self.paused
-        return [*self.paused, (began, now if self.ended is None else self.ended)]
+        if began is None or (self.earlier and self.earlier[-1][0] == began):
+            return self.earlier
+        return [*self.earlier, (began, now if self.ended is None else self.ended)]
 
     @property
     def seconds(self) -> float | None:
@@ -119,7 +117,7 @@ class TrialRecord:
     def lengthen(self, epochs: int) -> None:
         """Let it go on to this epoch, and know how it had ended."""
         self.before = replace(self)
-        self.paused = self.spans(self.ended or 0.0)
+        self.earlier = self.spans(self.ended or 0.0)
         self.reports, self.until, self.state = list(self.reports), epochs, "waiting"
         self.reason = self.kind = self.ended = self.left = self.untested = self.stops_at = None
         self.tested, self.losses = {}, 0
@@ -130,8 +128,8 @@ class TrialRecord:
 
     @property
     def run(self) -> int:
-        """Which of its runs is the newest, from 0: each is ended by a loss or a pause."""
-        return self.attempt + self.thaws
+        """Which of its runs is the newest, from 0: each is ended by a loss."""
+        return self.attempt
 
     @property
     def is_stopped(self) -> bool:

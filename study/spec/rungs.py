@@ -25,7 +25,7 @@ def grace(rule: EarlyStopping, epochs: int) -> int:
     """The first epoch behind which a rule may stop a trial, see `EarlyStopping`."""
     if rule.grace is not None:
         return rule.grace
-    return 1 if rule.name in ("hyperband", "freeze_thaw") else max(1, round(epochs / 2))
+    return 1 if rule.name == "hyperband" else max(1, round(epochs / 2))
 
 
 def with_grace(rule: EarlyStopping, epochs: int) -> EarlyStopping:
@@ -44,22 +44,12 @@ def brackets(rule: EarlyStopping, epochs: int) -> list[Bracket]:
         return [Bracket((), 1.0)]
     if rule.name == "median":
         return [Bracket(range(grace(rule, epochs), epochs), 1.0)]
-    if rule.name == "freeze_thaw":
-        return [Bracket(down(epochs, grace(rule, epochs), rule.reduction)[:-1], 1.0)]
     rungs = tuple(rung for rung in _ladder(rule, epochs) if rung < epochs)
     ladders = [
         rungs[first:] for first in range(most_brackets(rule, epochs) if rule.name == "hyperband" else rule.brackets)
     ]
     weights = [1.0 if rule.name != "hyperband" else 1 / _expected(ladder, rule, epochs) for ladder in ladders]
     return [Bracket(ladder, weight / sum(weights)) for ladder, weight in zip(ladders, weights, strict=True)]
-
-
-def down(epochs: int, first: int, reduction: int) -> list[int]:
-    """Epochs from the last down to `first`, each `reduction` times fewer, ascending."""
-    found = [epochs]
-    while (rung := round(epochs / reduction ** len(found))) >= max(1, first) and rung < found[0]:
-        found.insert(0, rung)
-    return found
 
 
 def most_brackets(rule: EarlyStopping, epochs: int) -> int:
@@ -89,21 +79,16 @@ def expected_epochs(rule: EarlyStopping, epochs: int) -> float:
     """Mean epochs of a searched trial if each rung lets one in `reduction` go on, or median ends half of them.
 
     The median rule compares a trial's best with means over the epochs before, so that few of those that passed once are
-    stopped later. Of freeze_thaw it is what was measured: two thirds of all epochs (`study guide frugal`).
+    stopped later.
     """
     if rule.name == "median":
         return (min(grace(rule, epochs), epochs) + epochs) / 2
-    if rule.name == "freeze_thaw" and brackets(rule, epochs)[0].rungs:
-        return 2 * epochs / 3
     return sum(bracket.share * _expected(bracket.rungs, rule, epochs) for bracket in brackets(rule, epochs))
 
 
 def expected_complete(rule: EarlyStopping, epochs: int) -> float:
-    """The share of searched trials that run to their end, if each rung lets as many go on as it means to; of
-    freeze_thaw, which means to let no certain number go on, a guess."""
-    if (rule.name == "median" and grace(rule, epochs) < epochs) or (
-        rule.name == "freeze_thaw" and brackets(rule, epochs)[0].rungs
-    ):
+    """The share of searched trials that run to their end, if each rung lets as many go on as it means to."""
+    if rule.name == "median" and grace(rule, epochs) < epochs:
         return 0.5
     return sum(bracket.share / rule.reduction ** len(bracket.rungs) for bracket in brackets(rule, epochs))
 
@@ -117,11 +102,8 @@ def words(rule: EarlyStopping, epochs: int) -> str:
     among = brackets(rule, epochs)
     if not any(bracket.rungs for bracket in among):
         return f"{rule.name}, no rungs before the last epoch"
-    if rule.name == "freeze_thaw":
-        return f"freeze_thaw, rungs at {_epochs(among[0].rungs)}, where trials pause that a model doubts"
     if len(among) == 1:
-        which = "trials pause there and the best one" if rule.name == "promotion" else "one"
-        return f"{rule.name}, rungs at {_epochs(among[0].rungs)}, {which} in {rule.reduction} goes on"
+        return f"{rule.name}, rungs at {_epochs(among[0].rungs)}, one in {rule.reduction} goes on"
     ladders = "; ".join(f"{_epochs(bracket.rungs)} ({100 * bracket.share:.0f}% of trials)" for bracket in among)
     return f"{rule.name}, brackets with rungs at {ladders}; one in {rule.reduction} goes on"
 

@@ -8,7 +8,7 @@ from study.spec.document import Key
 from study.spec.schema import Search
 from study.spec.space import Space
 
-LEARNING = ("tpe", "gp", "mfgp")
+LEARNING = ("tpe", "gp")
 """Samplers that can begin with another study's trials."""
 
 FORESEEABLE = ("random", "qmc", "tpe")
@@ -44,11 +44,6 @@ def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         for key, domain in space.domains.items():
             if len(domain.choices or ()) > 1:
                 faults.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
-    if search.sampler == "mfgp" and search.constraints:
-        faults.append((("search", "sampler"), "'mfgp' given with constraints. Allowed: any other sampler, such as tpe"))
-    if search.early_stopping.name == "freeze_thaw" and _several(search):
-        message = "'freeze_thaw' given with several metrics or constraints. Allowed: promotion, asha, hyperband, median"
-        faults.append((("search", "early_stopping", "name"), message))
     if search.from_ is not None and search.sampler not in LEARNING:
         message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
         faults.append((("search", "from"), message))
@@ -80,10 +75,6 @@ def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
             message = f"the range {low!r} to {high!r} has more than {MOST_LISTED} values, all of which gp lists"
             allowed = "a larger step, or sampler tpe" if not domain.log else "sampler tpe"
             yield at, f"{message}. Allowed: {allowed}"
-
-
-def _several(search: Search) -> bool:
-    return bool(search.constraints) or (not isinstance(search.metric, str) and len(search.metric) > 1)
 
 
 def _stop(search: Search) -> list[tuple[Key, str]]:

@@ -92,6 +92,20 @@ class Domain(BaseModel):
         return self.step is None or abs((value - self.low) / self.step % 1.0 - 0.5) > 0.5 - 1e-8
 
 
+REMOVED = {
+    "mfgp": "tpe, which finds as much on the recorded curves, or gp",
+    "promotion": "asha, which prunes where that paused",
+    "freeze_thaw": "asha, which prunes where that paused, or fewer trials and none",
+}
+"""Values that earlier versions had, and what to write in their place."""
+
+
+def _not_removed(value: Any) -> Any:
+    if isinstance(value, str) and value in REMOVED:
+        raise ValueError(f"which was removed. Write {REMOVED[value]}")
+    return value
+
+
 class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
@@ -99,23 +113,22 @@ class EarlyStopping(BaseModel):
     `brackets` the trials are shared out evenly among as many such ladders, each beginning `reduction` times later than
     the one before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same
     budget. `median`: after each epoch from `grace` on, a trial stops whose best so far is below the median of the
-    others' means since `grace`. `promotion`: at the rungs of asha a trial pauses, and goes on once it is among the best
-    1/`reduction` of those that reached the rung. `freeze_thaw`: at rungs that are `reduction` times fewer epochs each,
-    from the last epoch down to `grace`, a trial pauses that a model of all curves does not expect to become the best,
-    and goes on when it does (one metric, no constraints). `grace` null: half of the epochs, before which the order of
-    trials on biased data misleads (`study guide frugal`); of hyperband and freeze_thaw, which do not rely on one rung,
-    1. `study.spec.rungs` has the arithmetic.
+    others' means since `grace`. `grace` null: half of the epochs, before which the order of trials on biased data
+    misleads (`study guide frugal`); of hyperband, which does not rely on one rung, 1. `study.spec.rungs` has the
+    arithmetic.
     """
 
     model_config = STRICT
-    name: Literal["asha", "hyperband", "median", "promotion", "freeze_thaw", "none"] = "none"
+    name: Literal["asha", "hyperband", "median", "none"] = "none"
     grace: Positive | None = None
     reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
     brackets: Positive = 1
 
+    _name_is_there = field_validator("name", mode="before")(_not_removed)
+
     @model_validator(mode="after")
     def _brackets_are_ashas(self) -> Self:
-        if self.brackets > 1 and self.name in ("hyperband", "median", "promotion", "freeze_thaw"):
+        if self.brackets > 1 and self.name in ("hyperband", "median"):
             raise ValueError(f"brackets {self.brackets} given, allowed is 1 with {self.name}: only asha can have more")
         return self
 
@@ -170,7 +183,7 @@ class Search(BaseModel):
     which epoch a trial is taken: `last`, or `best` by the metric (the first of several) and the constraints, where each
     epoch counts as the mean of the last `epoch_window` epochs up to it (`study.ranking.epochs`). `retries` is how often
     a trial that was cut off runs again.
-    `from` names another study of the home, whose complete configurations the sampler (tpe, gp, mfgp) knows from the
+    `from` names another study of the home, whose complete configurations the sampler (tpe, gp) knows from the
     start. `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
     resources allow.
     """
@@ -181,7 +194,7 @@ class Search(BaseModel):
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     from_: Annotated[str | None, Field(alias="from")] = None
-    sampler: Literal["tpe", "gp", "mfgp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
+    sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
     seed: Seed = 0
     trials: Positive | None = None
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
@@ -198,6 +211,8 @@ class Search(BaseModel):
     early_stopping: EarlyStopping = EarlyStopping()
     confirm: Confirm = Confirm()
     retries: Annotated[int, Field(ge=0, le=MOST)] = 2
+
+    _sampler_is_there = field_validator("sampler", mode="before")(_not_removed)
 
     @property
     def directions(self) -> dict[str, Direction]:

@@ -136,8 +136,6 @@ class ReportingScheduler(FIFOScheduler):
         end that process, and where trials end more often than processes start, those would never come to start.
         """
         self._ear.listen()
-        while self._agenda.dropped:
-            self._tidy(self._agenda.dropped.pop())
         for name, trial in list(self._new.items()):
             if trial.status == TuneTrial.RUNNING and name not in self._begun:
                 self._begin(trial)

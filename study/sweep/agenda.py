@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from study import ranking
 from study.home.epoch import finite
 from study.home.events import ENDED, Kind, Stage, State
-from study.home.log import Log
+from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import Request
 from study.home.trial_record import BY_HAND
@@ -23,13 +23,12 @@ from study.sweep.job import CannotGoOn, Job
 from study.sweep.journal import Journal
 from study.sweep.later_stages import LaterStages
 from study.sweep.rule import EarlyStopping, Verdict
-from study.sweep.sampler import Sampler
 from study.sweep.search_stage import Decision, SearchStage
 
 __all__ = ["HOPELESS", "Agenda", "CannotGoOn", "Job"]
 
 HOPELESS = 3
-"""A study stops when its first so many trials that ended or paused have all failed, and in the same way."""
+"""A study stops when its first so many trials that ended have all failed, and in the same way."""
 
 
 class Agenda:
@@ -40,22 +39,13 @@ class Agenda:
         ledger: open for appending.
         record: what the ledger says so far; kept up to date here.
         rule: early stopping of searched trials; it hears all that the record holds.
-        sampler: suggests what is searched; None: the one that the study asks for.
     """
 
-    def __init__(
-        self,
-        spec: StudySpec,
-        ledger: Log,
-        record: StudyRecord,
-        rule: EarlyStopping,
-        sampler: Sampler | None = None,
-    ) -> None:
+    def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self.journal = spec, record, Journal(ledger)
         self.stopping: str | None = None
         self.by_hand = False  # whether Ctrl-C stops it
-        self.dropped: list[int] = []  # trials that ended while they were paused, for who has to clean up
-        self._search, self._later = SearchStage(spec, record, rule, sampler), LaterStages(spec, record)
+        self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
         self._test_losses: Counter[int] = Counter()
@@ -65,7 +55,7 @@ class Agenda:
         self._unfinished = deque(
             trial
             for trial in record.trials.values()
-            if trial.state not in (*ENDED, "paused") or (trial.stage == "final" and trial.state == "failed")
+            if trial.state not in ENDED or (trial.stage == "final" and trial.state == "failed")
         )
 
     def next(self) -> Job | Literal["done"] | None:
@@ -76,16 +66,10 @@ class Agenda:
             return "done" if self._done else None
         if trial := self._next_unfinished(alone=False):
             return Job("train", trial)
-        if trial := self._search.thaw():
-            return Job("train", self._thaw(trial))
         decision = self._search.next()
         if decision is None:
-            if trial := self._search.thaw():  # a grid has just turned out to have no more cells
-                return Job("train", self._thaw(trial))
             if trial := self._next_unfinished(alone=True):
                 return Job("train", trial)
-            for trial in self._search.left_behind():
-                self._end(trial, "pruned", self._search.rule.name)
             decision = self._later.next()
         if decision is not None:
             return Job("train", self._decide(decision))
@@ -98,10 +82,6 @@ class Agenda:
         self._done = not self._later.under_way(*get_args(Stage)) and not self._testing
         self._waits = self._changed
         return "done" if self._done else None
-
-    def pauses_at(self, trial: TrialRecord) -> list[int]:
-        """The epochs behind which a trial may pause."""
-        return self._search.pauses_at(trial)
 
     @property
     def enough(self) -> str | None:
@@ -164,14 +144,6 @@ class Agenda:
             self._end(trial, "pruned", self._search.rule.name)
         elif trial.is_stopped:
             self._end(trial, "pruned", BY_HAND)
-        elif verdict == "pause":
-            self._write("paused", trial=trial.number, epoch=trial.epochs)
-            self._search.paused(trial)
-
-    def _thaw(self, trial: TrialRecord) -> TrialRecord:
-        self._write("thawed", trial=trial.number)
-        self._search.thawed(trial)
-        return trial
 
     def obey(self, request: Request) -> None:
         """Do what a user asks for, or refuse it; the answer is in the ledger. Nothing if it is there already."""
@@ -184,8 +156,6 @@ class Agenda:
             self._search.enqueued(request.params)
         elif request.kind == "stop":
             self._write("stopping", request=request.id, trial=request.trial)
-            if (trial := self.record.trials[request.trial]).state == "paused":
-                self._end(trial, "pruned", BY_HAND)
         else:
             self._write("ending", request=request.id)
 
@@ -200,7 +170,7 @@ class Agenda:
         Nothing if it had ended, its worker died later.
         """
         trial = self.record.trials[number]
-        if trial.state in (*ENDED, "paused"):
+        if trial.state in ENDED:
             return
         if failure.may_run_again(trial, self.spec, before=trial.losses):
             cause = {"kind": failure.kind, "reason": failure.reason, "alone": failure.alone or None}
@@ -210,7 +180,7 @@ class Agenda:
             return
         self._end(trial, "failed", failure.reason, failure.kind)
         trials = self.record.by_stage("baseline", "search", "confirm", "rule", "ablation", "final")
-        tried = [other for other in trials if other.state in ENDED or other.paused]  # what paused had begun well
+        tried = [other for other in trials if other.state in ENDED or other.before]
         if len(tried) >= HOPELESS and all(
             other.searched.state == "failed" and other.kind == failure.kind for other in tried
         ):
@@ -235,7 +205,7 @@ class Agenda:
             self._write("untested", trial=number, reason=failure.reason)
 
     def _finish_what_was_cut_off(self) -> None:
-        """End and pause the trials whose driver died between their last report and the note of that."""
+        """End the trials whose driver died between their last report and the note of that."""
         for trial in list(self.record.trials.values()):
             if trial.state in ENDED:
                 self._end_replicates(trial)
@@ -252,7 +222,6 @@ class Agenda:
             self._end(trial, "complete")
 
     def _end(self, trial: TrialRecord, state: State, reason: str | None = None, kind: Kind | None = None) -> None:
-        self.dropped += [trial.number] if trial.state == "paused" else []
         self._write("ended", trial=trial.number, state=state, kind=kind, reason=reason)
         self._search.ended(trial)
         self._end_replicates(trial)
@@ -266,7 +235,7 @@ class Agenda:
 
     def _write(self, event: str, **fields: Any) -> None:
         self.record.apply(self.journal.append(event, **fields))
-        self._changed += event != "report" or self._search.any_paused  # a report may let a paused trial go on
+        self._changed += event != "report"
 
     def _next_unfinished(self, alone: bool) -> TrialRecord | None:
         """A trial that is to run again. One that needs a GPU to itself comes after the search's others: as long as

@@ -1,4 +1,4 @@
-"""Which searched trials go on: the rules that never pause one, and which rule a study asks for."""
+"""Which searched trials go on: the rules, and which of them a study asks for."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -10,8 +10,6 @@ from study.spec import StudySpec
 from study.spec.objective import Objective, Score
 from study.spec.rungs import bracket_of, brackets, grace, turn
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.freeze_thaw import FreezeThaw
-from study.sweep.promotion import Promotion
 from study.sweep.rule import EarlyStopping, Verdict
 from study.sweep.rung_peers import ByDominance, ByValue, Peers, Standing
 
@@ -119,14 +117,9 @@ def early_stopping(spec: StudySpec) -> EarlyStopping:
     rule = spec.search.early_stopping
     if rule.name == "none":
         return NoEarlyStopping()
-    if rule.name == "freeze_thaw":
-        return FreezeThaw(spec)
     if rule.name == "median":
         return Median(grace(rule, spec.epochs), partial(_new_peers, spec.objective, 2))
-    new_peers = partial(_new_peers, spec.objective, rule.reduction)
-    if rule.name == "promotion":
-        return Promotion(rule, spec.epochs, spec.search.confirm.top, new_peers)
-    return Asha(rule, spec.epochs, new_peers)
+    return Asha(rule, spec.epochs, partial(_new_peers, spec.objective, rule.reduction))
 
 
 def _new_peers(objective: Objective, reduction: int) -> Peers:

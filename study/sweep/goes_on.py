@@ -23,7 +23,7 @@ def choice(goal: str | None) -> "EpochChoice | None":
 def goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
     """The epoch behind which the trial goes on; where the file is of no use it is removed, and why is said."""
     try:
-        epoch, note = trial.epochs_in(checkpoint, heard), None
+        epoch, note = trial.epochs_in(checkpoint), None
     except Unusable as unusable:
         epoch, note = 0, str(unusable)
     if epoch > heard:

@@ -32,7 +32,6 @@ STATES = {
     "pruned": TrialState.PRUNED,
     "failed": TrialState.FAIL,
     "running": TrialState.RUNNING,
-    "paused": TrialState.RUNNING,
     "interrupted": TrialState.WAITING,
     "waiting": TrialState.WAITING,
 }

@@ -1,8 +1,7 @@
 """Whether a trial is among the best 1/`reduction` of those that were seen at the same rung."""
 
 import math
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import insort
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -32,9 +31,6 @@ class Peers(Protocol):
     def add(self, standing: Standing) -> None:
         """Take a trial in."""
 
-    def best(self, count: int) -> Sequence[int]:
-        """The so many best of them, best first, by their places in the order in which they were taken in."""
-
 
 class ByValue:
     """Peers in the order of one metric, as Ray Tune's ASHA compares them.
@@ -46,18 +42,12 @@ class ByValue:
     def __init__(self, reduction: int) -> None:
         self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, to the bit as Ray has it
         self._gains: list[float] = []  # ascending
-        self._places: list[int] = []  # of these; of equal ones the first to come is the last
 
     def admit(self, standing: Standing) -> bool:
         return not self._gains or standing.gains[0] >= self._cut()
 
     def add(self, standing: Standing) -> None:
-        at = bisect_left(self._gains, standing.gains[0])
-        self._gains.insert(at, standing.gains[0])
-        self._places.insert(at, len(self._places))
-
-    def best(self, count: int) -> Sequence[int]:
-        return self._places[: -count - 1 : -1]
+        insort(self._gains, standing.gains[0])
 
     def _cut(self) -> float:
         place = (len(self._gains) - 1) * self._place
@@ -112,15 +102,6 @@ class ByDominance:
         self._rank[:at][worse] += 1
         self._gains[:, at], self._violation[at], self._lot[at] = standing.gains, standing.violation, standing.lot
         self._rank[at] = better.sum()
-
-    def best(self, count: int) -> Sequence[int]:
-        rank, found = self._rank[: self._count], list[int]()
-        for level in np.unique(rank):
-            alike = np.flatnonzero(rank == level)
-            found += alike[np.argsort(-crowding_distance(self._gains[:, alike]), kind="stable")].tolist()
-            if len(found) >= count:
-                break
-        return found[:count]
 
     def _ahead(self, standing: Standing) -> int:
         better, worse = self._better_and_worse(standing)

@@ -13,13 +13,11 @@ from study.sweep.samplers.cma_es import CMAStrategy
 from study.sweep.samplers.exhaustive import GridStrategy, SobolStrategy
 from study.sweep.samplers.genetic import GeneticStrategy
 from study.sweep.samplers.history import History, TrialEnd
-from study.sweep.samplers.multi_fidelity import MultiFidelityStrategy
 from study.sweep.samplers.strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "tpe": TPEStrategy,
     "gp": GPStrategy,
-    "mfgp": MultiFidelityStrategy,
     "cmaes": CMAStrategy,
     "qmc": SobolStrategy,
     "random": RandomStrategy,

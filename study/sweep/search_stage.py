@@ -1,8 +1,7 @@
 """The search's part of a study: which configuration is tried next, which trials go on, and when it is enough.
 
 A configuration is one trial, or with `search.replicates` several on further seeds: the first leads, the others are
-its replicates. They run side by side; early stopping hears the leader alone, and what ends it early ends them all. At
-an epoch at which it may pause, a replicate waits, paused, until the leader was let through.
+its replicates. They run side by side; early stopping hears the leader alone, and what ends it early ends them all.
 A configuration's value is the mean over its seeds; Optuna hears it once, when the last of them has ended.
 """
 
@@ -47,22 +46,17 @@ class SearchStage:
     Args:
         record: what happened so far; it is kept up to date by who owns it.
         rule: early stopping of searched trials.
-        sampler: what suggests; None: the one that the study asks for.
     """
 
-    def __init__(
-        self, spec: StudySpec, record: StudyRecord, rule: EarlyStopping, sampler: Sampler | None = None
-    ) -> None:
+    def __init__(self, spec: StudySpec, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self.rule = spec, record, rule
         search = spec.search
         self._given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-        self._sampler, self._budget = sampler or Sampler(spec), Budget(spec, record)
+        self._sampler, self._budget = Sampler(spec), Budget(spec, record)
         self._decided = 0
         self._given_trials: set[int] = set()
         self._ended: set[int] = set()
         self._choices: dict[int, EpochChoice] = {}  # of the trials that run
-        self._paused: set[int] = set()
-        self._let_through: dict[int, int] = {}  # the last epoch at which each leader went on
         self._wanted: list[Decision] = []
         self._enqueued: deque[Mapping[str, Any]] = deque()
         self._exhausted = False
@@ -73,11 +67,9 @@ class SearchStage:
     def next(self) -> Decision | None:
         """The next trial to decide on, to be followed by `decided`; None: the search adds no more."""
         for decision in list(self._wanted):
-            leader = self.record.trials[decision.repeats or 0]
-            if leader.state != "paused":
-                self._wanted.remove(decision)
-                if leader.state not in ("pruned", "failed"):
-                    return decision
+            self._wanted.remove(decision)
+            if self.record.trials[decision.repeats or 0].state not in ("pruned", "failed"):
+                return decision
         spec, number = self.spec, len(self.record.trials)
         if spec.final_seeds is not None or self.over is not None:
             return None
@@ -116,8 +108,6 @@ class SearchStage:
             self._given_trials.add(trial.number)
         if trial.enqueued:
             self._enqueued.popleft()
-        if trial.stage == "search":
-            self.rule.decided(trial.number, trial.params)
         self._decided += 1
         for seed in self.spec.seeds[1:]:
             self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number))
@@ -166,23 +156,8 @@ class SearchStage:
             score = self._score(trial.number, trial.reports if reports is None else reports)
             if score is not None:
                 verdict = self.rule.judge(trial.number, epoch, score)
-            if verdict == "on":
-                self._let_through[trial.number] = max(epoch, self._let_through.get(trial.number, 0))
-        elif trial.stage == "replicate" and not self._may_pass(trial, epoch):
-            verdict = "pause"
         self.verdicts[trial.number] = verdict
         return verdict
-
-    def _may_pass(self, replicate: TrialRecord, epoch: int) -> bool:
-        """Whether the first seed of a replicate's configuration was let through, where it may pause."""
-        leader = self._leader(replicate).number
-        return epoch not in self.pauses_at(replicate) or self._let_through.get(leader, 0) >= epoch
-
-    def pauses_at(self, trial: TrialRecord) -> list[int]:
-        """The epochs behind which a trial may pause."""
-        leader = self._leader(trial)
-        may_pause = self.rule.pauses_at(leader.number) if leader.stage == "search" else ()
-        return [epoch for epoch in range(1, self.spec.epochs) if epoch in may_pause]
 
     def _leader(self, trial: TrialRecord) -> TrialRecord:
         if trial.stage != "replicate" or trial.repeats is None:
@@ -200,59 +175,13 @@ class SearchStage:
         choice.hear(reports[-1])
         return choice.score
 
-    @property
-    def any_paused(self) -> bool:
-        """Whether a trial is paused."""
-        return bool(self._paused)
-
-    def paused(self, trial: TrialRecord, reports: Sequence[Epoch] | None = None) -> None:
-        """A trial is paused: what it showed so far is known to the sampler."""
-        self._paused.add(trial.number)
-        self.verdicts[trial.number] = "on"  # it was followed
-        self._choices.pop(trial.number, None)
-        if trial.stage == "search":
-            course = list(scores(self.spec.objective, trial.reports if reports is None else reports))
-            self._sampler.tell(TrialEnd(trial.number, "paused", course))
-
-    def thaw(self) -> TrialRecord | None:
-        """The paused trial that goes on next, to be followed by `thawed`; None: none does."""
-        for number in sorted(self._paused) if len(self.spec.seeds) > 1 else ():
-            trial = self.record.trials[number]
-            if trial.stage == "replicate" and self._may_pass(trial, trial.epochs):
-                return trial
-        more = self.spec.final_seeds is None and self.over is None
-        while (chosen := self.rule.thaw(more)) is not None and chosen not in self._paused:
-            self.rule.thawed(chosen)  # where the rule would decide otherwise than it did, the ledger is right
-        return None if chosen is None else self.record.trials[chosen]
-
-    def thawed(self, trial: TrialRecord, epoch: int | None = None) -> None:
-        """A paused trial goes on behind an epoch; None: behind that in the record."""
-        epoch = trial.epochs if epoch is None else epoch
-        self._paused.discard(trial.number)
-        self.verdicts[trial.number] = "on"
-        if trial.stage == "search":
-            self._let_through[trial.number] = max(epoch, self._let_through.get(trial.number, 0))
-            self.rule.thawed(trial.number)
-
-    def left_behind(self) -> list[TrialRecord]:
-        """The paused trials of a search that is over, once nothing of it runs that could have one go on."""
-        trials = list(self.record.by_stage("search", "replicate")) if self._paused and self.over else []
-        if any(trial.state not in (*ENDED, "paused") for trial in trials):
-            return []
-        return [trial for trial in trials if trial.state == "paused" and trial.stage == "search"]
-
     def ended(self, trial: TrialRecord) -> None:
         """A trial has ended: once all of a configuration's have, it is scored. The search knows nothing of what trials
         do once they were extended: what they are worth then does not compare."""
         if trial.until is not None:
             return
         self._ended.add(trial.number)
-        self._paused.discard(trial.number)
         self._choices.pop(trial.number, None)
-        if trial.stage == "search":
-            if trial.state == "complete" and (score := mean_score(self.spec.objective, [trial])) is not None:
-                self.rule.completed(trial.number, score)
-            self.rule.ended(trial.number, trial.state)
         leader = self._leader(trial)
         if leader.stage not in ("baseline", "search") or leader.number not in self._ended:
             return
@@ -288,10 +217,6 @@ class SearchStage:
                 self.decided(trial, asked=False)
             elif event == "ended" and trial.state in ENDED:
                 self.ended(trial)
-            elif event == "paused":
-                self.paused(trial, past[number])
-            elif event == "thawed":
-                self.thawed(trial, epoch)
             elif report is not None and epoch < full:
                 reports = past.setdefault(number, [])
                 reports[epoch - 1 :] = [report]

@@ -36,10 +36,9 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
             cuda, as the study asks), `model` (path of the weights to write or read, None for neither), `kept` (paths of
             those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep), `end`
             (path of the state behind the last epoch to write, None: it is not kept), `heard` (epochs that the study
-            knows of), `pauses` (epochs behind which the trial may pause), `goal` (the study's objective as JSON, where
-            it chooses the epoch whose weights are taken; None: the last), `function` (where the user's training
-            function is found, None without one), `needed` (metrics that it must yield) and `whole` (no other trial has
-            a share of its GPU).
+            knows of), `goal` (the study's objective as JSON, where it chooses the epoch whose weights are taken; None:
+            the last), `function` (where the user's training function is found, None without one), `needed` (metrics
+            that it must yield) and `whole` (no other trial has a share of its GPU).
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
         weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
@@ -88,7 +87,7 @@ def _train(trial: Trial | FunctionTrial, job: Mapping[str, Any]) -> None:
     checkpoint, end = Path(job["checkpoint"]), Path(job["end"]) if job["end"] else None
     behind, note = goes_on_behind(trial, checkpoint, job["heard"])
     tell_start(job["heard"], behind, note, trial.device)
-    course = trial.run(checkpoint, PAUSE, choice(job["goal"]), job["pauses"], job["heard"], end)
+    course = trial.run(checkpoint, PAUSE, choice(job["goal"]), end)
     for epoch, metrics in enumerate(course, start=behind + 1):
         if epoch == trial.config.train.epochs and job["model"]:
             trial.save(Path(job["model"]))  # before the last report: a complete trial has its model

@@ -40,7 +40,6 @@ class Works:
             "alone": trial.alone,
             "gpu": self._spec.resources.gpu,
             "heard": trial.epochs,
-            "pauses": () if trial.until else self._agenda.pauses_at(trial),
             "document": json.dumps(self._document(trial)),
             "checkpoint": str(folder.checkpoint_file(trial.number)),
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,

@@ -22,9 +22,6 @@ STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "inter
 OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind")
 """Tags that a trial which runs again does not keep."""
 
-PAUSED = "study.paused"
-"""Tag of a trial that is paused: behind which epoch. Its run is RUNNING, as MLflow knows no pause."""
-
 
 class Events:
     """Turns one study's events into changes of its runs.
@@ -191,19 +188,11 @@ class Events:
     def _untested(self, event: Event) -> None:
         self._tag(str(event["trial"]), {"test_failure": event["reason"]})
 
-    def _paused(self, event: Event) -> None:
-        self._tag(str(event["trial"]), {PAUSED: f"behind epoch {event['epoch']}"})
-
-    def _thawed(self, event: Event) -> None:
-        self._untag(str(event["trial"]), [PAUSED])
-
     def _lost(self, event: Event) -> None:
         self._tag(str(event["trial"]), {f"study.lost.{event['attempt']}": f"{event['kind']}: {event['reason']}"})
 
     def _ended(self, event: Event) -> None:
         key, state, reason = str(event["trial"]), event["state"], event.get("reason", "")
-        if self.record.trials[event["trial"]].paused:
-            self._untag(key, [PAUSED, "interrupted"])  # it may end without having run again
         if state == "pruned":
             self._tag(key, {"pruned_by": reason})
         elif state == "failed":

@@ -47,8 +47,6 @@ class Checkpoint:
         self._path, self._made_from, self._pause = path, made_from, pause
         self._states, self._generators = states, generators
         self._due = time.perf_counter() + pause * FIRST
-        self.metrics: dict[str, float] | None = None
-        """Those of the epoch that was restored, where they were kept with it."""
 
     def restore(self) -> int:
         """Take the state that `keep` wrote; the epoch that it was written after, 0 where there is no file.
@@ -74,21 +72,16 @@ class Checkpoint:
         ) as error:  # as another version wrote it
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
             raise Unusable(f"{self._path}: is not a state that this trial can take ({reason}); remove it") from None
-        self.metrics = content.get("metrics")
         return int(content["epoch"])
 
-    def keep(self, epoch: int, metrics: Mapping[str, float] | None = None) -> None:
+    def keep(self, epoch: int) -> None:
         """Write the state after an epoch, if it is time, in one step: a reader sees the whole file or the one before.
-
-        Args:
-            metrics: of the epoch, where it was not reported yet; then it is time. They are written, too: who goes on
-                from the file may never have heard them.
 
         Raises:
             OSError: it cannot be written; nothing is left behind, the file before stays.
         """
         began = time.perf_counter()
-        if began < self._due and metrics is None:
+        if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         content = _alone({name: stateful.state_dict() for name, stateful in self._states.items()})
@@ -97,7 +90,7 @@ class Checkpoint:
         }
         kept = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
         with whole(self._path) as part, open(part, "wb") as file:  # torch.save alone hides what the file system says
-            torch.save(kept if metrics is None else {**kept, "metrics": dict(metrics)}, file)
+            torch.save(kept, file)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 
@@ -110,16 +103,6 @@ def _alone(content: Any) -> Any:
     if isinstance(content, dict):
         return {name: _alone(value) for name, value in content.items()}
     return [_alone(value) for value in content] if type(content) is list else content
-
-
-def behind(epoch: int, metrics: Mapping[str, float] | None, told: int | None) -> int:
-    """The epoch behind which a trial that goes on from a file reports.
-
-    Args:
-        epoch, metrics: of the file.
-        told: the epochs that its caller knows of, None: all. One more is reported once more, from the file.
-    """
-    return epoch - 1 if metrics is not None and told == epoch - 1 else epoch
 
 
 def read(path: Path, made_from: Any) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ import json
 import random
 import re
 import tempfile
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from study.errors import UserError
 from study.files.whole import write_whole
 from study.training import elastic
-from study.training.checkpoint import Unusable, behind
+from study.training.checkpoint import Unusable
 from study.training.chosen_weights import Choice
 from study.training.clock import Clock
 from study.training.config import TrialConfig
@@ -59,8 +59,6 @@ class FunctionTrial:
         resume: Path | None = None,
         pause: float = 0.0,
         choice: Choice | None = None,
-        may_stop: Container[int] = (),
-        told: int | None = None,
         ended: Path | None = None,
     ) -> Iterator[dict[str, float]]:
         """Call the function, and give the metrics of each epoch; see `TrainingLoop.run`.
@@ -88,8 +86,6 @@ class FunctionTrial:
                 self._test = before["test"]
                 if choice:
                     choice.load_state_dict(before["choice"])
-                if behind(done, before.get("metrics"), told) < done:
-                    yield before["metrics"]
             given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": Path(scratch)}
             clock = Clock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
@@ -108,22 +104,18 @@ class FunctionTrial:
                 beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
                 if at_end and epoch == epochs:
                     at_end.keep(epoch, beside)
-                kept_first = kept is not None and epoch in may_stop
-                if kept and kept_first:
-                    kept.keep(epoch, {**beside, "metrics": shown}, now=True)
                 yield shown
-                if kept and epoch < epochs and not kept_first:
+                if kept and epoch < epochs:
                     kept.keep(epoch, beside)
             running.close()  # type: ignore[attr-defined]
 
-    def epochs_in(self, path: Path, told: int | None = None) -> int:
+    def epochs_in(self, path: Path) -> int:
         """See `TrainingLoop.epochs_in`.
 
         Raises:
             Unusable: it is damaged, or another trial's.
         """
-        epoch, beside = KeptFolder(path, Path(), self._identity()).holds() if self._resumes else (0, None)
-        return behind(epoch, (beside or {}).get("metrics"), told)
+        return KeptFolder(path, Path(), self._identity()).holds() if self._resumes else 0
 
     def save(self, path: Path) -> None:
         """Write the values of the test split, as safetensors of one number each, in one step."""

@@ -28,10 +28,9 @@ class KeptFolder:
         self._path, self._scratch, self._made_from, self._pause = path, scratch, made_from, pause
         self._due = time.perf_counter() + pause * FIRST
 
-    def holds(self) -> tuple[int, Any]:
-        """The epoch that it is of, and what was kept beside it; 0 and None without a file. Raises Unusable."""
-        head = self._head()
-        return int(head["epoch"]), head.get("beside")
+    def holds(self) -> int:
+        """The epoch that it is of; 0 without a file. Raises Unusable."""
+        return int(self._head()["epoch"])
 
     def _head(self) -> dict[str, Any]:
         if not self._path.exists():
@@ -56,10 +55,10 @@ class KeptFolder:
                 archive.extractall(self._scratch, [name for name in archive.namelist() if name != HEAD])
         return int(head["epoch"]), head.get("beside")
 
-    def keep(self, epoch: int, beside: Any, now: bool = False) -> None:
-        """Write the folder and plain values beside it, if it is time or `now`, in one step."""
+    def keep(self, epoch: int, beside: Any) -> None:
+        """Write the folder and plain values beside it, if it is time, in one step."""
         began = time.perf_counter()
-        if began < self._due and not now:
+        if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with whole(self._path) as part, zipfile.ZipFile(part, "w", strict_timestamps=False) as archive:

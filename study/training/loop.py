@@ -1,6 +1,6 @@
 """The training loop of one trial, top to bottom."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from study import models
 from study.data.dataset import Dataset, Facts
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint, deterministic, elastic, gradient_cache, streamed, weights_file
-from study.training.checkpoint import Checkpoint, behind
+from study.training.checkpoint import Checkpoint
 from study.training.chosen_weights import Choice, ChosenWeights
 from study.training.clock import Clock
 from study.training.config import TrialConfig
@@ -76,8 +76,6 @@ class TrainingLoop:
         resume: Path | None = None,
         pause: float = 0.0,
         choice: Choice | None = None,
-        may_stop: Container[int] = (),
-        told: int | None = None,
         ended: Path | None = None,
     ) -> Iterator[dict[str, float]]:
         """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
@@ -89,10 +87,6 @@ class TrainingLoop:
             pause: write it only when so many times the duration of the last write are over.
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.
-            may_stop: epochs behind which the caller may stop and go on later: there `resume` is written before the
-                metrics are given, whatever `pause` says.
-            told: the epochs that the caller knows of, None: all that are in `resume`. Where it was written behind one
-                more, this epoch's metrics are given first, as they were.
             ended: a file that the state behind the last epoch is written to, before that epoch's metrics are given. A
                 longer trial goes on from it, see `study.training.elastic`.
 
@@ -102,13 +96,10 @@ class TrainingLoop:
             OSError: `resume` or `ended` cannot be written.
         """
         options = self.options
-        course = self.begin(resume, pause, choice, may_stop, told, ended)
-        if course.untold:
-            yield course.untold
+        course = self.begin(resume, pause, choice, ended)
         step, clock = plain_step(self, course.main, course.beside), Clock(self.device)
         for epoch in range(course.done + 1, options.epochs + 1):
             values = self.epoch(course, epoch, step, clock)
-            course.keep_untold(epoch, values)
             yield values
             course.keep(epoch, options.epochs)
 
@@ -133,8 +124,6 @@ class TrainingLoop:
         resume: Path | None = None,
         pause: float = 0.0,
         choice: Choice | None = None,
-        may_stop: Container[int] = (),
-        told: int | None = None,
         ended: Path | None = None,
     ) -> Course:
         """What `run` begins with, its arguments: optimizers, schedule and generators, as `resume` has them if it is."""
@@ -152,8 +141,7 @@ class TrainingLoop:
         kept = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
         at_end = Checkpoint(ended, self._identity(), states | kept_too, generators) if ended else None
         done = kept.restore() if kept else 0
-        untold = kept.metrics if kept and behind(done, kept.metrics, told) < done else None
-        return Course(labels, main, beside, rates, order, chance, kept, at_end, chosen, done, untold, may_stop)
+        return Course(labels, main, beside, rates, order, chance, kept, at_end, chosen, done)
 
     def end_epoch(
         self, course: Course, epoch: int, loss: float, batch: Batch, measure: Callable[[str, bool], dict[str, float]]
@@ -186,15 +174,14 @@ class TrainingLoop:
             loss, features = forward(batch)
         return loss, self._probe_loss(features, batch.index)
 
-    def epochs_in(self, resume: Path, told: int | None = None) -> int:
-        """The epoch behind which `run` would give metrics with this file and as many epochs told, 0 where there is
-        none.
+    def epochs_in(self, resume: Path) -> int:
+        """The epoch behind which `run` would go on with this file, 0 where there is none.
 
         Raises:
             Unusable: it is damaged, or another trial's.
         """
         content = checkpoint.read(resume, self._identity())
-        return behind(content["epoch"], content.get("metrics"), told) if content else 0
+        return int(content["epoch"]) if content else 0
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""

@@ -40,7 +40,6 @@ def test_trials_are_folded_from_their_events() -> None:
     assert found.counts() == {
         "waiting": 1,
         "running": 1,
-        "paused": 0,
         "complete": 2,
         "pruned": 1,
         "failed": 1,

@@ -119,11 +119,3 @@ def test_a_rule_in_words(rule: EarlyStopping, said: str) -> None:
 def test_a_rule_that_cannot_be_is_refused(rule: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         quickstart(f"search.early_stopping={rule}")
-
-
-def test_freeze_thaw_pauses_at_parts_of_a_full_run() -> None:
-    rule = EarlyStopping(name="freeze_thaw", grace=4, reduction=2)
-    assert list(brackets(rule, 20)[0].rungs) == [5, 10]
-    assert words(rule, 20) == "freeze_thaw, rungs at epochs 5 and 10, where trials pause that a model doubts"
-    assert expected_epochs(rule, 12) == 8
-    assert expected_epochs(rule, 6) == 6

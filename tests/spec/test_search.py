@@ -37,6 +37,8 @@ def message(*assignments: str) -> str:
         ("search.metric=val/accuracy_standard_error", "'val/accuracy_standard_error' given. Did you mean"),
         ("search.space.train.inferred_groups={choices: [early, gce]}", "train.inferred_groups: cannot be searched"),
         ("train.inferred_groups=earli", "train.inferred_groups: 'earli' given. Did you mean 'early'?"),
+        ("search.sampler=mfgp", "search.sampler: 'mfgp' given, which was removed. Write tpe, which finds as much"),
+        ("search.early_stopping.name=promotion", "name: 'promotion' given, which was removed. Write asha"),
         ("search.metric=3", "search.metric: 3 given, allowed is a valid string"),
         ("search.space.train.epochs={low: 1, high: 3}", "search.space.train.epochs: cannot be searched"),
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),

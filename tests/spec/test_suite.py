@@ -100,7 +100,7 @@ def test_a_study_file_can_be_the_base(load: Callable[..., Suite]) -> None:
     written = SMALL[SMALL.index("base:") : SMALL.index("methods:")]
     suite = load((written, "base: quickstart\n"), ("epochs: 2", "epochs: 9"))
     spec = suite.cells[0].spec
-    assert (spec.search.sampler, spec.search.early_stopping.name, spec.search.space) == ("mfgp", "asha", {})
+    assert (spec.search.sampler, spec.search.early_stopping.name, spec.search.space) == ("tpe", "asha", {})
     assert (spec.epochs, spec.base["train"]["weight_decay"], spec.base["model"]["width"]) == (9, 0.0001, 16)
     assert suite.cells[2].spec.base["train"]["weight_decay"] == 1e-5
 

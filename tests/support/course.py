@@ -48,9 +48,6 @@ class Course:
     Args:
         checkpoints: trials that were cut off go on behind the last epoch but one that was heard, not from the start.
         further: more metrics of a trial, the same at each epoch and on test, by name without their split.
-
-    Attributes:
-        forgets: whether the states are lost that early stopping has kept where trials may pause.
     """
 
     def __init__(
@@ -64,7 +61,7 @@ class Course:
         if not path.exists():
             Ledger.create(path)
         self.spec, self.score, self.ledger, self.checkpoints = spec, score, Ledger(path), checkpoints
-        self.further, self.forgets = further, False
+        self.further = further
         self.record = StudyRecord.fold(read(path))
         if self.record.state == "running":
             self._write("closed", state="interrupted")
@@ -100,7 +97,7 @@ class Course:
             self.agenda.tested(number, {f"test/{name}": figure for name, figure in metrics.items()})
             return False
         if epoch == 0:
-            work[1] += max(self._kept(job.trial), job.trial.epochs - 1 if self.checkpoints else 0)
+            work[1] += max(0, job.trial.epochs - 1) if self.checkpoints else 0
             return self.agenda.started(number, "here", work[1] - 1)
         value = self.score(job.trial, epoch)
         if value is None or isinstance(value, Failure):
@@ -108,11 +105,6 @@ class Course:
             return False
         further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
-
-    def _kept(self, trial: TrialRecord) -> int:
-        """The last epoch behind which early stopping had its state kept."""
-        kept = [] if self.forgets else self.agenda.pauses_at(trial)
-        return max((epoch for epoch in kept if epoch <= trial.epochs), default=0)
 
     def _write(self, event: str, **fields: Any) -> None:
         self.record.apply(self.ledger.append(event, **fields))

@@ -15,7 +15,6 @@ from optuna.trial import TrialState
 from study.commands.export import export_journal
 from study.errors import UserError
 from study.home.folder import Home
-from study.home.ledger import read
 from study.home.record import StudyRecord
 from study.ranking import searched
 from study.spec import StudySpec, load_study
@@ -131,14 +130,3 @@ def test_the_file_is_written_as_others_are(tmp_path: Path) -> None:
     assert len(optuna.load_study(study_name="mine", storage=storage).trials) == 1
     with pytest.raises(UserError, match="it is a folder"):
         export_journal(folder, tmp_path)
-
-
-def test_a_paused_trial_runs(tmp_path: Path) -> None:
-    spec = spec_of("search.sampler=random", "search.early_stopping={name: promotion, grace: 1, reduction: 2}")
-    course = Course(tmp_path / "ledger.jsonl", spec).play()
-    events = read(course.ledger.path)
-    cut = next(place for place, event in enumerate(events) if event["event"] == "paused") + 1
-    record = StudyRecord.fold(events[:cut])
-    number = events[cut - 1]["trial"]
-    trial = loaded(tmp_path, spec, record).trials[number]
-    assert (trial.state, list(trial.intermediate_values)) == (TrialState.RUNNING, [1])

@@ -67,23 +67,3 @@ def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_us
     assert study.tags["study.unusable_nodes"] == "other: its driver is too old"
     (again,) = found.changes([opened])
     assert "study.unusable_nodes" in again.untag
-
-
-def test_a_paused_trial_runs_on_under_a_tag_until_it_goes_on_or_ends() -> None:
-    events: list[Event] = [{"event": "created", "id": "study"}, {"event": "opened", "owner": "ada"}]
-    events.append({"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0})
-    events.append({"event": "started", "trial": 0, "node": "there:1"})
-    pause: Event = {"event": "paused", "trial": 0, "epoch": 0}
-    found = Events(quickstart(), Tracked(""), StudyRecord())
-
-    def of_trial(*following: Event) -> Change:
-        return next(
-            change for change in found.changes([{"time": 1.0, **one} for one in following]) if change.key == "0"
-        )
-
-    assert of_trial(*events, pause).tags["study.paused"] == "behind epoch 0"
-    assert of_trial({"event": "thawed", "trial": 0}).untag == {"study.paused"}
-    assert of_trial(events[-1], pause).status is None
-    ended = of_trial({"event": "ended", "trial": 0, "state": "pruned", "reason": "promotion"})
-    assert (ended.status, ended.tags) == ("KILLED", {"pruned_by": "promotion"})
-    assert "study.paused" in ended.untag

@@ -38,23 +38,6 @@ def test_what_is_written_was_given_before(dataset: Dataset, tmp_path: Path) -> N
     assert [*held, trial.epochs_in(file)] == [0, 1, 2, 2], "the last epoch is not written: nothing follows it"
 
 
-@pytest.mark.parametrize("told", [1, 2])
-def test_where_a_trial_may_stop_its_state_is_written_before_its_metrics_are_given(
-    dataset: Dataset, tmp_path: Path, told: int
-) -> None:
-    """Stopped there it goes on at once, and whoever was cut off before hearing of that epoch hears of it then."""
-    file = tmp_path / "state.pt"
-    three = config("train.epochs=3", "train.lr_milestones=[0.5]")
-    whole, stopped, again = (Trial(three, dataset, "cpu") for _ in range(3))
-    expected = timeless(whole.run())
-    first = list(islice(stopped.run(file, 10**9, may_stop=[2]), 2))
-    torch.rand(5)
-    assert (again.epochs_in(file, told), again.epochs_in(file)) == (told, 2)
-    following = list(again.run(file, 10**9, may_stop=[2], told=told))
-    assert timeless([*first[:told], *following]) == expected
-    assert told == 2 or following[0] == first[1], "with its times"
-
-
 def test_the_state_of_another_trial_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     file = tmp_path / "state.pt"
     list(Trial(config(), dataset, "cpu").run(file))

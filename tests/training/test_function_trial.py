@@ -169,16 +169,3 @@ def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_pat
     assert again.epochs_in(file) == 2
     assert [epoch["val/accuracy"] for epoch in again.run(file, choice=EpochChoice(goal))] == [3, 4]
     assert len(again.evaluate("test")) == 1000
-
-
-@pytest.mark.parametrize("told", [1, 2])
-def test_where_a_function_may_stop_its_folder_is_kept_before_the_epoch_is_given(told: int, tmp_path: Path) -> None:
-    """Whoever was cut off before hearing of that epoch hears of it when the trial goes on."""
-    whole, file = list(trial("goes_on", rate=0.1).run()), tmp_path / "trial.pt"
-    running, rest = trial("goes_on", rate=0.1).run(file, 10**9, may_stop=[2]), trial("goes_on", rate=0.1)
-    before = [next(running) for _ in range(2)]
-    running.close()
-    assert (rest.epochs_in(file, told), rest.epochs_in(file)) == (told, 2)
-    joined = [*before[:told], *rest.run(file, 10**9, may_stop=[2], told=told)]
-    assert [epoch["val/accuracy"] for epoch in joined] == [epoch["val/accuracy"] for epoch in whole]
-    assert rest.evaluate("test") == {"test/accuracy": -whole[-1]["val/accuracy"]}

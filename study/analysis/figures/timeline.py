@@ -18,7 +18,6 @@ STATES = {
     "pruned": PALE,
     "failed": VERMILLION,
     "running": ORANGE,
-    "paused": PALE,
     "waiting": ORANGE,
     "interrupted": ORANGE,
 }
@@ -28,7 +27,7 @@ NAMED = 12
 
 @styled
 def timeline(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """A bar for each run of a trial, a lane per trial at once: one that pauses leaves its lane. Pauses of the study are
+    """A bar for each run of a trial, a lane per trial at once. Pauses of the study are
     left out."""
     frame = occupancy(record)
     if len(frame) < 2 or not frame["end"].max():

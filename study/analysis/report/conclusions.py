@@ -51,7 +51,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if is_search and started < planned:
         ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
         yield f"{started} of the {planned} planned trials of the search were started{ended}."
-    for state in ("running", "waiting", "paused", "interrupted"):
+    for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{formatting.count(len(numbers), 'trial')} {state}: {formatting.listed(numbers)}."
     reasons = Counter(trial.why or "no reason given" for trial in trials if trial.state == "failed")

@@ -123,12 +123,7 @@ def _caption(name: str, spec: StudySpec) -> str:
     if rule == "median":
         return f"{text} From the dotted line on trials are compared after each epoch and the worse half pruned."
     several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
-    what = (
-        "pause, and the better ones go on"
-        if rule in ("promotion", "freeze_thaw")
-        else "are compared and the worse ones pruned"
-    )
-    return f"{text} Dotted lines are the epochs{several} at which trials {what}."
+    return f"{text} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
 def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:

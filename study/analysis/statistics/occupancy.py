@@ -11,7 +11,7 @@ from study.home.record import StudyRecord
 def occupancy(record: StudyRecord) -> pd.DataFrame:
     """When trials ran, in as many lanes as trials ran at once on each node.
 
-    Of each trial that was started there are its last run and those that ended in a pause. A ledger names nodes and no
+    Of each trial that was started there are its last run and those before it was extended. A ledger names nodes and no
     processes: a run is in the first lane of its trial's node that is free.
 
     Returns:

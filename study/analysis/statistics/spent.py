@@ -39,7 +39,7 @@ def spent(spec: StudySpec, record: StudyRecord) -> dict[str, Spent]:
 
 
 def seconds(trial: TrialRecord) -> float:
-    """The time of a trial's last run and of those that ended in a pause, 0 where it has not ended."""
+    """The time of a trial's last run and of those before it was extended, 0 where it has not ended."""
     return trial.seconds or 0.0
 
 

@@ -12,7 +12,7 @@ from study.ranking import Candidate, Spread, baseline, candidates, epochs, sprea
 from study.ranking.beside import beside
 from study.spec import StudySpec
 
-STATES = ("complete", "pruned", "failed", "interrupted", "paused", "running", "waiting")
+STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 
 TOP = 10  # configurations that the report lists
 STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "final")

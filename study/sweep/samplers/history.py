@@ -18,8 +18,7 @@ from study.spec.objective import Score
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """How a configuration did so far: `state`, its score at each epoch that has one, and at the end if it is complete.
-    One that is paused may go on, and is told again."""
+    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
 
     number: int
     state: State
@@ -60,8 +59,7 @@ class History:
         self._known: set[tuple[tuple[str, float], ...]] = set()
         self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
-        self._paused: set[int] = set()
-        self._ended: dict[int, FrozenTrial] = {}  # and those that paused, as they were when they did
+        self._ended: dict[int, FrozenTrial] = {}
         self._complete: list[FrozenTrial] = []
         self._best: list[tuple[Score, FrozenTrial]] = []
 
@@ -91,34 +89,26 @@ class History:
         return tuple(sorted((key, self.distributions[key].to_internal_repr(value)) for key, value in params.items()))
 
     def tell(self, end: TrialEnd) -> bool:
-        """How a trial ended. Says whether it has; nothing of one that did not run.
-
-        One that paused counts as pruned, and still does when it goes on, until it is told of again.
-        """
-        running = self._running.pop(end.number, None)
-        if running is None and end.number not in self._paused:
+        """How a trial ended. Says whether it ran; nothing of one that did not."""
+        if self._running.pop(end.number, None) is None:
             return False
-        self._paused.discard(end.number)
         score = end.score if end.state == "complete" else None
-        pruned = end.state in ("pruned", "paused")
+        pruned = end.state == "pruned"
         state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
-        course: dict[str, Any] = {"intermediate_values": {epoch: score.values[0] for epoch, score in end.course}}
-        if len(self.directions) > 1:  # in which Optuna knows of no course
-            course = {"user_attrs": {"course": {epoch: score.values for epoch, score in end.course}}}
+        course: dict[str, Any] = {}
+        if len(self.directions) == 1:  # of several metrics Optuna knows of no course
+            course["intermediate_values"] = {epoch: score.values[0] for epoch, score in end.course}
         if score:
             course["constraints"] = self._limits(score)
         trial = self._keep(
             end.number, self.trials[end.number].params, state=state, values=score and score.values, **course
         )
-        self._ended.pop(end.number, None)
         if score or pruned:
             self._ended[end.number] = trial
         if score:
             self._complete.append(trial)
             self._rank(score, trial)
-        if end.state == "paused":
-            self._paused.add(end.number)
-        return end.state != "paused"
+        return True
 
     def window(self, best: int, newest: int, *, pruned: bool) -> list[FrozenTrial]:
         """The `best` complete trials, the `newest` that ended, and all that run, by number.
@@ -132,12 +122,6 @@ class History:
         ended = islice(reversed(self._ended.values()), newest) if pruned else self._complete[-newest:]
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
-
-    def course(self, trial: FrozenTrial) -> Mapping[int, Sequence[float]]:
-        """The values of a trial's metrics by epoch."""
-        if len(self.directions) > 1:
-            return trial.user_attrs.get("course", {})
-        return {epoch: (value,) for epoch, value in trial.intermediate_values.items()}
 
     def _limits(self, score: Score) -> dict[str, float]:
         """Each constraint with what it is missed by, below 0 where it is kept: a Gaussian process learns from the room

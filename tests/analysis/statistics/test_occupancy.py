@@ -81,15 +81,13 @@ def test_trials_that_began_again_after_a_kill_have_their_last_run_from_zero():
     assert (found["start"].tolist(), found["end"].tolist()) == ([0.0], [2.0])
 
 
-def test_a_trial_that_pauses_leaves_its_lane():
-    """Its place is another's meanwhile; what it took is the time of its runs, whether it ended running or paused."""
+def test_a_trial_that_is_extended_left_its_lane():
+    """Its place was another's meanwhile; what it took is the time of its runs."""
     record = ran((0, [("a", 1, None, "")]))
-    pause = {"event": "paused", "trial": 0, "epoch": 0}
-    record.apply({**pause, "time": 3})
+    record.apply({"event": "ended", "trial": 0, "state": "complete", "time": 3})
     assert occupancy(record)["end"].tolist() == [2]
-    record.apply({"event": "thawed", "trial": 0, "time": 7})
+    record.apply({"event": "lengthened", "trials": [0], "epochs": 9, "time": 7})
     record.apply({"event": "started", "trial": 0, "node": "a", "time": 8})
-    record.apply({**pause, "time": 12})
     record.apply({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 3})
     record.apply({"event": "started", "trial": 1, "node": "a", "time": 4})
     for trial, end in ((1, 6), (0, 20)):
@@ -97,7 +95,7 @@ def test_a_trial_that_pauses_leaves_its_lane():
     found = occupancy(record)
     assert found.index.tolist() == [0, 1, 0]
     assert found["lane"].tolist() == [0, 0, 0]
-    assert (found["start"].tolist(), found["end"].tolist()) == ([0, 3, 7], [2, 5, 11])
+    assert (found["start"].tolist(), found["end"].tolist()) == ([0, 3, 7], [2, 5, 19])
     assert record.trials[0].seconds == 2 + 4
 
 

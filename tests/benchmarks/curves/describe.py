@@ -25,7 +25,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
-from tables import Table, read, recorded
+from tables import Table, recorded
 
 from study.analysis.statistics.early_order import LEVEL, EarlyOrder, early_order
 
@@ -113,7 +113,7 @@ def main() -> None:
     given = parser.parse_args()
     orders, seeds, winners = [], [], []
     for name in given.tables:
-        table = read(recorded().get(name, Path(name)))
+        table = Table.load(recorded().get(name, Path(name)))
         rule = yaml.safe_load(table.study)["search"]["early_stopping"]
         val, test = whole(table)
         found = early_order(val, given.level)

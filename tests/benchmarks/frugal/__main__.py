@@ -1,10 +1,10 @@
-"""All searches on all recorded tables: a table and a figure.
+"""All searches on all recorded tables.
 
     python -m tests.benchmarks.frugal OUT [--tables FILE.npz ...] [--methods NAME ...] [--repeats 100] [--slots 2 8]
         [--peers PEERS.json]
 
 Plays every method on every table (`game.py` has the rules), writes what was chosen when to OUT/traces.json, and from it
-OUT/frugal.md and OUT/frugal.png. What is in OUT/traces.json is not played again, so that a call goes on where another
+OUT/frugal.md. What is in OUT/traces.json is not played again, so that a call goes on where another
 was cut off, and adds tables or methods. `--peers` adds what other packages chose (`tests/benchmarks/peers`). Without
 `--tables` those of tests/benchmarks/curves. One repeat takes 0.05 to 2 seconds of a core.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.benchmarks.frugal.game import play
 from tests.benchmarks.frugal.methods import LIKE, METHODS, TRIALS, Make, Replayed, learned
-from tests.benchmarks.frugal.show import draw, tables_text
+from tests.benchmarks.frugal.show import tables_text
 from tests.benchmarks.frugal.table import Table, recorded, without_baseline
 
 CHUNK = 2
@@ -29,7 +29,7 @@ CURVES = Path(__file__).parents[1] / "curves"
 
 FROM = "from another, "
 """Begins the name of a method that knows what a study on a like table found."""
-TRANSFERRED = [FROM + name for name in ("tpe + asha", "tpe + asha at half", "mfgp + asha at half")]
+TRANSFERRED = [FROM + name for name in ("tpe + asha", "tpe + asha at half")]
 """Not played unless they are asked for: not every table has one like it."""
 
 
@@ -83,7 +83,6 @@ def main() -> None:
             known[name] = [{"trace": trace, "studies": {}} for trace in run["traces"]]
     text = tables_text(tables, known)
     (given.out / "frugal.md").write_text(text)
-    draw(tables, known, given.out / "frugal.png")
     print(text)
 
 

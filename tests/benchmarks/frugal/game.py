@@ -65,11 +65,8 @@ def play(table: Table, method: Production, seed: int, slots: int, budget: int, t
 def following(
     table: Table, method: Production, rows: list[int], begun: Array, epochs: list[int], most: int
 ) -> int | None:
-    """The trial that a free slot trains: one that goes on, or a new one, which is added to `rows`; None: neither."""
-    more = len(rows) < most
-    if (paused := method.thaw(more)) is not None:
-        return paused
-    if not more:
+    """The new trial that a free slot trains, which is added to `rows`; None: there are enough."""
+    if len(rows) >= most:
         return None
     number = len(rows)
     row = table.nearest(method.propose(number), begun)

@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import CategoricalDistribution
-from scipy.stats import norm
-from sklearn.ensemble import RandomForestRegressor
 
 from study.home.events import State
 from study.spec import StudySpec
 from study.spec.distributions import at, distributions, unit
 from study.spec.objective import Score
 from study.spec.paper import configurations
-from study.spec.rungs import down
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import early_stopping
-from study.sweep.prospects import Prospects
 from study.sweep.sampler import Sampler, TrialEnd
 from tests.benchmarks.frugal.table import Table
 
@@ -36,30 +32,17 @@ class Production:
 
     def begun(self, number: int, params: dict[str, Any]) -> None:
         self.sampler.adopt(number, params)
-        self.rule.decided(number, params)
         self.courses[number] = []
 
     def hear(self, number: int, epoch: int, score: Score) -> str:
-        """on, pause, or end; after the last epoch always end."""
+        """on, or end; after the last epoch always end."""
         course = self.courses[number]
         course.append((epoch, score))
         if epoch == self.spec.epochs:
-            self.rule.completed(number, score)
             return self._ended(number, "complete", score)
-        verdict = self.rule.judge(number, epoch, score)
-        if verdict == "pause":
-            self.sampler.tell(TrialEnd(number, "paused", course))
-        return self._ended(number, "pruned", None) if verdict == "prune" else verdict
-
-    def thaw(self, more: bool) -> int | None:
-        """Which paused trial goes on; None: a new one begins."""
-        trial = self.rule.thaw(more)
-        if trial is not None:
-            self.rule.thawed(trial)
-        return trial
+        return self._ended(number, "pruned", None) if self.rule.prunes(number, epoch, score) else "on"
 
     def _ended(self, number: int, state: State, score: Score | None) -> str:
-        self.rule.ended(number, state)
         self.sampler.tell(TrialEnd(number, state, self.courses[number], score))
         return "end"
 
@@ -80,7 +63,6 @@ class Replayed(Production):
         return self._proposals[number]
 
     def begun(self, number: int, params: dict[str, Any]) -> None:
-        self.rule.decided(number, params)
         self.courses[number] = []
 
 
@@ -102,44 +84,6 @@ def search(sampler: str, name: str = "none", **rule: Any) -> Make:
 def at_half(sampler: str) -> Make:
     """ASHA whose first rung is half of the epochs, as a study file that gives no grace has it."""
     return search(sampler, "asha", grace=None)
-
-
-def forest(make: Make, warm: int = 3, trees: int = 50) -> Make:
-    """A search whose model is a random forest over (configuration, epoch), as SMAC's (Hutter et al. 2011): of the
-    configurations that `mfgp` would choose from, the one of the largest expected improvement at the last epoch, by the
-    mean and the spread of the trees."""
-
-    def begun(spec: StudySpec) -> Production:
-        search, prospects = make(spec), Prospects(spec, 1)
-        rungs, points, begun = down(spec.epochs, max(1, spec.epochs // 8), 2), list[Any](), search.begun
-
-        def note(number: int, params: dict[str, Any]) -> None:
-            points.append(prospects.point(params))
-            begun(number, params)
-
-        def propose(number: int) -> dict[str, Any]:
-            drawn = prospects.drawn(number)
-            seen = [
-                ([*points[trial], np.log(epoch)], score.gains[0])
-                for trial, course in search.courses.items()
-                for epoch, score in course
-                if epoch in rungs
-            ]
-            ends = [gain for point, gain in seen if point[-1] == np.log(spec.epochs)]
-            if not ends or number < warm:
-                return drawn[0]
-            model = RandomForestRegressor(trees, random_state=number)
-            model.fit(*map(np.array, zip(*seen, strict=True)))
-            last = [[*prospects.point(params), np.log(spec.epochs)] for params in drawn]
-            found = np.array([tree.predict(np.array(last)) for tree in model.estimators_])
-            ahead, spread = found.mean(0) - max(ends), np.maximum(found.std(0), 1e-6)
-            gain = ahead * norm.cdf(ahead / spread) + spread * norm.pdf(ahead / spread)
-            return drawn[int(np.argmax(gain))]
-
-        search.propose, search.begun = propose, note  # type: ignore[method-assign]
-        return search
-
-    return begun
 
 
 LIKE = {
@@ -219,29 +163,15 @@ METHODS: dict[str, Make] = {
     "random": search("random"),
     "tpe": search("tpe"),
     "gp": search("gp"),
-    "mfgp": search("mfgp"),
     "random + asha": search("random", "asha"),
     "tpe + asha": search("tpe", "asha"),
-    "mfgp + asha": search("mfgp", "asha"),
     "tpe + median": search("tpe", "median"),
     "tpe + hyperband": search("tpe", "hyperband"),
-    "tpe + promotion": search("tpe", "promotion"),
-    "mfgp + promotion": search("mfgp", "promotion"),
     "tpe + asha at half": at_half("tpe"),
-    "mfgp + asha at half": at_half("mfgp"),
-    "tpe + freeze_thaw": search("tpe", "freeze_thaw", reduction=2),
-    "mfgp + freeze_thaw": search("mfgp", "freeze_thaw", reduction=2),
     "papers, random": papers_first(search("random")),
     "papers, tpe + asha": papers_first(search("tpe", "asha")),
     "papers, tpe + hyperband": papers_first(search("tpe", "hyperband")),
     "papers, tpe + asha at half": papers_first(at_half("tpe")),
-    "papers, mfgp": papers_first(search("mfgp")),
-    "papers, mfgp + hyperband": papers_first(search("mfgp", "hyperband")),
-    "papers, mfgp + asha at half": papers_first(at_half("mfgp")),
-    "forest": forest(search("random")),
-    "forest + asha at half": forest(at_half("random")),
-    "papers, forest + asha at half": papers_first(forest(at_half("random"))),
-    "papers, forest + hyperband": papers_first(forest(search("random", "hyperband"))),
     "fading prior, random": fading(search("random")),
     "fading prior, tpe + asha": fading(search("tpe", "asha")),
 }

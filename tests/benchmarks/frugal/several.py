@@ -33,10 +33,8 @@ METHODS = {
     "random": search("random"),
     "tpe": search("tpe"),
     "nsga2": search("nsga2"),
-    "mfgp": search("mfgp"),
     "random, asha at half": at_half("random"),
     "tpe, asha at half": at_half("tpe"),
-    "mfgp, asha at half": at_half("mfgp"),
 }
 
 

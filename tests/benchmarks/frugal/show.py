@@ -1,11 +1,9 @@
-"""What the traces of searches come to: ratios to early ASHA, regret, ranks and a figure."""
+"""What the traces of searches come to: ratios to early ASHA, regret and ranks."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from tests.benchmarks.frugal.game import Run, for_good, regret
@@ -158,44 +156,3 @@ def _of_trials(
             cells = f"{np.mean(part):.2f} | {max(part):.2f} | {np.mean(more):+.2f} | {max(more):+.2f}"
             lines.append(f"| {titled(method)} | {count} | {cells} |")
     return lines
-
-
-DEFAULT = "papers, mfgp + asha at half"
-"""What `study init` writes."""
-SHOWN = ("random", EARLY, "tpe + asha at half", "mfgp", "mfgp + asha at half", DEFAULT)
-
-
-def draw(tables: Mapping[str, Table], known: Known, file: Path) -> None:
-    """Regret against epochs, a panel for each table: means, and bands from the 5th to the 95th percentile for the early
-    search and the default."""
-    slots = min(int(name.split("|")[2]) for name in known)
-    columns = min(3, len(tables))
-    rows = -(-len(tables) // columns)
-    figure = Figure(figsize=(4.2 * columns, 3 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    peers = [name for name in _methods(tables, known, slots) if name not in METHODS]
-    for panel, (name, table) in zip(panels, tables.items(), strict=False):
-        top = 1.0
-        at = np.unique(np.linspace(1, table.budget, 60).astype(int))
-        for place, method in enumerate([*SHOWN, *peers]):
-            runs = known.get(f"{name}|{method}|{slots}", [])
-            if not runs:
-                continue
-            truths = [table.truth(repeat % len(table.seen), "all") for repeat in range(len(runs))]
-            curves = np.array(
-                [
-                    [100 * regret(Run([tuple(step) for step in run["trace"]]), truth, spent) for spent in at]
-                    for run, truth in zip(runs, truths, strict=True)
-                ]
-            )
-            style = {"color": f"C{place % 10}", "linestyle": "-" if method in METHODS else "--"}
-            top = max(top, 1.2 * curves.mean(0)[at >= table.budget / 10].max())
-            panel.plot(at, curves.mean(0), label=titled(method).replace("`", ""), **style)
-            if method in (EARLY, DEFAULT):
-                panel.fill_between(at, *np.percentile(curves, [5, 95], axis=0), alpha=0.12, color=style["color"])
-        panel.set(title=name, xlabel="epochs of all trials", ylabel="points below the best", ylim=(0, top))
-        panel.axhline(1, color="0.7", linewidth=0.8, zorder=0)
-    for panel in panels[len(tables) :]:
-        panel.set_axis_off()
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-    figure.savefig(file, dpi=80)

@@ -305,7 +305,7 @@ MIXED = (
 KINDS = [False, 0, 0.5, True, 1]
 
 
-@pytest.mark.parametrize("sampler", ["grid", "tpe", "random", "qmc", "gp", "mfgp", "nsga2"])
+@pytest.mark.parametrize("sampler", ["grid", "tpe", "random", "qmc", "gp", "nsga2"])
 def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: Path) -> None:
     file = tmp_path / "kinds.yaml"
     method = {"name": "own_function", "function": "own_functions:train"}
@@ -319,6 +319,6 @@ def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: 
     assert set(kinds) == {(type(one), one) for one in KINDS}
     if sampler == "grid":
         assert len(found) == 5
-    if sampler in ("tpe", "gp", "mfgp"):
+    if sampler in ("tpe", "gp"):
         assert kinds.count((bool, True)) > 10, "which alone is good"
     assert all(trial.params["method.rate"] is one for trial, one in zip(tried.history(), found, strict=True))
