@@ -12,7 +12,8 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
-from study.sweep.budget import EVERY_CELL
+from study.spec.sampler_limits import configurations
+from study.sweep.budget import EVERY_CONFIGURATION
 
 TOP, SEEDS = 5, 5
 """What `study confirm` runs again where it is not told."""
@@ -34,12 +35,12 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
     check_trials(spec, trials)
     with _opened(folder) as (ledger, record):
         tried = len(list(record.by_stage("baseline", "search")))
-        ended = record.ending or record.enough not in (None, "trials", EVERY_CELL)
+        ended = record.ending or record.enough not in (None, "trials", EVERY_CONFIGURATION)
         extended = (tried if ended else record.limit(spec.trials)) + int(trials)
-        if spec.search.sampler == "grid":
-            if record.enough == EVERY_CELL or (not ended and record.limit(spec.trials) >= spec.trials):
-                raise UserError(f"{spec.name}: a grid has no further trials than its cells")
-            extended = min(extended, spec.trials)
+        if (most := configurations(spec.search, spec.space)) is not None:
+            if record.enough == EVERY_CONFIGURATION or (not ended and record.limit(spec.trials) >= most):
+                raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
+            extended = min(extended, most)
         record.apply(ledger.append("extended", trials=extended))
         return record
 

@@ -10,7 +10,7 @@ from study.data import cells, lacking, positive_class
 from study.errors import UserError
 from study.ranking import epochs
 from study.ranking.picks import at_most
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec, rungs, sampler_limits
 from study.spec.schema import Confirm
 
 ENDING = ("time", "gpu_hours", "plateau", "stop")
@@ -53,6 +53,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "standard_error": [errors for _, errors, _ in samples],
         "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
+        "configurations": sampler_limits.configurations(search, spec.space),
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
@@ -122,7 +123,7 @@ def text(document: dict[str, Any]) -> str:
         if document["function"]
         else f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
         *_cells(document),
-        "search space:" if document["space"] else "search space: empty, one configuration",
+        _space(document),
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
         *(f"  {name}: {words}" for name, words in document["groups"].items()),
@@ -187,6 +188,14 @@ def _most_samples(samples: Collection[tuple[dict[str, Any], dict[str, Any] | Non
     """Of the largest data set, all splits together; None where no counts are."""
     known = [sum(split["samples"] for split in counts["splits"].values()) for counts, _, _ in samples]
     return max(known, default=0) or None
+
+
+def _space(document: dict[str, Any]) -> str:
+    if not document["space"]:
+        return "search space: empty, one configuration"
+    if document["configurations"] is None:
+        return "search space:"
+    return f"search space, {document['configurations']} different configurations; when all were tried, the search ends:"
 
 
 def _cells(document: dict[str, Any]) -> list[str]:

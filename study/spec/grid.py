@@ -12,15 +12,18 @@ MOST_CELLS = 100_000
 """Most cells of a grid: nobody would run more, and each is checked before anything starts."""
 
 
-def values(domain: Domain, whole: bool) -> list[Any]:
+def values(domain: Domain, whole: bool, every: bool = False) -> list[Any]:
     """The values of one key, in the file's order; `whole` ranges are of whole numbers.
+
+    Args:
+        every: list each whole number of a range on a log scale, too, which is no grid's.
 
     Raises:
         ValueError: a range without steps, or with more than MOST_CELLS: its values cannot be listed.
     """
     if domain.choices is not None:
         return list(domain.choices)
-    low, high, step = domain.low, domain.high, domain.step or (1 if whole and not domain.log else None)
+    low, high, step = domain.low, domain.high, domain.step or (1 if whole and (every or not domain.log) else None)
     assert low is not None
     assert high is not None
     if low == high:
@@ -53,7 +56,7 @@ def _at(low: float, step: float, place: int, whole: bool) -> int | float:
     return float(Decimal(str(low)) + place * Decimal(str(step)))
 
 
-def cells(space: Space) -> Iterator[dict[str, Any]]:
+def cells(space: Space, every: bool = False) -> Iterator[dict[str, Any]]:
     """The parameters of every cell, the first key's value changing slowest.
 
     A key that does not apply to a cell is not in it, so that no two cells are the same.
@@ -61,17 +64,17 @@ def cells(space: Space) -> Iterator[dict[str, Any]]:
     Raises:
         ValueError: see `values`.
     """
-    by_key = [(key, values(domain, key in space.integers)) for key, domain in space.domains.items()]
+    by_key = [(key, values(domain, key in space.integers, every)) for key, domain in space.domains.items()]
     return _extended({}, by_key, space)
 
 
-def count(space: Space) -> int:
-    """How many cells there are; one more than MOST_CELLS where there are more.
+def count(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
+    """How many cells there are; one more than `most` where there are more.
 
     Raises:
         ValueError: see `values`.
     """
-    return sum(1 for _ in islice(cells(space), MOST_CELLS + 1))
+    return sum(1 for _ in islice(cells(space, every), most + 1))
 
 
 def _extended(params: dict[str, Any], left: Sequence[tuple[str, list[Any]]], space: Space) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from study.errors import UserError
 from study.knobs import knobs
-from study.spec import one_bias, own_function, sampler_limits
+from study.spec import grid, one_bias, own_function, sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
 from study.spec.document import Document, apply_profile, override, read
@@ -19,6 +19,7 @@ from study.spec.objective import Constraint
 from study.spec.origin import check_origin
 from study.spec.paper import configurations, written_out
 from study.spec.rungs import grace, most_brackets, with_grace
+from study.spec.same import distinct
 from study.spec.schema import Domain, Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
 from study.spec.sections import Sections
@@ -202,13 +203,16 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     cases = check_cases(searched, problems)
     check_values(searched, file_sections, cases, problems)
     problems.raise_any()
-    trials = search.trials or sampler_limits.trials(search, searched) or MOST_TRIALS
-    enqueue = search.enqueue
+    most = search.trials or (grid.MOST_CELLS if search.sampler == "grid" else MOST_TRIALS)
+    there = sampler_limits.configurations(search, searched, most) if domains else None
+    trials = min(most, there or most)
+    first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     if wants_papers:
         from_papers = configurations(searched, file_sections)
-        enqueue = from_papers[: trials - (search.baseline is not None)]
+        enqueue = from_papers[: trials - len(first)]
         if not from_papers:
             problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
+    enqueue = distinct([*first, *enqueue])[len(first) :]  # what is given twice runs once
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
     sections = complete(file_sections, section_forms, [*cases, *points(search).values()], problems)
     problems.raise_any()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from study.spec import grid
 from study.spec.document import Key
+from study.spec.same import distinct
 from study.spec.schema import Search
 from study.spec.space import Space
 
@@ -21,15 +22,24 @@ MOST_LISTED = 1_000_000
 """Most values of a range with steps, or of whole numbers, that `gp` can search: it has all of them in memory."""
 
 
-def trials(search: Search, space: Space) -> int | None:
-    """How many configurations a search without `trials` tries: a grid's cells, and given ones that are not among them.
+def configurations(search: Search, space: Space, most: int = grid.MOST_CELLS) -> int | None:
+    """How many different configurations a search can try: those of its space, and given ones that are not among them.
 
-    None if only `trials` could end it.
+    None: its space has more than `most`.
     """
-    if search.sampler != "grid" or any(_endless(space)):
+    grained = (
+        (domain.high - domain.low, domain.step or 1)
+        for domain in space.domains.values()
+        if domain.low is not None and domain.high is not None
+    )
+    if any(width / step > most for width, step in grained):
         return None
-    configurations = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
-    return grid.count(space) + sum(not space.contains(params) for params in configurations)
+    try:
+        found = grid.count(space, most, every=True)
+    except ValueError:  # a range without steps
+        return None
+    given = distinct([*([search.baseline] if search.baseline is not None else []), *search.enqueue])
+    return found + sum(not space.contains(params) for params in given) if found <= most else None
 
 
 def problems(search: Search, space: Space) -> list[tuple[Key, str]]:

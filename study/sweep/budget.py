@@ -5,8 +5,8 @@ from study.ranking.remaining_gain import SoFar, unsuitable
 from study.spec import StudySpec
 from study.spec.objective import Score
 
-EVERY_CELL = "every cell of the grid"
-"""What ended a search of a grid that has nothing left."""
+EVERY_CONFIGURATION = "every configuration of the space"
+"""What ended a search that has nothing left to try."""
 
 
 class Budget:

@@ -1,12 +1,15 @@
 """Who suggests parameters. It knows no Ray and no ledger; its history is rebuilt from trial records."""
 
+import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial
 
-from study.spec import StudySpec
+from study.spec import StudySpec, grid
+from study.spec.distributions import at
 from study.spec.objective import Score
 from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrategy
 from study.sweep.samplers.cma_es import CMAStrategy
@@ -27,6 +30,10 @@ STRATEGIES: dict[str, type[Strategy]] = {
 }
 
 
+DRAWS = 100
+"""Draws that look for a configuration which was not tried, before those that are left are listed."""
+
+
 class Sampler:
     """Suggests parameters and hears how they did.
 
@@ -38,7 +45,7 @@ class Sampler:
 
     def __init__(self, spec: StudySpec) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._space = spec.space
+        self._space, self._seed = spec.space, spec.search.seed
         self._history = History(spec)
         self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)
 
@@ -47,11 +54,25 @@ class Sampler:
         self._history.learn(lessons)
 
     def ask(self, number: int) -> dict[str, Any] | None:
-        """New parameters for the trial of this number; None where every cell of a grid was given."""
+        """Parameters that no trial has, for the trial of this number; None where every configuration has one."""
         params = self._strategy.suggest(number)
+        if params is not None and self._history.knows(params):
+            params = self._untried(number)
         if params is not None:
             self.adopt(number, params)
         return params
+
+    def _untried(self, number: int) -> dict[str, Any] | None:
+        """A draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
+        draw, distributions = random.Random(f"{self._seed} {number}"), self._history.distributions
+        for _ in range(DRAWS):
+            params = self._space.walk(lambda key, domain: at(distributions[key], draw.random()))
+            if not self._history.knows(params):
+                return params
+        with suppress(ValueError):  # a range without steps: its configurations have no end
+            left = [cell for cell in grid.cells(self._space, every=True) if not self._history.knows(cell)]
+            return draw.choice(left) if left else None
+        return None
 
     def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
         """Take in a trial whose parameters were decided elsewhere; one outside the space is left out.

@@ -22,7 +22,7 @@ from study.spec import StudySpec
 from study.spec.configuration import faults
 from study.spec.objective import Score
 from study.spec.same import same
-from study.sweep.budget import EVERY_CELL, Budget
+from study.sweep.budget import EVERY_CONFIGURATION, Budget
 from study.sweep.rule import EarlyStopping, Verdict
 from study.sweep.sampler import Sampler, TrialEnd
 
@@ -91,7 +91,7 @@ class SearchStage:
             return "trials"
         if self.record.ending:
             return "a user"
-        return EVERY_CELL if self._exhausted else self._budget.spent
+        return EVERY_CONFIGURATION if self._exhausted else self._budget.spent
 
     def decided(self, trial: TrialRecord, asked: bool = True) -> None:
         """A trial of `next` is in the record.

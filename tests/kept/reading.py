@@ -21,6 +21,7 @@ import torch
 from counterparts import COUNTERPARTS, WITHOUT_COUNTERPART, Case
 from ruamel.yaml import YAML
 from small import digits, trained
+from study.home.log import MemoryLog
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report.lead import document
@@ -29,7 +30,6 @@ from study.analysis.tables import report_tables
 from study.commands.export import export
 from study.home.folder import StudyFolder
 from study.home.ledger import read
-from study.home.log import MemoryLog
 from study.home.record import StudyRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec

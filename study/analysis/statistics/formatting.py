@@ -30,7 +30,7 @@ LIMITS = {
     "plateau": "it had reached a plateau",
     "stop": "as many trials again would hardly have raised its best value (search.stop)",
     "a user": "a user ended it",
-    "every cell of the grid": "its grid has no more cells",
+    "every configuration of the space": "its space has no more configurations",
 }
 """Why a search ended before its number of trials."""
 

@@ -245,11 +245,11 @@ class TestHistory:
         assert history.window(9, 9, pruned=True) == []
 
 
-def test_the_same_parameters_are_not_tried_again_while_there_are_others() -> None:
+def test_the_same_parameters_are_not_tried_again() -> None:
     sampler = Sampler(spec_of("random", "search.space={method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}}"))
     found = [sampler.ask(number) for number in range(4)]
     assert len({repr(one) for one in found}) == 4
-    assert sampler.ask(4) in found
+    assert sampler.ask(4) is None
 
 
 def test_constraints_keep_the_search_where_they_are_kept() -> None:
@@ -312,13 +312,9 @@ def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: 
     search = {"space": {"method.rate": {"choices": KINDS}}, "metric": "val/accuracy", "sampler": sampler, "trials": 30}
     file.write_text(yaml.safe_dump({"name": "kinds", "method": method, "train": {"epochs": 4}, "search": search}))
     tried, found = Sampler(load_study(str(file))), []
-    while len(found) < 30 and (params := tried.ask(len(found))) is not None:
+    while (params := tried.ask(len(found))) is not None:
         tried.tell(complete(len(found), float(params["method.rate"] is True)))
         found.append(params["method.rate"])
-    kinds = [(type(one), one) for one in found]
-    assert set(kinds) == {(type(one), one) for one in KINDS}
-    if sampler == "grid":
-        assert len(found) == 5
-    if sampler in ("tpe", "gp"):
-        assert kinds.count((bool, True)) > 10, "which alone is good"
+    assert {(type(one), one) for one in found} == {(type(one), one) for one in KINDS}
+    assert len(found) == 5
     assert all(trial.params["method.rate"] is one for trial, one in zip(tried.history(), found, strict=True))
