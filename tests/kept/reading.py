@@ -41,7 +41,7 @@ Table = dict[str, dict[str, Any]]
 
 HERE = Path(__file__).parent
 STUDIES = tuple(sorted(path.name.removesuffix(".jsonl.gz") for path in (HERE / "studies").glob("*.jsonl.gz")))
-PREFIXES, EVENTS, ASKED = 120, 24_000, 3
+PREFIXES, EVENTS, ASKED = 80, 20_000, 3
 """At how many prefixes of a ledger the agenda is asked at most, how many events these have together at most, as each is
 read again, and how often it is asked at each."""
 
