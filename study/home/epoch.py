@@ -1,6 +1,5 @@
 """What a trial reported after one epoch, small in memory: a study of 10,000 trials of 50 epochs has half a million."""
 
-import math
 from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,9 +10,13 @@ _PLACES: dict[tuple[str, ...], dict[str, int]] = {}
 """Where each metric stands, by the names of an epoch's metrics; the same for most epochs of a study."""
 
 
+LARGEST = 1e100
+"""A number beyond it, either way, counts as infinite: sums of squares of such are."""
+
+
 def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
-    """Metrics as a ledger keeps them: None for what is not a number, or infinite."""
-    return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
+    """Metrics as a ledger keeps them: None for what is not a number, or infinite, see `LARGEST`."""
+    return {name: value if abs(value) <= LARGEST else None for name, value in metrics.items()}
 
 
 class Epoch(Mapping[str, Any]):

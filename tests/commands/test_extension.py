@@ -123,5 +123,5 @@ def test_a_grid_that_was_ended_goes_on_to_its_last_cell_and_no_further(tmp_path:
     record = Course(folder.ledger_file, GRID).play().record
     searched_values = [trial.params["method.lambda"] for trial in record.by_stage("search")]
     assert sorted(searched_values) == [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]
-    with pytest.raises(UserError, match="a grid has no further trials than its cells"):
+    with pytest.raises(UserError, match="its space has no further configurations"):
         extension.more_trials(folder, GRID, "+1")

@@ -9,6 +9,7 @@ from helpers import Told, quickstart, record, write_ledger
 
 from study.analysis.report.conclusions import caveats
 from study.errors import UserError
+from study.home.epoch import finite
 from study.home.ledger import Event, Ledger
 from study.home.line import Chain, encode
 from study.home.record import StudyRecord
@@ -200,3 +201,8 @@ def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict
     )
     with pytest.raises(UserError, match=message):
         StudyRecord.load(path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1.7e308, -1.7e308, 1.01e100])
+def test_a_number_whose_squares_no_sum_can_hold_is_none(value: float) -> None:
+    assert finite({"val/score": value, "val/other": 1e100}) == {"val/score": None, "val/other": 1e100}
