@@ -1,8 +1,7 @@
-"""Standard errors of metrics on the cells of a split, by simulation; kept, so that a plan loads PyTorch once."""
+"""Standard errors of metrics on the cells of a split, by simulation."""
 
+from functools import cache
 from typing import TYPE_CHECKING
-
-from study.answer_cache import kept
 
 if TYPE_CHECKING:
     import numpy as np
@@ -11,7 +10,7 @@ DRAWS = 400
 """Simulated splits: the standard error itself is then known to within 4%."""
 
 
-@kept
+@cache
 def simulated(
     names: tuple[str, ...], counts: tuple[tuple[int, ...], ...], has_bias: bool, accuracy: float
 ) -> dict[str, dict[str, float] | None]:

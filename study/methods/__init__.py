@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from study.answer_cache import KEPT, KeptCatalogue, kept
-from study.catalogue import later, modules
+from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.knobs import Knob
 from study.methods import own_function
@@ -37,8 +36,6 @@ __all__ = [
     "needs",
 ]
 
-KEPT["Needs"] = Needs
-
 __getattr__ = later(
     dict.fromkeys(("UNKNOWN", "Batch", "Labels"), "study.methods.batch")
     | dict.fromkeys(("Method", "NewNetwork"), "study.methods.method")
@@ -51,7 +48,7 @@ def _kinds() -> dict[str, Any]:
     return dict(sorted((name, module) for module in kinds for name in module.NAMES))
 
 
-CATALOGUE = KeptCatalogue("study.methods", ("NAMES", "keys", "needs", "build"), _kinds)
+CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), _kinds)
 
 
 def names() -> list[str]:
@@ -66,12 +63,10 @@ def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     return _method_knobs(method)
 
 
-@kept
 def _method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
 
 
-@kept
 def about(name: str) -> str:
     """What a method is, in a line: from the docstring of the loss of its name, else of its module."""
     from study.losses.catalogue import classification_losses, losses
@@ -81,7 +76,6 @@ def about(name: str) -> str:
     return CATALOGUE.about(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
-@kept
 def needs(method: Mapping[str, Any]) -> Needs:
     """What the method of a complete section needs of the data."""
     requirements: Needs = CATALOGUE.find(method["name"]).needs(method)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from study.answer_cache import KeptCatalogue, kept
-from study.catalogue import later, modules
+from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, knobs
@@ -27,7 +26,7 @@ def _own() -> Mapping[str, Any]:
     return modules("study.models", "Options")
 
 
-CATALOGUE = KeptCatalogue("study.models", ("Options", "unsuited", "build"), _own)
+CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), _own)
 
 
 def names() -> list[str]:
@@ -40,7 +39,6 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     return {} if model["name"] == CATALOGUE.apart else _model_knobs(model)
 
 
-@kept
 def _model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     from study.models.head import HeadOptions
 
@@ -53,7 +51,6 @@ def _model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     return declared
 
 
-@kept
 def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     """What is wrong with a data set for the network of a `model` section, ready to show; None if it can be trained."""
     problem = _problem(model, facts)

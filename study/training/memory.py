@@ -1,11 +1,11 @@
-"""How much of a GPU's memory a trial takes: asked without loading PyTorch where the answer is kept."""
+"""How much of a GPU's memory a trial takes."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
-from study.answer_cache import kept
 from study.data.dataset import Facts
 from study.training.config import TrialConfig
 
@@ -29,7 +29,7 @@ def trial_memory(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     return _trial_memory(json.dumps([question, shown], sort_keys=True))
 
 
-@kept
+@cache
 def _trial_memory(question: str) -> dict[str, Any]:
     from study.training.counted_memory import count
 

@@ -157,9 +157,11 @@ def picks_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         `violation` (by how much it misses the rule's limit), `ties` (configurations that share the top), `among`,
         `rank` (by the study's own ranking). On fresh seeds, missing where there are none: `val mean`, `val sd`, `val n`
         of the rule's metric; `test mean`, `test sd`, `test n` and `regret` of the test metric `judge`; `tau`,
-        `tau low`, `tau high`, `tau n`: Kendall's tau-b of the rule with it. Then the pick's parameters.
+        `tau low`, `tau high`, `tau n`: Kendall's tau-b of the rule with it. Then the pick's parameters. Empty where
+        there is nothing to pick from: nothing is complete, or it is a final training.
     """
-    return pd.DataFrame(document(spec, rule_picks(spec, record))).set_index("rule")
+    rows = document(spec, rule_picks(spec, record))
+    return pd.DataFrame(rows, columns=None if rows else ["rule"]).set_index("rule")
 
 
 def document(spec: StudySpec, table: RulePicks) -> list[dict[str, Any]]:

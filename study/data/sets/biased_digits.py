@@ -5,12 +5,12 @@ Small enough to be embedded, real enough to show the effect: the construction is
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 import numpy as np
 from typing_extensions import Doc
 
-from study.answer_cache import kept
 from study.data import colour_bias, holdout
 from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
 from study.data.holdout import Indices
@@ -72,9 +72,9 @@ def load(options: Options) -> Dataset:
     return Dataset(describe(options), splits)
 
 
-@kept
+@cache
 def _classes() -> list[int]:
-    """The class of each digit; kept, as scikit-learn takes a second to load."""
+    """The class of each digit."""
     from sklearn.datasets import load_digits
 
     return [int(digit) for digit in load_digits().target]

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from study import catalogue
-from study.answer_cache import kept
 from study.data.dataset import Facts
 from study.errors import UserError, nearest
 from study.training.config import TrainOptions
@@ -27,20 +26,17 @@ class Augmentation(Protocol):
 __all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "output_shape", "suits"]
 
 
-@kept
 def names() -> list[str]:
     """Every augmentation that `train.augmentation` may name."""
     return list(catalogue.modules(__name__, "operations"))
 
 
-@kept
 def is_random(name: str) -> bool:
     """Whether two views of a sample differ."""
     random: bool = _find(name).IS_RANDOM
     return random
 
 
-@kept
 def suits(name: str, facts: Facts) -> str | None:
     """Why an augmentation cannot be used with a data set; None if it can."""
     reason: str | None = _find(name).suits(facts)
@@ -79,7 +75,6 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
 
 
 @lru_cache
-@kept
 def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
     """The shape of a view of a sample of this shape."""
     import torch

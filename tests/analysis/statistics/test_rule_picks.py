@@ -58,6 +58,12 @@ def test_without_fresh_seeds_there_are_the_picks_alone(writer):
     assert frame[["test mean", "val mean", "regret", "tau"]].isna().all(axis=None)
 
 
+def test_where_nothing_is_complete_there_is_no_pick():
+    frame = picks_frame(SPEC, StudyRecord())
+    assert frame.empty
+    assert frame.index.name == "rule"
+
+
 def test_where_less_is_better_regret_and_range_are_turned(writer):
     spec = load_study("quickstart", ["search.early_stopping={}", "search.metric=val/equalized_odds"])
     study = writer()

@@ -1,0 +1,232 @@
+"""What today's program reads out of the kept ledgers: the only module of the suite that knows the program's names.
+
+A reading is a table of tables: study, table, row, column, value. A refactoring that moves an entry point changes an
+import here, a part that is removed takes its table with it.
+"""
+
+import gzip
+import json
+import math
+import platform
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from counterparts import COUNTERPARTS, WITHOUT_COUNTERPART, Case
+from ruamel.yaml import YAML
+from small import digits, trained
+
+from study.analysis import epochs_frame, picks_frame, trials_frame
+from study.analysis.report.lead import document
+from study.analysis.report.sections import report_page
+from study.analysis.tables import report_tables
+from study.commands.export import export
+from study.home.folder import StudyFolder
+from study.home.ledger import read
+from study.home.log import MemoryLog
+from study.home.record import StudyRecord
+from study.ranking import ranked_once
+from study.spec import StudySpec
+from study.sweep.agenda import Agenda
+from study.sweep.early_stopping import early_stopping
+
+Table = dict[str, dict[str, Any]]
+"""Values by row and column."""
+
+HERE = Path(__file__).parent
+STUDIES = tuple(sorted(path.name.removesuffix(".jsonl.gz") for path in (HERE / "studies").glob("*.jsonl.gz")))
+PREFIXES, EVENTS, ASKED = 80, 20_000, 3
+"""At how many prefixes of a ledger the agenda is asked at most, how many events these have together at most, as each is
+read again, and how often it is asked at each."""
+
+LEFT_OUT = ("study_id", "study_hash", "code", "format", "more_search")
+"""Of best.yaml's origin: what changes with the version, whatever the study found, and a sentence that the lead has."""
+
+
+@cache
+def _home() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="kept-")
+
+
+@cache
+def folder(name: str) -> StudyFolder:
+    """A kept study as a folder of a home."""
+    path = Path(_home().name) / name
+    path.mkdir()
+    (path / "ledger.jsonl").write_bytes(gzip.decompress((HERE / "studies" / f"{name}.jsonl.gz").read_bytes()))
+    (path / "study.yaml").write_bytes((HERE / "studies" / f"{name}.yaml").read_bytes())
+    return StudyFolder(path)
+
+
+@cache
+def loaded(name: str) -> tuple[StudySpec, StudyRecord]:
+    """Its file and its ledger."""
+    return folder(name).spec(), StudyRecord.load(folder(name).ledger_file)
+
+
+@cache
+def lead(name: str) -> dict[str, Any]:
+    """The lead of its report, as plain values."""
+    return document(*loaded(name))
+
+
+def values(name: str) -> dict[str, Table]:
+    """Every table of a study."""
+    study, (spec, record) = folder(name), loaded(name)
+    with ranked_once(record):
+        tables = {"trials": _frame(trials_frame(spec, record)), "picks": _frame(picks_frame(spec, record))}
+        if len(record.trials) < 100:
+            tables["epochs"] = _frame(epochs_frame(record))
+        tables["summary"] = _frame(report_tables.summary(spec, record))
+        if spec.final_seeds is None:
+            tables["best configurations"] = _frame(report_tables.best_configurations(spec, record, top=1000))
+            tables["best.yaml"] = _best(study, spec, record)
+        told = lead(name).items()
+        tables["verdict"] = {part: _columns(_no_sentences(value)) for part, value in told if part != "parts"}
+        tables["decisions"] = decisions(name)
+        tables |= {f"page: {title}": table for title, table in _page_tables(spec, record)}
+    return {title: table for title, table in tables.items() if table}
+
+
+def sentences(name: str) -> dict[str, list[str]]:
+    """What the lead of a study's report says, part by part."""
+    parts: dict[str, list[str]] = lead(name)["parts"]
+    return parts
+
+
+def decisions(name: str) -> Table:
+    """What the agenda does that goes on at prefixes of a ledger, each with all that it writes: one row for a prefix by
+    its events, one column for each event that is written. The last prefix is the whole ledger."""
+    events, (spec, _) = read(folder(name).ledger_file), loaded(name)
+    places = range(2, len(events))
+    drawn = random.Random(name).sample(places, min(PREFIXES, EVENTS // len(events), len(places)))
+    return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
+
+
+def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    record, written = StudyRecord.fold(events), []
+    now = events[-1]["time"]
+    if record.state == "running":
+        record.apply({"event": "closed", "state": "interrupted", "time": now})
+    agenda = Agenda(spec, MemoryLog(lambda: now, written.append), record, early_stopping(spec))
+    given = []
+    for _ in range(ASKED):
+        job = agenda.next()
+        given.append(job if job is None or isinstance(job, str) else f"{job.kind} {job.trial.number}")
+        if job is None or job == "done":
+            break
+    columns = {f"job {place}": job for place, job in enumerate(given)}
+    for place, event in enumerate(written):
+        columns |= _columns({key: value for key, value in event.items() if key != "time"}, f"event {place}")
+    return columns | {"enough": agenda.enough, "outcome": agenda.outcome}
+
+
+def _no_sentences(part: Any) -> Any:
+    """Of the steps to take their kinds alone: the lead says them."""
+    steps = isinstance(part, list) and part and isinstance(part[0], dict) and "kind" in part[0]
+    return [{"kind": step["kind"]} for step in part] if steps else part
+
+
+def _best(study: StudyFolder, spec: StudySpec, record: StudyRecord) -> Table:
+    if not any(trial.state == "complete" for trial in record.trials.values()):
+        return {}
+    (file,) = export(study, spec, record, study.best_file)
+    best = YAML(typ="safe").load(file.path.read_text(encoding="utf-8"))
+    best["origin"] = {key: value for key, value in best["origin"].items() if key not in LEFT_OUT}
+    parts = {section: value if isinstance(value, dict) else {"": value} for section, value in best.items()}
+    return {section: _columns(value) for section, value in parts.items() if section not in ("resources", "search")}
+
+
+def _page_tables(spec: StudySpec, record: StudyRecord) -> Iterator[tuple[str, Table]]:
+    """The tables that the report prints, but that of every trial, which `trials` has in full."""
+    for section in report_page(spec, record, {}).sections:
+        if section.title in ("All trials", "Provenance", "Every metric") or section.title.endswith(" trials"):
+            continue
+        tables = [block.frame for block in section.blocks if hasattr(block, "frame")]
+        for place, frame in enumerate(tables):
+            labelled = frame.set_index(frame.columns[0]) if len(frame.columns) and frame.iloc[:, 0].is_unique else frame
+            yield section.title + (f" {place + 1}" if len(tables) > 1 else ""), _frame(labelled)
+
+
+def losses() -> Table:
+    """Every loss of the golden cases that lie in the repository, in float64, and the size of its gradients."""
+    golden = HERE.parent / "losses" / "golden"
+    found: Table = {}
+    for entry in json.loads((golden / "losses.index.json").read_text())["cases"]:
+        for output in (entry, *entry.get("also", [])):
+            if output["definition"] not in COUNTERPARTS or entry["case"] in WITHOUT_COUNTERPART:
+                continue
+            case = Case(output if output is entry else entry, golden)
+            loss = COUNTERPARTS[output["definition"]](case)
+            row = found.setdefault(f"{entry['case']} {output.get('output', 'loss')}", {})
+            row["loss"] = _plain(loss.item())
+            if output["expected_loss"] is not None and loss.requires_grad:
+                loss.backward()
+                for name, leaf in case.leaves.items():
+                    row[f"gradient of {name}"] = None if leaf.grad is None else _plain(leaf.grad.norm().item())
+    return found
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "eps_sup_info_nce": {"name": "eps_sup_info_nce", "temperature": 0.1, "regulariser": "fair_kl", "lambda": 1.0},
+    "fair_sup_con": {"name": "fair_sup_con", "temperature": 0.1},
+    "sup_con": {"name": "sup_con", "temperature": 0.1},
+}
+"""Of the three trials whose metrics are kept."""
+
+
+def metrics() -> dict[str, Table]:
+    """The metrics of three trials of two epochs on one thread, by trial, epoch and name."""
+    torch.set_num_threads(1)
+    return {
+        name: {str(epoch): _columns(row) for epoch, row in enumerate(rows, 1)}
+        for name, method in METHODS.items()
+        for _, rows in [trained(method, digits(), epochs=2)]
+    }
+
+
+def machine() -> str:
+    """What the last bits of a trial's metrics depend on."""
+    return f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
+
+
+def _frame(frame: pd.DataFrame) -> Table:
+    """A frame by row and column; rows by their index, where that is unique and named, else by their place."""
+    labels: Callable[[int], str] = str
+    if frame.index.name is not None and frame.index.is_unique:
+        labels = [str(label) for label in frame.index].__getitem__
+    rows = frame.astype(object).to_dict("split")["data"]
+    names = [str(name) for name in frame.columns]
+    return {
+        labels(place): {key: value for key, value in zip(names, map(_plain, row), strict=True) if value is not None}
+        for place, row in enumerate(rows)
+    }
+
+
+def _columns(value: Any, name: str = "") -> dict[str, Any]:
+    """Nested values as columns with dotted names; what is None is left out."""
+    if isinstance(value, Mapping | list | tuple):
+        inner = value.items() if isinstance(value, Mapping) else enumerate(value)
+        found: dict[str, Any] = {}
+        for key, one in inner:
+            found |= _columns(one, f"{name}.{key}" if name else str(key))
+        return found
+    return {} if value is None else {name: _plain(value)}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; None for what is missing, and text for a float that is no number."""
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, sort_keys=True, default=str)
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,59 @@
+"""Nothing that users get from a study's ledger changes by accident: decisions, best.yaml, tables, picks, report, lead.
+
+A change on purpose: `python tests/kept/rewrite.py` lists and keeps the new values; see the guide's page on adding
+things.
+"""
+
+from typing import Any
+
+import pytest
+from kept import keeping, reading
+
+
+def test_every_study_has_kept_values() -> None:
+    files = {path.name for path in keeping.VALUES.iterdir()}
+    assert files == {f"{name}.json.gz" for name in reading.STUDIES} | {"leads.json", "losses.json", "metrics.json"}
+    assert sum(path.stat().st_size for path in reading.HERE.rglob("*") if path.is_file()) < 1_500_000
+
+
+@pytest.mark.parametrize("name", reading.STUDIES)
+def test_a_study_gives_its_kept_decisions_and_numbers(name: str) -> None:
+    _same(keeping.load(f"{name}.json.gz"), reading.values(name), name)
+
+
+@pytest.mark.parametrize("name", reading.STUDIES)
+def test_a_study_gives_its_kept_sentences(name: str) -> None:
+    _same(keeping.load("leads.json").get(name, {}), reading.sentences(name), name)
+
+
+def test_losses_are_the_kept_ones() -> None:
+    _same(keeping.load("losses.json"), reading.losses(), "losses")
+
+
+def test_trials_have_their_kept_metrics() -> None:
+    """In every bit on a machine and a version of PyTorch of which they are kept, else within a millionth."""
+    kept, now = keeping.load("metrics.json"), reading.metrics()
+    if reading.machine() in kept:
+        assert now == kept[reading.machine()], keeping.told(list(keeping.changes(kept[reading.machine()], now, 0.0)))
+    else:
+        _same(next(iter(kept.values())), now, "metrics", keeping.TRAINED)
+
+
+def test_a_change_is_told_by_its_place() -> None:
+    kept = {"trials": {"3": {"val/accuracy": 0.5, "state": "complete", "old": 1}, "4": {"seed": 1}}}
+    now = {"trials": {"3": {"val/accuracy": 0.5 + 1e-8, "state": "pruned", "new": True}}}
+    assert [str(change) for change in keeping.changes(kept, now, place=("single",))] == [
+        "single | trials | 3 | val/accuracy: kept 0.5, now 0.50000001",
+        "single | trials | 3 | state: kept 'complete', now 'pruned'",
+        "single | trials | 3 | old: kept 1, now None",
+        "single | trials | 3 | new: kept None, now True",
+        "single | trials | 4: kept '1 entries', now None",
+    ]
+    assert not list(keeping.changes(kept, {"trials": {**kept["trials"]}}))
+    assert not list(keeping.changes({"x": 0.1}, {"x": 0.1 * (1 + 1e-12)}))
+
+
+def _same(kept: Any, now: Any, name: str, relative: float = keeping.RELATIVE) -> None:
+    found = list(keeping.changes(kept, now, relative, (name,)))
+    if found:
+        pytest.fail(keeping.told(found), pytrace=False)
