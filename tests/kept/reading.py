@@ -28,8 +28,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.tables import report_tables
 from study.commands.export import export
 from study.home.folder import StudyFolder
-from study.home.ledger import read
-from study.home.log import MemoryLog
+from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec
@@ -109,12 +108,33 @@ def decisions(name: str) -> Table:
     return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
 
 
+class _Unwritten(Ledger):
+    """A ledger on no disk, all of whose events come at one moment."""
+
+    def __init__(self, now: float) -> None:
+        self.now, self.events = now, list[dict[str, Any]]()
+
+    def append(self, event: str, **fields: Any) -> dict[str, Any]:
+        known = {key: value for key, value in fields.items() if value is not None}
+        self.events.append({"event": event, "time": round(self.now, 3), **known})
+        return self.events[-1]
+
+    def check(self) -> None:
+        pass
+
+    def hold(self) -> None:
+        pass
+
+    def sync(self) -> None:
+        pass
+
+
 def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    record, written = StudyRecord.fold(events), []
-    now = events[-1]["time"]
+    record, now = StudyRecord.fold(events), events[-1]["time"]
+    ledger = _Unwritten(now)
     if record.state == "running":
         record.apply({"event": "closed", "state": "interrupted", "time": now})
-    agenda = Agenda(spec, MemoryLog(lambda: now, written.append), record, early_stopping(spec))
+    agenda = Agenda(spec, ledger, record, early_stopping(spec))
     given = []
     for _ in range(ASKED):
         job = agenda.next()
@@ -122,7 +142,7 @@ def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any
         if job is None or job == "done":
             break
     columns = {f"job {place}": job for place, job in enumerate(given)}
-    for place, event in enumerate(written):
+    for place, event in enumerate(ledger.events):
         columns |= _columns({key: value for key, value in event.items() if key != "time"}, f"event {place}")
     return columns | {"enough": agenda.enough, "outcome": agenda.outcome}
 
