@@ -108,16 +108,16 @@ def decisions(name: str) -> Table:
     return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
 
 
-class _InMemory(Ledger):
-    """A ledger that is in no file: what would be written stays in a list."""
+class _Unwritten(Ledger):
+    """A ledger on no disk, all of whose events come at one moment."""
 
     def __init__(self, now: float) -> None:
-        self.path, self.now, self.written = Path("memory"), now, list[dict[str, Any]]()
+        self.now, self.events = now, list[dict[str, Any]]()
 
     def append(self, event: str, **fields: Any) -> dict[str, Any]:
         known = {key: value for key, value in fields.items() if value is not None}
-        self.written.append({"event": event, "time": round(self.now, 3), **known})
-        return self.written[-1]
+        self.events.append({"event": event, "time": round(self.now, 3), **known})
+        return self.events[-1]
 
     def check(self) -> None:
         pass
@@ -131,9 +131,9 @@ class _InMemory(Ledger):
 
 def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any]:
     record, now = StudyRecord.fold(events), events[-1]["time"]
+    ledger = _Unwritten(now)
     if record.state == "running":
         record.apply({"event": "closed", "state": "interrupted", "time": now})
-    ledger = _InMemory(now)
     agenda = Agenda(spec, ledger, record, early_stopping(spec))
     given = []
     for _ in range(ASKED):
@@ -142,7 +142,7 @@ def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any
         if job is None or job == "done":
             break
     columns = {f"job {place}": job for place, job in enumerate(given)}
-    for place, event in enumerate(ledger.written):
+    for place, event in enumerate(ledger.events):
         columns |= _columns({key: value for key, value in event.items() if key != "time"}, f"event {place}")
     return columns | {"enough": agenda.enough, "outcome": agenda.outcome}
 
