@@ -85,7 +85,7 @@ def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
         return None
     reference, complete = baseline(record, spec), searched(record, spec)
     figure, (axes, *_) = new(_search_title(spec, record), 3.6)
-    rows = rows_of(spec, record, trials, {})
+    rows = rows_of(spec, record, trials)
     for state, mark in MARKS.items():
         of_state = [trial for trial in trials if trial.state == state]
         if of_state:

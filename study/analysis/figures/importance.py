@@ -56,9 +56,10 @@ def bars_of(found: Importances, name: Callable[[str], str], line: str = "\n") ->
 def title(spec: StudySpec, found: Importances) -> str:
     """What is sure enough to be said in a sentence."""
     key, share = next(iter(found.shares.items()))
+    over = "among the trials that early stopping let through" if found.selected else "over the space"
     if share.low >= MUCH:
-        return f"{key} alone explains {_words(share)} of the variance of {spec.metric} over the space"
-    said = f"No parameter alone surely explains {100 * MUCH:.0f}% of the variance of {spec.metric} over the space"
+        return f"{key} alone explains {_words(share)} of the variance of {spec.metric} {over}"
+    said = f"No parameter alone surely explains {100 * MUCH:.0f}% of the variance of {spec.metric} {over}"
     together = found.interactions
     return said + (f"; interactions explain {_words(together)}" if together and together.low >= MUCH else "")
 

@@ -27,7 +27,6 @@ from study.analysis.figures.style import (
 )
 from study.analysis.statistics import formatting, seed_words
 from study.analysis.statistics.frame import param, varied
-from study.analysis.statistics.pruned import pruned
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, baseline, candidates
 from study.spec import StudySpec
@@ -44,10 +43,7 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     space, reference = varied(spec), baseline(record, spec)
     if not trials or not space:
         return None
-    best, estimates = next(iter(candidates(record, spec)), None), estimated(spec, record)
-    words = MARK_WORDS | ({"pruned": ESTIMATED} if estimates else {})
-    found = rows_of(spec, record, trials, estimates)
-    places = {**estimates, **found.heights}
+    best, found = next(iter(candidates(record, spec)), None), rows_of(spec, record, trials)
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
     figure, panels = new(_title(spec, best), 0.9 + 2.7 * rows, columns, rows)
@@ -55,9 +51,9 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     for axes, (key, domain) in zip(panels, space.items(), strict=False):
         scale = Scale.of(domain, [param(spec, reference.trial, key)] if reference else [])
         scale.apply(axes)
-        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key, places))]
+        spots = [(trial, at) for trial in trials if (at := spot(spec, scale, trial, key, found.heights))]
         stopped = [at for trial, at in spots if trial.state == "pruned"]
-        _scatter(axes, stopped, label=words["pruned"], alpha=fade(len(trials)), **MARKS["pruned"])
+        _scatter(axes, stopped, label=MARK_WORDS["pruned"], alpha=fade(len(trials)), **MARKS["pruned"])
         complete = [(*at, trial.number) for trial, at in spots if trial.state == "complete"]
         shades = _in_order(axes, complete, len(record.trials)) or shades
         if reference:
@@ -77,15 +73,12 @@ def parameters(spec: StudySpec, record: StudyRecord) -> Figure | None:
     return figure
 
 
-def rows_of(
-    spec: StudySpec, record: StudyRecord, trials: Sequence[TrialRecord], estimates: Mapping[int, float]
-) -> RungRows:
-    """Rows for the pruned trials whose value at the end is not estimated."""
+def rows_of(spec: StudySpec, record: StudyRecord, trials: Sequence[TrialRecord]) -> RungRows:
+    """Rows for the pruned trials, which have no value at the end."""
     reference = baseline(record, spec)
     values = [ended_value(spec, trial) for trial in trials if trial.state == "complete"]
-    shown = [*values, *estimates.values(), reference.value if reference else None]
-    left = [trial for trial in trials if trial.number not in estimates]
-    return RungRows.of(left, [value for value in shown if value is not None])
+    shown = [*values, reference.value if reference else None]
+    return RungRows.of(trials, [value for value in shown if value is not None])
 
 
 def _in_order(axes: Axes, spots: Sequence[tuple[float, float, int]], most: int) -> PathCollection | None:
@@ -107,27 +100,15 @@ def _title(spec: StudySpec, best: Candidate | None) -> str:
     return f"Best, {by}: {', '.join(values)}"
 
 
-ESTIMATED = "pruned, estimated"
-"""Of trials that are drawn at the value that they are estimated to have ended with."""
-
-
-def estimated(spec: StudySpec, record: StudyRecord) -> dict[int, float]:
-    """What pruned trials are estimated to have ended with, by number; empty where that cannot be told."""
-    if not any(trial.state == "pruned" for trial in record.by_stage("search")):
-        return {}
-    found = pruned(spec, record).values(spec.metric)
-    return {} if isinstance(found, str) else {number: found.value(number) for number in found.draws}
-
-
 def spot(
-    spec: StudySpec, scale: Scale, trial: TrialRecord, key: str, estimates: Mapping[int, float] | None = None
+    spec: StudySpec, scale: Scale, trial: TrialRecord, key: str, heights: Mapping[int, float] | None = None
 ) -> tuple[float, float] | None:
     """Where a trial's mark lies; marks on a choice are spread a little, so that they do not hide one another.
 
     Args:
-        estimates: values of trials that are not drawn at the one that they had at their end.
+        heights: of trials that are not drawn at the one that they had at their end.
     """
-    value = (estimates or {}).get(trial.number, ended_value(spec, trial))
+    value = (heights or {}).get(trial.number, ended_value(spec, trial))
     place = scale.place(param(spec, trial, key))
     if place is None or value is None:
         return None

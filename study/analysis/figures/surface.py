@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from study.analysis.figures.parameters import estimated
 from study.analysis.figures.ranks import LEAST
 from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import (
@@ -44,15 +43,12 @@ class ParameterPair:
         keys, scales: of the parameter on the horizontal axis, then of the one on the vertical axis.
         trials: in the order of the ranking.
         spots: where each lies, and its value, (N, 3).
-        stopped: the same of the pruned trials, with what they are estimated to have ended with; None where they cannot
-            be estimated.
     """
 
     keys: tuple[str, str]
     scales: tuple[Scale, Scale]
     trials: list[TrialRecord]
     spots: np.ndarray
-    stopped: np.ndarray | None = None
 
     def at(self, trial: TrialRecord) -> tuple[float, float] | None:
         """Where a trial lies; None if it has no place on an axis."""
@@ -61,10 +57,9 @@ class ParameterPair:
 
     def tiles(self) -> tuple[list[np.ndarray], np.ndarray]:
         """The edges of tiles over both axes, and the mean of the trials in each, NaN where there are too few."""
-        spots = self.spots if self.stopped is None else np.vstack([self.spots, self.stopped])
-        count = int(np.clip(np.sqrt(len(spots) / 2), 2, 12))
+        count = int(np.clip(np.sqrt(len(self.spots) / 2), 2, 12))
         edges = [scale.edges(count) for scale in self.scales]
-        x, y, values = spots.T
+        x, y, values = self.spots.T
         sums, counts = (np.histogram2d(x, y, bins=edges, weights=weights)[0] for weights in (values, None))
         return edges, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts >= IN_A_TILE)
 
@@ -89,14 +84,8 @@ def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None
         if len(placed) >= LEAST:
             spots = np.array([(*at, candidate.value) for candidate, at in placed])
             trials = [candidate.trial for candidate, _ in placed]
-            return replace(empty, trials=trials, spots=spots, stopped=_stopped(spec, record, empty))
+            return replace(empty, trials=trials, spots=spots)
     return None
-
-
-def _stopped(spec: StudySpec, record: StudyRecord, pair: ParameterPair) -> np.ndarray | None:
-    estimates = estimated(spec, record)
-    placed = [(*at, value) for number, value in estimates.items() if (at := pair.at(record.trials[number]))]
-    return np.array(placed).reshape(-1, 3) if estimates else None
 
 
 @styled
@@ -132,8 +121,6 @@ def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
 def _title(spec: StudySpec, pair: ParameterPair, complete: str) -> str:
     """How many trials are behind the colours."""
-    if pair.stopped is not None and len(pair.stopped):
-        complete += f" and {len(pair.stopped)} pruned, estimated,"
     return f"{spec.metric} of {complete} over {pair.keys[0]} and {pair.keys[1]}"
 
 

@@ -14,14 +14,13 @@ CAPTIONS = {
     "configuration of the search, of those that keep the constraints.",
     "worst_group": "Each mark is one configuration of the search.",
     "parameters": "Each mark is one trial of the search, {leading}; complete ones are coloured by their order. A "
-    "pruned trial (by early stopping) is drawn at what it is estimated to have ended with, or, where that cannot be "
-    "told, below all values, in the row of the epoch at which it was pruned. The dashed line is the baseline{mean}.",
+    "pruned trial (by early stopping) is drawn below all values, in the row of the epoch at which it was pruned. The "
+    "dashed line is the baseline{mean}.",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
-    "the search's trials that have the parameter; a pruned trial counts with what it is estimated to have ended with. "
-    "A parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between "
-    "trials, and what is too jagged or takes three parameters. Lines are 95% intervals.",
-    "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean: of the "
-    "complete ones, and the pruned ones with what they are estimated to have ended with, where they can be.",
+    "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
+    "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
+    "and what is too jagged or takes three parameters. Lines are 95% intervals.",
+    "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean.",
     "ranks": "Each mark is one complete trial{mean}, coloured by its place among all of them: an outlying value hides "
     "no other.",
     "parallel": "Each line is one complete trial, coloured by its value{mean}. On the page, draw along an axis to pick "

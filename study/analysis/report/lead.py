@@ -8,7 +8,7 @@ from typing import Any
 from study.analysis.report.conclusions import conclusions
 from study.analysis.report.enough import enough
 from study.analysis.report.several_metrics import several_metrics
-from study.analysis.statistics import formatting, rule_replay
+from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.difference import Difference, sides
 from study.analysis.statistics.edges import edges
 from study.analysis.statistics.next_step import came, next_steps
@@ -142,8 +142,8 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
                 f"search. Of the {place.final_place - 1} ahead of it there "
                 f"{place.pruned or 'none'} {'were' if place.pruned > 1 else 'was'} pruned."
             )
-    if risked := rule_replay.sentence(spec, record):
-        yield risked
+    if saved := spent.sentence(spec, record):
+        yield saved
 
 
 def _place(place: int, of: int) -> str:

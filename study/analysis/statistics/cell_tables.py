@@ -6,10 +6,8 @@ from itertools import product
 import pandas as pd
 
 from study import metrics
-from study.analysis.statistics.cells import ESTIMATE, STATISTICS, Cell, cell, param_columns
+from study.analysis.statistics.cells import STATISTICS, Cell, cell, param_columns
 from study.analysis.statistics.levels import levels
-from study.analysis.statistics.pruned import Estimates, pruned
-from study.analysis.statistics.rows import TrialsFrame
 from study.errors import UserError, nearest
 
 BINS = 5
@@ -28,8 +26,7 @@ def ablation(frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: in
         bins: see `study.analysis.statistics.levels.levels`.
 
     Returns:
-        Indexed by value (see `levels`), a column for each of `STATISTICS`; the columns' name is the metric. `mean` is
-        that of complete trials, `estimate` that of complete and pruned ones.
+        Indexed by value (see `levels`), a column for each of `STATISTICS`; the columns' name is the metric.
 
     Raises:
         UserError: a parameter or the metric is not one of this study.
@@ -89,19 +86,7 @@ def _cells(
     members: dict[tuple[Place, Place], list[int]] = {pair: [] for pair in product(rows, columns)}
     for position, pair in enumerate(zip(row_of_trial, column_of_trial, strict=True)):
         members[pair].append(position)
-    pruned = _pruned(frame, metric)
-    return rows, columns, {pair: cell(frame.iloc[positions], metric, pruned) for pair, positions in members.items()}
-
-
-def _pruned(frame: pd.DataFrame, metric: str) -> Estimates | str:
-    """The estimates of a study's pruned trials, where the frame has any and knows its study."""
-    if not isinstance(frame, TrialsFrame) or frame.source is None or not (frame["state"] == "pruned").any():
-        return ""
-    source = frame.source
-    if metric not in source.known:
-        source.known[metric] = pruned(source.spec, source.record).values(metric)
-    found: Estimates | str = source.known[metric]
-    return found
+    return rows, columns, {pair: cell(frame.iloc[positions], metric) for pair, positions in members.items()}
 
 
 def _places(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], list[Place]]:
@@ -154,8 +139,8 @@ def _index(places: list[Place], keys: list[str]) -> pd.Index:
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Means, deviations and ends of intervals as floats, NaN where there are none, counts as integers."""
-    kinds = dict.fromkeys(("mean", "sd", *ESTIMATE[:4]), "float64") | dict.fromkeys(
-        ("n", "pruned", "failed", "open", "unread", "repeated", "estimated"), "int64"
+    kinds = dict.fromkeys(("mean", "sd"), "float64") | dict.fromkeys(
+        ("n", "pruned", "failed", "open", "unread", "repeated"), "int64"
     )
     first = table.columns.get_level_values(0)
     return table.astype(

@@ -1,8 +1,7 @@
 """One cell of a table: what the trials at one place gave.
 
 Only complete trials have a value: that of a pruned trial belongs to a smaller budget. As early stopping ends the worse
-ones, the mean of the complete ones alone is too good. Where pruned trials can be estimated
-(`study.analysis.statistics.pruned`), a cell has a second mean over both. Pruned and failed trials are counted.
+ones, the mean of the complete ones is mostly too good. Pruned and failed trials are counted.
 """
 
 from collections.abc import Hashable
@@ -14,23 +13,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from study import metrics
-from study.analysis.statistics.pruned import Estimates, standard_error
 from study.home.events import ENDED
 from study.ranking import Spread, spread
 from study.training.config import SECTIONS
 
-ESTIMATE = ("estimate", "estimate_sd", "estimate_low", "estimate_high", "estimated", "unestimated")
-
-STATISTICS = (
-    *("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values"),
-    *ESTIMATE,
-)
+STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
 """Of each cell in a table: what `Cell` has, and `mean`, `sd` and `n` of its values (NaN and 0 where there are none)."""
-
-NORMAL = 1.959963984540054
-"""Standard errors to each side of an estimate, for 95%."""
-
 
 Configuration = tuple[Hashable, ...]
 """The values of a trial's parameters."""
@@ -50,13 +38,6 @@ class Cell:
         open: how many have not ended.
         unread: how many are complete without this metric, for example because their test split was not read.
         repeated: how many more trials had the same configuration and seed as another; these count once.
-        estimate, estimate_sd: mean and sample standard deviation over configurations, complete and pruned ones, each
-            with its mean over its seeds; pruned trials with what they are estimated to have ended with. None where
-            none was pruned, or `unestimated` says why not.
-        estimate_low, estimate_high: the 95% interval of the mean that all these trials would have had without early
-            stopping. It knows of no other seeds and no other trials.
-        estimated: how many pruned trials are in it.
-        unestimated: why pruned trials could not be estimated; empty where they are, or none was pruned.
     """
 
     metric: str
@@ -68,12 +49,6 @@ class Cell:
     open: int = 0
     unread: int = 0
     repeated: int = 0
-    estimate: float | None = None
-    estimate_sd: float | None = None
-    estimate_low: float | None = None
-    estimate_high: float | None = None
-    estimated: int = 0
-    unestimated: str = ""
 
     @property
     def spread(self) -> Spread | None:
@@ -95,14 +70,11 @@ class Cell:
         }
 
 
-def cell(frame: pd.DataFrame, metric: str, pruned: Estimates | str = "") -> Cell:
+def cell(frame: pd.DataFrame, metric: str) -> Cell:
     """The cell of some trials, rows of a `trials_frame`.
 
     Where a configuration was confirmed on fresh seeds, only those seeds count: the trial by which it was chosen is the
     luckiest of many. Otherwise all its seeds count.
-
-    Args:
-        pruned: the estimates of this study's pruned trials, or why there are none.
     """
     if frame.empty:
         return Cell(metric)
@@ -123,9 +95,6 @@ def cell(frame: pd.DataFrame, metric: str, pruned: Estimates | str = "") -> Cell
         open=len(frame) - sum(ended.values()),
         unread=len(complete) - len(measured),
         repeated=len(measured) - len(set(zip(_configurations(measured), measured["seed"], strict=True))),
-        **_estimate(
-            frame, metric, {each: fmean(by_seed.values()) for each, by_seed in by_configuration.items()}, pruned
-        ),
     )
 
 
@@ -136,39 +105,6 @@ def param_columns(frame: pd.DataFrame) -> list[str]:
 
 FRESH = ("confirm", "rule")
 """Stages whose seeds the search did not see."""
-
-
-def _estimate(
-    frame: pd.DataFrame, metric: str, complete: dict[Configuration, float], pruned: Estimates | str
-) -> dict[str, Any]:
-    """The fields of `ESTIMATE` that are not as they are without pruned trials."""
-    stopped = frame[frame["state"] == "pruned"]
-    if stopped.empty:
-        return {}
-    if isinstance(pruned, str):
-        return {"unestimated": pruned or "nothing is known of their courses"}
-    if metric not in stopped or any(
-        pruned.ended.get(number) != value for number, value in zip(stopped.index, stopped[metric], strict=True)
-    ):
-        return {"unestimated": "the table's rows are not those of the study"}
-    by_configuration: dict[Configuration, list[np.ndarray]] = {}
-    for configuration, number in zip(_configurations(stopped), stopped.index, strict=True):
-        if configuration not in complete:  # a further trial of a configuration that has a value
-            by_configuration.setdefault(configuration, []).append(pruned.draws[number])
-    if not by_configuration:
-        return {}
-    drawn = [np.mean(draws, axis=0) for draws in by_configuration.values()]
-    values = np.array([*(np.full_like(drawn[0], value) for value in complete.values()), *drawn])
-    means, table = values.mean(0), metrics.find(metric)
-    middle, error = float(means.mean()), NORMAL * standard_error(means)
-    low, high = (table.low, table.high) if table else (None, None)
-    return {
-        "estimate": middle,
-        "estimate_sd": float(np.sqrt(values.var(0, ddof=1).mean())) if len(values) > 1 else None,
-        "estimate_low": middle - error if low is None else max(low, middle - error),
-        "estimate_high": middle + error if high is None else min(high, middle + error),
-        "estimated": sum(map(len, by_configuration.values())),
-    }
 
 
 def _by_configuration(measured: pd.DataFrame, metric: str) -> dict[Configuration, dict[int, float]]:

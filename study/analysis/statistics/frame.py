@@ -12,14 +12,12 @@ from study.spec.schema import Domain
 if TYPE_CHECKING:
     import pandas as pd
 
-    from study.analysis.statistics.rows import TrialsFrame
-
 T = TypeVar("T")
 
 FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
 
 
-def load(name: str) -> "TrialsFrame":
+def load(name: str) -> "pd.DataFrame":
     """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
 
     Raises:
@@ -55,7 +53,7 @@ def load(name: str) -> "TrialsFrame":
     return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
 
 
-def trials_frame(spec: StudySpec, record: StudyRecord) -> "TrialsFrame":
+def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     """One row per trial, indexed by its number.
 
     Returns:
@@ -66,8 +64,6 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "TrialsFrame":
     """
     import pandas as pd  # here, so that what needs no table is told at once
 
-    from study.analysis.statistics.rows import Source, TrialsFrame
-
     trials = list(record.trials.values())
     keys = param_keys(spec, trials)
     metrics = metric_names(spec, trials)
@@ -75,9 +71,7 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "TrialsFrame":
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
     frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
     frame["repeats"] = frame["repeats"].astype("Int64")
-    found = TrialsFrame(frame.astype({"seconds": float, **dict.fromkeys(metrics, float)}))
-    found.source = Source(spec, record)
-    return found
+    return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
 
 
 def epochs_frame(record: StudyRecord) -> "pd.DataFrame":

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from study.analysis.statistics import formatting
 from study.analysis.statistics.coordinates import axes
 from study.analysis.statistics.frame import varied
-from study.analysis.statistics.pruned import pruned
 from study.analysis.statistics.variance_shares import Share, variance_shares
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import searched
@@ -36,6 +35,7 @@ class Importances:
         pairs: what two parameters explain together and neither does alone; the mean alone.
         interactions, remainder: of all pairs; of everything else, which is noise between trials, and what is too
             jagged or takes three parameters. Of the trials of the first parameter; None without any.
+        selected: whether early stopping ended trials, so that these are among those that it let through.
         missing: why there are none, in words; empty otherwise.
     """
 
@@ -44,6 +44,7 @@ class Importances:
     pairs: dict[frozenset[str], float] = field(default_factory=dict)
     interactions: Share | None = None
     remainder: Share | None = None
+    selected: bool = False
     missing: str = ""
 
     def together(self, one: str, other: str) -> float:
@@ -69,11 +70,11 @@ def importances(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
 
 
 def explained(spec: StudySpec, record: StudyRecord) -> Importances:
-    """The importance of each searched parameter, from the search's trials: complete and pruned ones.
+    """The importance of each searched parameter, from the search's complete trials.
 
-    A pruned trial counts with what it is estimated to have ended with (`study.analysis.statistics.pruned`), and the
-    shares are drawn over what that may be. A parameter that not every trial has is evaluated on those that have it,
-    beside the parameters that these have in common. Configurations that the search could not have drawn are left out.
+    What early stopping ended has no value, so that with it the shares speak of what it let through. A parameter that
+    not every trial has is evaluated on those that have it, beside the parameters that these have in common.
+    Configurations that the search could not have drawn are left out.
     """
     if record.computed is None:
         return _explained(spec, record)
@@ -87,10 +88,7 @@ def explained(spec: StudySpec, record: StudyRecord) -> Importances:
 def _explained(spec: StudySpec, record: StudyRecord) -> Importances:
     if not varied(spec):
         return Importances(missing="nothing was searched")
-    values = _values(spec, record)
-    if isinstance(values, str):
-        return Importances(missing=values)
-    trials, responses = values
+    trials, responses = _values(spec, record)
     if len(trials) < LEAST:
         have = "has" if len(trials) == 1 else "have"
         return Importances(
@@ -112,29 +110,16 @@ def _explained(spec: StudySpec, record: StudyRecord) -> Importances:
     if not found.shares:
         return Importances(missing=f"no parameter has {LEAST} trials")
     shares = dict(sorted(found.shares.items(), key=lambda item: -item[1].value))
-    return Importances(shares, found.trials, found.pairs, found.interactions, found.remainder)
+    selected = any(trial.state == "pruned" for trial in record.by_stage("search"))
+    return Importances(shares, found.trials, found.pairs, found.interactions, found.remainder, selected)
 
 
-def _values(spec: StudySpec, record: StudyRecord) -> tuple[list[TrialRecord], NDArray[np.float64]] | str:
-    """The trials by number, and their values (trials, draws); or why they say nothing."""
-    complete = {candidate.trial.number: candidate for candidate in searched(record, spec)}
-    stopped = [trial for trial in record.by_stage("search") if trial.state == "pruned" and _within(trial, spec)]
-    draws: dict[int, NDArray[np.float64]] = {}
-    if stopped:
-        estimates = pruned(spec, record).values(spec.metric)
-        if isinstance(estimates, str):
-            without = formatting.count(len(stopped), "pruned trial")
-            return f"early stopping left the better trials, and {without} cannot be estimated: {estimates}"
-        draws = estimates.draws
-    rows = {number: np.array([one.value]) for number, one in complete.items() if _within(one.trial, spec)}
-    rows |= {trial.number: draws[trial.number] for trial in stopped}
-    if not rows:
-        return [], np.empty((0, 1))
-    columns = max(map(len, rows.values()))
-    numbers = sorted(rows)
-    return [record.trials[number] for number in numbers], np.array(
-        [np.broadcast_to(rows[number], columns) for number in numbers]
-    )
+def _values(spec: StudySpec, record: StudyRecord) -> tuple[list[TrialRecord], NDArray[np.float64]]:
+    """The complete trials by number, and their values (trials, 1)."""
+    complete = [candidate for candidate in searched(record, spec) if _within(candidate.trial, spec)]
+    complete.sort(key=lambda candidate: candidate.trial.number)
+    values = np.array([candidate.value for candidate in complete]).reshape(-1, 1)
+    return [candidate.trial for candidate in complete], values
 
 
 def _within(trial: TrialRecord, spec: StudySpec) -> bool:

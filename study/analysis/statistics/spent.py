@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from study.analysis.statistics import formatting
 from study.home.events import Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
@@ -36,6 +37,19 @@ def spent(spec: StudySpec, record: StudyRecord) -> dict[str, Spent]:
     trials = [trial for trial in record.by_stage(*SEARCH_STAGES) if trial.state in ("complete", "pruned")]
     states = {name: [trial for trial in trials if trial.state == name] for name in ("complete", "pruned")}
     return {name: _spent(spec, chosen) for name, chosen in {**states, "all": trials}.items()}
+
+
+def sentence(spec: StudySpec, record: StudyRecord) -> str | None:
+    """What early stopping saved; None where no trial was pruned."""
+    cost = spent(spec, record)
+    whole, stopped = cost["all"], cost["pruned"].trials
+    if not stopped or not whole.full_epochs:
+        return None
+    return (
+        f"{spec.search.early_stopping.name} pruned {formatting.count(stopped, 'trial')} and saved "
+        f"{100 * whole.saved:.0f}% of the search's epochs, about "
+        f"{formatting.duration(whole.full_seconds - whole.seconds)} of trial time."
+    )
 
 
 def seconds(trial: TrialRecord) -> float:

@@ -1,8 +1,6 @@
 """Tables of cells as printed grids, with notes that explain the numbers."""
 
-import math
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,7 +11,6 @@ from study.analysis.statistics.cells import STATISTICS, Cell
 from study.analysis.statistics.seed_factor import seed_factor
 from study.analysis.tables.grid import Entry, Grid
 from study.metrics import better, is_share
-from study.ranking import Spread
 
 OVER = {
     ("seeds",): "over seeds",
@@ -67,20 +64,10 @@ def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
         source: whose number it is.
     """
     n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
-    if cell.estimated:
-        which = "" if cell.estimated == cell.pruned else f"{cell.estimated} "
-        counts = counts.replace(f"{cell.pruned} pruned", f"{cell.pruned} pruned, {which}estimated", 1)
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
-    bracketed = _kind(cell) == "configurations" and len(_over(cells)) > 1
+    bracketed = cell.over == "configurations" and len(_over(cells)) > 1
     shown = f"({remark})" if remark and not _is_even(cells) else ""
-    found = Entry(cell.metric, cell.spread, shown, source, bracketed=bracketed)
-    if cell.estimate is None or not cell.estimated:
-        return found
-    assert cell.estimate_low is not None
-    assert cell.estimate_high is not None
-    deviation = None if cell.estimate_sd is None or math.isnan(cell.estimate_sd) else cell.estimate_sd
-    whole = Spread(cell.estimate, deviation, n + cell.estimated)
-    return replace(found, estimate=whole, interval=(cell.estimate_low, cell.estimate_high))
+    return Entry(cell.metric, cell.spread, shown, source, bracketed=bracketed)
 
 
 def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str]:
@@ -132,34 +119,22 @@ def _is_even(cells: Iterable[Cell]) -> bool:
 
 
 def _on_pruned(cells: Iterable[Cell]) -> list[str]:
-    """What the numbers of cells with pruned trials are, and in which direction they miss where these are left out."""
+    """What the numbers of cells with pruned trials are, and in which direction they miss."""
     notes = []
-    if any(cell.estimated for cell in cells):
-        notes.append(
-            "A cell with estimated trials is the mean of complete and pruned trials: what a pruned trial would have "
-            "reached is estimated from its epochs, by how trials with like ones that went on ended."
-        )
-    biased = [cell for cell in cells if cell.unestimated and cell.values]
-    for reason, metric in dict.fromkeys((cell.unestimated, cell.metric) for cell in biased):
+    for metric in dict.fromkeys(cell.metric for cell in cells if cell.pruned and cell.values):
         direction = {"max": "too high", "min": "too low", None: "biased"}[better(metric)]
         notes.append(
-            f"Pruned trials are not estimated: {reason}. A cell that has some is the mean of the trials that were not "
-            f"pruned. If early stopping went by {metric}, and trials that lead early end ahead, it is mostly "
-            f"{direction}."
+            f"A cell with pruned trials is the mean of the trials that were not pruned. If early stopping went by "
+            f"{metric}, and trials that lead early end ahead, it is mostly {direction}."
         )
     return notes
 
 
-def _kind(cell: Cell) -> str:
-    """What a cell's printed deviation is over."""
-    return "configurations" if cell.estimated else cell.over
-
-
 def _over(cells: Iterable[Cell]) -> tuple[str, ...]:
     """What the deviations of these cells are over; cells of one value have none, and count where all are such."""
-    filled = [cell for cell in cells if cell.values or cell.estimated]
-    several = {_kind(cell) for cell in filled if len(cell.values) + cell.estimated > 1}
-    return tuple(sorted(several or {_kind(cell) for cell in filled}))
+    filled = [cell for cell in cells if cell.values]
+    several = {cell.over for cell in filled if len(cell.values) > 1}
+    return tuple(sorted(several or {cell.over for cell in filled}))
 
 
 def _unit(metric: str, in_percent: bool) -> str:

@@ -3,14 +3,12 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import groupby
 
 import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
-from study.analysis.statistics.cells import ESTIMATE
 from study.analysis.tables.ablation_table import ablation_grid, is_ablation
 from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.grid import Along, Entry, Grid
@@ -89,27 +87,20 @@ def to_latex(
 def to_csv(table: pd.DataFrame | Grid) -> str:
     """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark.
 
-    Where pruned trials are estimated, mean, sd and n are those of the complete trials, and after the remark come
-    `estimate`, `estimate_sd`, `estimate_low` and `estimate_high` (see `study.analysis.statistics.cells.Cell`).
     No text is a formula for a spreadsheet, see `study.text.spreadsheet`.
     """
     grid = _grid(table, None, 1)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     heads = [name or "column" for name in grid.heads]
-    estimated = any(entry.estimate for entries in grid.entries for entry in entries)
-    names = ["metric", "mean", "sd", "n", "remark", *(ESTIMATE[:4] if estimated else ())]
+    names = ["metric", "mean", "sd", "n", "remark"]
     writer.writerow([*(name or "row" for name in grid.stub), *heads, *names])
     for row, entries in zip(grid.rows, grid.entries, strict=True):
         for column, entry in zip(grid.columns, entries, strict=True):
             spread = entry.spread
             numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
             labels = [neutral(str(label)) for label in (*row, *column)]
-            line = [*labels, entry.metric, *numbers, neutral(entry.remark)]
-            if estimated:
-                whole, ends = entry.estimate, entry.interval or (None, None)
-                line += [*([whole.mean, whole.deviation] if whole else [None, None]), *ends]
-            writer.writerow(line)
+            writer.writerow([*labels, entry.metric, *numbers, neutral(entry.remark)])
     return text.getvalue()
 
 
@@ -142,9 +133,7 @@ def _markdown_entry(grid: Grid, entry: Entry) -> Written:
 def _latex_entry(grid: Grid, entry: Entry) -> str:
     number = latex(grid.number(entry))
     marked = {"best": f"\\textbf{{{number}}}", "second": f"\\underline{{{number}}}", None: number}[entry.mark]
-    alone = f"(complete trials alone: {grid.number(replace(entry, estimate=None))})"
-    complete = alone if entry.estimate and entry.spread else ""
-    return " ".join(part for part in (marked, latex(entry.remark), latex(complete)) if part)
+    return " ".join(part for part in (marked, latex(entry.remark)) if part)
 
 
 def _latex_header(grid: Grid) -> Iterable[str]:

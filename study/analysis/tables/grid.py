@@ -24,14 +24,12 @@ class Entry:
 
     Attributes:
         metric: of the number; empty for an entry of words.
-        spread: the number, None without one; of complete trials alone where `estimate` is given.
+        spread: the number, None without one.
         remark: printed after the number, or the words of an entry without one.
         source: whose number it is; only numbers of the same metric and source are ranked against each other.
         mark: its rank.
         bracketed: whether its deviation stands in square brackets: it is over configurations, in a table where that of
             other entries, after ±, is over seeds.
-        estimate: mean and deviation over complete and pruned trials, printed in place of `spread`.
-        interval: of its mean, 95%.
     """
 
     metric: str = ""
@@ -40,13 +38,6 @@ class Entry:
     source: str = ""
     mark: Mark | None = None
     bracketed: bool = False
-    estimate: Spread | None = None
-    interval: tuple[float, float] | None = None
-
-    @property
-    def shown(self) -> Spread | None:
-        """The number that is printed."""
-        return self.estimate or self.spread
 
 
 @dataclass(frozen=True)
@@ -76,7 +67,7 @@ class Grid:
 
     def number(self, entry: Entry) -> str:
         """`90.51 ± 1.55`, or `90.51 [1.55]`, without a unit, `-` for a missing number, empty for an entry of words."""
-        spread = entry.shown
+        spread = entry.spread
         if spread is None:
             return formatting.MISSING if entry.metric else ""
         scale, digits = self._form(entry.metric, spread.mean)
@@ -95,7 +86,7 @@ class Grid:
         lines: dict[tuple[int, str, str], dict[tuple[int, int], float]] = defaultdict(dict)
         for row, column in places:
             entry = self.entries[row][column]
-            if entry.shown is not None and (direction := better(entry.metric)):
+            if entry.spread is not None and (direction := better(entry.metric)):
                 sign = 1.0 if direction == "max" else -1.0
                 line = (row if along == "row" else column, entry.metric, entry.source)
                 lines[line][row, column] = sign * float(self.number(entry).split()[0])

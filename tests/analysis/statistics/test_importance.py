@@ -110,17 +110,18 @@ def test_what_only_two_explain_together_is_no_parameters_own(writer):
     assert found.together("method.alpha", "method.lambda") > 0.9
 
 
-def test_pruned_trials_count_and_where_they_cannot_be_estimated_nothing_is_said(writer):
+def test_pruned_trials_have_no_value_and_the_title_says_what_that_leaves(writer):
     def response(alpha, _):
         return 0.3 + 0.4 * alpha
 
     spec, record = study_of(writer, response, stop=[number for number in range(60) if (number * 0.618) % 1.0 < 0.5])
     found = explained(spec, record)
-    assert found.trials["method.alpha"] == 60
+    assert found.trials["method.alpha"] == 30
     frame = importances(spec, record)
     assert next(iter(frame.index)) == "method.alpha"
-    assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.shares["method.alpha"].low, 60]
+    assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.shares["method.alpha"].low, 30]
     assert title(spec, found).startswith("method.alpha alone explains ")
+    assert title(spec, found).endswith(" among the trials that early stopping let through")
     few, record = study_of(writer, response, count=40, stop=range(36))
     assert importances(few, record).empty
     assert explained(few, record).missing == (

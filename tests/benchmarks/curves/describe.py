@@ -23,11 +23,10 @@ from typing import Any
 
 import numpy as np
 import yaml
+from early_order import LEVEL, EarlyOrder, early_order
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from tables import Table, recorded
-
-from study.analysis.statistics.early_order import LEVEL, EarlyOrder, early_order
 
 Floats = NDArray[np.float64]
 

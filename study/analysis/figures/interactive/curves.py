@@ -48,7 +48,7 @@ def progress(spec: StudySpec, record: StudyRecord) -> go.Figure:
     """The search trial by trial."""
     trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
     axis = {"title": "trial, in the search's order"}
-    rows = rows_of(spec, record, trials, {})
+    rows = rows_of(spec, record, trials)
     ticks = rows.axis(spec.metric)
     figure = new(xaxis=axis, yaxis={**metric_axis(spec.metric), **ticks})
     for name, of_kind in by_kind(spec, record, trials).items():

@@ -18,7 +18,7 @@ from study.analysis.figures.interactive.style import (
     scaled_axis,
 )
 from study.analysis.figures.parallel import LINES, scales_of
-from study.analysis.figures.parameters import ESTIMATED, ORDER, estimated, rows_of, spot
+from study.analysis.figures.parameters import ORDER, rows_of, spot
 from study.analysis.figures.style import BLACK, ended_value
 from study.analysis.statistics.frame import param, thin, varied
 from study.home.record import StudyRecord
@@ -33,24 +33,22 @@ def parameters(spec: StudySpec, record: StudyRecord) -> go.Figure:
     columns = min(3, len(space))
     rows = -(-len(space) // columns)
     figure = new(rows, columns, height=120 + 280 * rows)
-    scales, estimates = scales_of(spec, reference), estimated(spec, record)
-    stopped = rows_of(spec, record, trials, estimates)
+    scales, stopped = scales_of(spec, reference), rows_of(spec, record, trials)
     axis = stopped.axis(spec.metric)
     bar = {"title": {"text": "trial"}, "thickness": 12}
     shades = {"colorscale": ORDER, "cmin": 0, "cmax": max(1, len(record.trials) - 1), "colorbar": bar}
     figure.update_layout(coloraxis=shades)
     figure.add_trace(in_legend("complete"), row=1, col=1)
-    places = {**estimates, **stopped.heights}
     for place, (key, scale) in enumerate(scales.items()):
         cell = {"row": place // columns + 1, "col": place % columns + 1}
         for name, of_kind in by_kind(spec, record, trials).items():
-            spots = [(trial, at) for trial in of_kind if (at := spot(spec, scale, trial, key, places))]
+            spots = [(trial, at) for trial in of_kind if (at := spot(spec, scale, trial, key, stopped.heights))]
             drawn = marks(spec, spots, name, showlegend=place == 0)
             if name == "complete":
                 drawn.update(
                     showlegend=False, marker={"color": [trial.number for trial, _ in spots], "coloraxis": "coloraxis"}
                 )
-            figure.add_trace(drawn.update(name=ESTIMATED) if name == "pruned" and estimates else drawn, **cell)
+            figure.add_trace(drawn, **cell)
         figure.update_xaxes(**scaled_axis(scale, key), **cell)
         figure.update_yaxes(**metric_axis(spec.metric if cell["col"] == 1 else "", spec.metric), **axis, **cell)
         if reference:
