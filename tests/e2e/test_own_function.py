@@ -69,3 +69,59 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert done.returncode == 0, done.stderr
     _, final = command.load("mine-final")
     assert [trial.seed for trial in final.trials.values() if trial.tested] == [7]
+
+
+ENDS = """\
+import helper_of_this_test as helper
+
+SEEN = []
+
+
+class Odd(Exception):
+    def __init__(self, what, where):
+        super().__init__(f"odd {what} in {where}")
+
+
+def train(config):
+    SEEN.append(1)
+    helper.SEEN.append(1)
+    if config["how"] == "odd":
+        raise Odd("value", "row 3")
+    if config["how"] == "exit":
+        raise SystemExit(3)
+    yield {"val/accuracy": 10**400 if config["how"] == "huge" else len(SEEN) + len(helper.SEEN)}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_command: Callable[[], Command]) -> None:
+    command = make_command()
+    (command.work / "ends_of_this_test.py").write_text(ENDS)
+    (command.work / "helper_of_this_test.py").write_text("SEEN = []\n")
+    study = {
+        "name": "ends",
+        "method": {"name": "own_function", "function": "ends_of_this_test:train"},
+        "search": {
+            "space": {"method.how": {"choices": ["fine", "odd", "well", "exit", "huge", "good"]}},
+            "sampler": "grid",
+            "metric": "val/accuracy",
+            "concurrency": 1,
+        },
+    }
+    (command.work / "ends.yaml").write_text(json.dumps(study))
+    done = command("run", "ends.yaml", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert "raylet" not in done.stdout + done.stderr
+    folder, record = command.load("ends")
+    trials = {str(trial.params["method.how"]): trial for trial in record.trials.values()}
+    assert [trials[how].reports[0]["val/accuracy"] for how in ("fine", "well", "good")] == [2, 2, 2]
+    failed = {how: trials[how] for how in ("odd", "exit", "huge")}
+    assert {(trial.state, trial.kind, trial.attempt) for trial in failed.values()} == {("failed", "BUG", 0)}
+    told = {how: trial.reason or "" for how, trial in failed.items()}
+    assert told["odd"] == "Odd: odd value in row 3"
+    assert "raised SystemExit(3) in epoch 1" in told["exit"]
+    assert "yielded int for 'val/accuracy' in epoch 1, too large" in told["huge"]
+    text = folder.error_file(failed["odd"].number).read_text()
+    assert text.endswith("Odd: odd value in row 3")
+    assert "/ray/" not in text
