@@ -106,6 +106,7 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
             "space": {"method.how": {"choices": ["fine", "odd", "well", "exit", "huge", "good"]}},
             "sampler": "grid",
             "metric": "val/accuracy",
+            "enqueue": [{"method.how": "fine"}],
             "concurrency": 1,
         },
     }
