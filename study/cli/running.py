@@ -73,12 +73,16 @@ def resume(
                 cluster_checks.failures(remote, name)
 
         told = [word for assignment in assignments or () for word in ("--set", assignment)]
-        go_on(address, ["resume", *options(trials=trials, failed=failed, quiet=quiet), *told], name, follow, check=check)
+        go_on(
+            address, ["resume", *options(trials=trials, failed=failed, quiet=quiet), *told], name, follow, check=check
+        )
         return
     from study.commands import run as running
     from study.home.folder import Home
 
-    show(running.resume(Home.locate(), name, view(quiet), trials, address, assignments=assignments or (), failed=failed))
+    show(
+        running.resume(Home.locate(), name, view(quiet), trials, address, assignments=assignments or (), failed=failed)
+    )
 
 
 def extend(

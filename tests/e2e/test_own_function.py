@@ -102,6 +102,7 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
     study = {
         "name": "ends",
         "method": {"name": "own_function", "function": "ends_of_this_test:train"},
+        "train": {"epochs": 1},
         "search": {
             "space": {"method.how": {"choices": ["fine", "odd", "well", "exit", "huge", "good"]}},
             "sampler": "grid",
