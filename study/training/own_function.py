@@ -14,6 +14,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +106,18 @@ def forget(function: str, where: str) -> None:
     for name in sys.modules:
         tops.setdefault(name.partition(".")[0], []).append(name)
     for top, names in tops.items():
-        files = [file for name in names for file in _files(name)]
-        mine = top == own or _folder_of(top) in folders
-        if mine and top not in _STAY and not any(file.endswith((".so", ".pyd")) for file in files):
+        mine = top not in _STAY and (top == own or _folder_of(top) in folders)
+        if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _files(name)):
             for name in names:
                 del sys.modules[name]
     gc.collect()  # a module and its functions refer to each other; a class that a pickle made is found as long as it is
+    _leave_libraries_alone()
+
+
+@cache
+def _leave_libraries_alone() -> None:
+    """Have Python's search for garbage, which takes tenths of a second, pass over what is there now, once."""
+    gc.freeze()
 
 
 _STAY = ("study", "__main__", "__mp_main__")
@@ -138,8 +145,14 @@ def _folder_of(top: str) -> str | None:
     """The folder in which a module that is in no package was found."""
     if top not in sys.modules or not (files := _files(top)):
         return None
-    file = Path(files[0])
-    return os.path.realpath(file.parent.parent if file.stem == "__init__" else file.parent)
+    return _parent(files[0])
+
+
+@cache
+def _parent(file: str) -> str:
+    """The folder of a file, or of the package that it is of; without links."""
+    folder, name = os.path.split(file)
+    return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
 
 
 def takes(function: Function, name: str) -> bool:

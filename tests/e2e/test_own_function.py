@@ -115,7 +115,7 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
     done = command("run", "ends.yaml", "--quiet")
     assert done.returncode == 0, done.stderr
     assert "raylet" not in done.stdout + done.stderr
-    folder, record = command.load("ends")
+    folder, (_, record) = command.folder("ends"), command.load("ends")
     trials = {str(trial.params["method.how"]): trial for trial in record.trials.values()}
     assert [trials[how].reports[0]["val/accuracy"] for how in ("fine", "well", "good")] == [2, 2, 2]
     failed = {how: trials[how] for how in ("odd", "exit", "huge")}
