@@ -35,7 +35,7 @@ def parameter(value: Any, digits: int = 4) -> str:
     return shortened(text, LONGEST)
 
 
-def ends(low: float, high: float) -> str:
+def ends(low: Any, high: Any) -> str:
     """The ends of a range: those of whole numbers without a point, those of others with one or an exponent."""
     whole = isinstance(low, int) and isinstance(high, int)
     return " to ".join(str(end) if whole else repr(float(end)) for end in (low, high))
