@@ -59,7 +59,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         raise
     except Exception as error:
         if job["device"] == CUDA and (why := fault(error)):
-            raise _unusable(why) from error
+            raise _unusable(why) from None
         raise full_disk(error) or Broken.by(error) from None
     finally:
         with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
