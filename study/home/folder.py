@@ -119,7 +119,7 @@ class StudyFolder:
 
     def spec(self) -> StudySpec:
         """The study as it was resolved and checked when it was created."""
-        return load_resolved(self.spec_file)
+        return load_resolved(self.spec_file, self.name)
 
     def checked_spec(self) -> StudySpec:
         """The same, checked again: before trials run, as methods and data may have changed since.
@@ -127,7 +127,7 @@ class StudyFolder:
         Raises:
             UserError: says everything that is wrong.
         """
-        return load_checked(self.spec_file)
+        return load_checked(self.spec_file, self.name)
 
 
 @dataclass(frozen=True)

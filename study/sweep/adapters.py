@@ -13,7 +13,16 @@ from ray.tune.search import Searcher
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.sweep.agenda import Agenda, CannotGoOn
-from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
+from study.sweep.failures import (
+    HUNG,
+    NODE_LOST,
+    PROCESS_DIED,
+    Broken,
+    Failure,
+    failure,
+    full_disk,
+    is_out_of_reach,
+)
 from study.sweep.hang import Watch
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes, NodeUnusable
@@ -246,7 +255,8 @@ class ReportingScheduler(FIFOScheduler):
 
     def _write_error(self, number: int, error: BaseException) -> None:
         try:
-            self._folder.write_error(number, str(error))
+            broken = getattr(error, "cause", None)
+            self._folder.write_error(number, broken.text if isinstance(broken, Broken) else str(error))
         except OSError as problem:
             raise CannotGoOn(problem, self._folder.path) from problem
 

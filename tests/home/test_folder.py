@@ -37,6 +37,15 @@ def test_a_new_study_has_its_file_and_its_ledger(home: Home) -> None:
     assert [event["event"] for event in read(folder.ledger_file)] == ["created"]
 
 
+def test_a_study_whose_folder_was_renamed_has_its_new_name(home: Home) -> None:
+    """What it says to type is about that one, not about another study of the former name."""
+    folder = home.create(named("one"))
+    folder.path.rename(home.path / "two")
+    renamed = home.find("two")
+    assert (renamed.spec().name, renamed.checked_spec().name) == ("two", "two")
+    assert renamed.spec().hash == named("one").hash
+
+
 def test_where_the_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "mine"))
     assert Home.locate().path == tmp_path / "mine"

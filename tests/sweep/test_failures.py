@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
-from study.sweep.failures import Failure, failure, full_disk, is_out_of_reach
+from study.sweep.failures import Broken, Failure, failure, full_disk, is_out_of_reach
 from study.sweep.memory_kills import EndedForMemory
 from study.sweep.nodes import NodeUnusable
 from study.sweep.reuse import StillBusy
@@ -257,3 +257,36 @@ def test_a_node_is_out_of_reach_where_ray_says_so_or_nothing_listens() -> None:
         assert not is_out_of_reach("unknown", nodes)
         assert not is_out_of_reach(None, nodes)
     assert is_out_of_reach("one", nodes)
+
+
+class Odd(Exception):
+    """Cannot be made anew from what it was made of, and has another error inside."""
+
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(f"odd {what} in {where}")
+        self.cause = KeyError("another")
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "reason"),
+    [
+        (Odd("value", "row 3"), "BUG", "Odd: odd value in row 3"),
+        (Mute(), "BUG", "Mute: its message cannot be had (ValueError)"),
+        (exceptions.GetTimeoutError("of a Ray of the function's own"), "BUG", "GetTimeoutError: of a Ray of the"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "OOM", "OutOfMemoryError: CUDA out of memory"),
+    ],
+)
+def test_what_a_trial_raises_comes_to_the_driver_as_it_was(error: Exception, kind: str, reason: str) -> None:
+    try:
+        raise error
+    except Exception as caught:
+        broken = Broken.by(caught)
+    found = failure(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
+    assert found.kind == kind
+    assert found.reason.startswith(reason)
+    assert "raise error" in broken.text
