@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from study.data import label_files
 from study.errors import UserError
 from study.text.quoted import quoted
 
@@ -55,9 +56,7 @@ def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal:
         if there.map(lambda value: isinstance(value, bool)).any():
             continue
         plain = there.astype(str).str.strip()
-        # beside a decimal comma a point stands for thousands, or is a slip
-        written = plain if decimal == "." else plain.str.translate({ord("."): "?", ord(","): "."})
-        parsed = pd.to_numeric(written, errors="coerce")
+        parsed = pd.to_numeric(with_points(plain, decimal), errors="coerce")
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue
@@ -66,14 +65,21 @@ def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal:
     return rows.assign(**found)
 
 
+def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
+    """Texts of numbers with a decimal point. Beside a decimal comma a point stands for thousands, or is a slip: such a
+    text is no number."""
+    return texts if decimal == "." else texts.str.translate({ord("."): "?", ord(","): "."})
+
+
 def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -> None:
     """Raise a UserError if texts, of which some are numbers, are most likely no kinds of something."""
     words = f"data.words: [{name}] if these are words that you want"
     if is_number.mean() >= MOSTLY:
         strays = texts[~is_number]
         shown = [
-            f"{quoted(text)} ({place(path, row)})" for row, text in zip(strays.index.tolist(), strays, strict=True)
-        ][:SHOWN]
+            f"{quoted(text)} ({label_files.place(path, row)})"
+            for row, text in zip(strays.index.tolist()[:SHOWN], strays, strict=False)
+        ]
         more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
         marks = ", ".join(f'"{text}"' for text in sorted(set(strays))[:SHOWN])
         raise UserError(
@@ -102,11 +108,6 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -
             f"{path}: column {quoted(name)} has {values} different texts in {len(texts)} rows: names, not kinds. "
             f"{_leave_out(name)}, or give {words}"
         )
-
-
-def place(path: Path, row: int) -> str:
-    """Where a row of a table is, counted from 0: its line in a CSV, its number in any other file."""
-    return f"row {row + 1}" if path.suffix == ".parquet" else f"line {row + 2}"
 
 
 def _leave_out(name: str) -> str:

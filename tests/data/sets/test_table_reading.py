@@ -229,3 +229,38 @@ def test_marks_and_words_hold_for_parquet_and_whatever_blanks_are_around(tmp_pat
     for path in (write(tmp_path, rows), tmp_path / "rows.parquet"):
         same(load(path, missing_marks=["?"], missing="drop"), plain)
     assert load(tmp_path / "rows.parquet", words=["age"], missing_marks=["?"], missing="drop").facts.shape[0] > 30
+
+
+@pytest.mark.parametrize("name", ["rows.CSV", "rows.pq", "rows.PARQUET"])
+def test_endings_are_known_in_any_letters(tmp_path: Path, name: str) -> None:
+    plain, path = load(write(tmp_path, frame())), tmp_path / name
+    frame().to_csv(path, index=False) if path.suffix == ".CSV" else frame().to_parquet(path)
+    same(load(path), plain)
+
+
+def test_a_spreadsheet_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (path := tmp_path / "rows.xlsx").write_bytes(b"PK")
+    with pytest.raises(UserError, match=r"rows\.xlsx: is a spreadsheet\. Save its sheet as CSV"):
+        load(path)
+
+
+def test_decimals_of_parquet_without_a_fraction_are_whole_labels(tmp_path: Path) -> None:
+    rows = frame(target=("0", "1"))
+    rows["repaid"] = rows["repaid"].map(lambda text: Decimal(f"{text}.00"))
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert load(tmp_path / "rows.parquet").facts.class_names == ("0", "1")
+    rows["repaid"] += Decimal("0.50")
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert load(tmp_path / "rows.parquet").facts.class_names == ("0.50", "1.50")
+
+
+def test_a_line_is_that_of_the_file_behind_empty_lines_and_breaks_in_cells(tmp_path: Path) -> None:
+    rows = frame().astype({"income": object})
+    rows["city"] = rows["city"].replace("Kiel", "Ki\nel")
+    rows.loc[57, "income"] = "?"
+    path = write(tmp_path, rows)
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join(["", *lines[:4], "", "  ", *lines[4:]]))
+    line = next(number for number, text in enumerate(path.read_text().split("\n"), 1) if ",?," in text)
+    with pytest.raises(UserError, match=rf"'\?' \(line {line}\)"):
+        load(path)
