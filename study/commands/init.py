@@ -99,6 +99,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
+    for line in data.reading(wishes.data):
+        asker.say(line)
     for warning in [*data.notes(wishes.data), *lacking.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
     asker.say(advice(bias, methods_wished))

@@ -14,8 +14,12 @@ from study.text.quoted import quoted
 if TYPE_CHECKING:
     import pandas as pd
 
-MOSTLY = 0.9
+MOSTLY = 0.5
 """Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
+
+DISTINCT = 10
+"""A column of more numbers than this counts as numbers with strays, too, as does one with a unit behind each; fewer may
+be kinds, as 36 months and 60 months."""
 
 SHOWN = 3
 """Strays that a message shows."""
@@ -26,7 +30,14 @@ UNIQUE, FEWEST = 0.5, 20
 SIGNS = "$€£¥%'\u00a0\u202f _"
 """What stands around or within numbers that were written for people."""
 
-DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?")
+MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+DATE = re.compile(
+    r"\d{4}([-/.])\d{1,2}(\1\d{1,2})?([T ].*)?|\d{1,2}([/.-])\d{1,2}\4\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
+    rf"|\d{{1,2}}\.?[ -]{MONTH}[ ,-]+\d{{2,4}}.*|{MONTH}[ -]?\d{{1,2}},? \d{{4}}.*|{MONTH}[ -]\d{{4}}",
+    re.IGNORECASE,
+)
+
+WITH_UNIT = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 
 
 def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal: str) -> "pd.DataFrame":
@@ -74,7 +85,7 @@ def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
 def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -> None:
     """Raise a UserError if texts, of which some are numbers, are most likely no kinds of something."""
     words = f"data.words: [{name}] if these are words that you want"
-    if is_number.mean() >= MOSTLY:
+    if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT:
         strays = texts[~is_number]
         shown = [
             f"{quoted(text)} ({label_files.place(path, row)})"
@@ -86,28 +97,37 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -
             f"{path}: column {quoted(name)} holds numbers but for {', '.join(shown)}{more}. Mend them, or give "
             f"data.missing_marks: [{marks}] if they mean that the value is missing, or {words}"
         )
-    thousands = texts.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})+").mean() >= MOSTLY
-    if (
-        not thousands
-        and texts.str.replace(",", ".", regex=False).str.fullmatch(r"[+-]?\d+\.\d+|[+-]?\d+").mean() >= MOSTLY
-    ):
+    thousands = _first(texts, r"[+-]?\d{1,3}(,\d{3})+")
+    if not thousands and (comma := _first(texts, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a decimal comma, as {quoted(texts.iloc[0])}. Give "
+            f"{path}: column {quoted(name)} holds numbers with a decimal comma, as {quoted(comma)}. Give "
             f'data.decimal: ",", or {words}'
         )
-    bare = texts.str.strip(SIGNS)
-    if bare.str.fullmatch(rf"[+-]?\d[\d.,{re.escape(SIGNS)}]*").mean() >= MOSTLY:
+    if shown := _first(texts, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers written for people, as {quoted(texts.iloc[0])}. Write them "
+            f"{path}: column {quoted(name)} holds numbers written for people, as {quoted(shown)}. Write them "
             f"without signs of money, per cent and thousands, or give {words}"
         )
-    if texts.str.fullmatch(DATE).mean() >= MOSTLY:
-        raise UserError(f"{path}: column {quoted(name)} holds dates. {_leave_out(name)}, or make it a number")
+    if date := _first(texts, DATE):
+        remedy = f"{_leave_out(name)}, make it a number, or give {words}"
+        raise UserError(f"{path}: column {quoted(name)} holds dates, as {quoted(date)}. {remedy}")
+    units = {found.group(1) for text in texts if (found := re.fullmatch(WITH_UNIT, text))}
+    if (shown := _first(texts, WITH_UNIT)) and len(units) < DISTINCT < texts.nunique():
+        raise UserError(
+            f"{path}: column {quoted(name)} holds numbers with a unit, as {quoted(shown)}. Write the numbers "
+            f"alone, all in one unit, or give {words}"
+        )
     if (values := texts.nunique()) > max(FEWEST, UNIQUE * len(texts)):
         raise UserError(
             f"{path}: column {quoted(name)} has {values} different texts in {len(texts)} rows: names, not kinds. "
             f"{_leave_out(name)}, or give {words}"
         )
+
+
+def _first(texts: "pd.Series", pattern: str | re.Pattern[str]) -> str | None:
+    """The first of the texts that are as a pattern says; None where these are not most of them."""
+    found = [text for text in texts if re.fullmatch(pattern, text)]
+    return found[0] if len(found) >= MOSTLY * len(texts) else None
 
 
 def _leave_out(name: str) -> str:

@@ -281,13 +281,19 @@ def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path:
     1.0), or in how Unicode writes an accent. Single letters may well differ in capitals."""
     seen: dict[str, str] = {}
     for label in names:
-        text = unicodedata.normalize("NFC", re.sub(r"(?<=\d)\.0+$", "", label))
-        key = text if len(text) == 1 else text.casefold()
+        key = folded(re.sub(r"(?<=\d)\.0+$", "", label))
         if key in seen:
             counts = column.astype(str).str.strip().value_counts()
             both = " and ".join(f"{quoted(one)} ({counts.get(one, 0)} rows)" for one in (seen[key], label))
             raise UserError(f"{path}: column {quoted(name)} spells one label in two ways: {both}. Write one of them")
         seen[key] = label
+
+
+def folded(word: str) -> str:
+    """The same for words that differ in capitals or in how Unicode writes an accent; single letters may differ in
+    capitals."""
+    text = unicodedata.normalize("NFC", word)
+    return text if len(text) == 1 else text.casefold()
 
 
 def _condition(

@@ -135,6 +135,19 @@ def encoded(options: Options, encoding: Encoding) -> Dataset:
     return Dataset(facts, _splits(table, encoding))
 
 
+def reading(options: Options) -> list[str]:
+    """How each column is read, in a few lines."""
+    table = _read(options)
+    names = label_files.names(table.path)
+    used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
+    unnamed = [name for name in names if name not in used]
+    return [
+        *inputs.reading(table.rows, table.features),
+        *([f"  left out, as they count the rows: {some(table.left_out)}"] if table.left_out else []),
+        *([f"  left out, as data.features does not name them: {some(unnamed)}"] if unnamed else []),
+    ]
+
+
 def labels(options: Options) -> dict[str, Labels]:
     """The labels of each split's rows."""
     table = _read(options)
@@ -158,6 +171,7 @@ def notes(options: Options) -> list[str]:
     elif repeated and options.split:
         count = _shared(table)
         found += [f"{count} rows outside train have the inputs of a training row"] if count else []
+    found += inputs.spellings(table.rows, table.features) + inputs.likely_dates(table.rows, table.features)
     return found
 
 

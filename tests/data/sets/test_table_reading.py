@@ -67,6 +67,12 @@ def test_a_stray_among_numbers_is_refused_with_its_line(tmp_path: Path) -> None:
         (lambda value: f"{value} %", "written for people"),
         (lambda value: f"{value * 1000:,.0f}", "written for people"),
         (lambda value: f"2026-01-{int(value) % 28 + 1:02d}", "holds dates"),
+        (lambda value: f"{int(value) % 28 + 1}. March 2026", "holds dates"),
+        (lambda value: f"{int(value) % 24}:30", "holds dates"),
+        (lambda value: f"{value} kg", r"with a unit, as '[\d.]+ kg'.*words"),
+        (lambda value: "n.a." if int(value) % 5 == 0 else value, r"but for 'n\.a\.' \(line \d+\).*missing_marks"),
+        (lambda value: "<25" if value < 28 else value, r"but for '<25' \(line \d+\)"),
+        (lambda value: "n.a." if int(value) % 5 == 0 else str(value).replace(".", ","), r"as '\d+,\d'.*decimal"),
         (lambda value: f"person {value}", "names, not kinds"),
     ],
 )
@@ -264,3 +270,26 @@ def test_a_line_is_that_of_the_file_behind_empty_lines_and_breaks_in_cells(tmp_p
     line = next(number for number, text in enumerate(path.read_text().split("\n"), 1) if ",?," in text)
     with pytest.raises(UserError, match=rf"'\?' \(line {line}\)"):
         load(path)
+
+
+def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> None:
+    kinds = {"term": np.array(["36 months", "60 months"])[np.arange(120) % 2], "owner": np.arange(120) % 3 == 0}
+    rows = frame().assign(**kinds, id=range(120), day=20260101 + np.arange(120) % 7)
+    rows["city"] = rows["city"].where(rows.index != 4, rows["city"].str.upper())
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
+    assert data.reading(section) == [
+        "inputs: 6 columns, 11 numbers for the network",
+        "  numbers (3): age, income, day",
+        "  yes or no (1): owner",
+        "  words (2): city (4 words), term (2 words)",
+        "  left out, as they count the rows: id",
+    ]
+    assert data.describe(section).shape == (11,)
+    notes = data.notes(section)
+    assert "column 'city' has words that may be one: 'KIEL', 'Kiel'. Each is a kind of its own" in notes
+    assert "column 'day' looks like dates, as 20260101, and is read as a number" in notes
+    assert data.reading({**section, "features": ["age"]})[-1] == (
+        "  left out, as data.features does not name them: income, city, term, owner, id, day"
+    )
+    wide = pd.concat([frame(), pd.DataFrame(np.random.default_rng(0).normal(size=(120, 200))).add_prefix("x")], axis=1)
+    assert max(map(len, data.reading({**section, "path": str(write(tmp_path, wide))}))) < 120
