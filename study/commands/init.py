@@ -168,7 +168,11 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     if bias in ("", "none"):
         return section
     has_gaps = (rows[user_data.columns_of(bias, columns, table)] == "").any(axis=None)
-    return section | {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
+    section |= {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
+    if bias in columns and user_data.many_numbers(rows[bias], decimal=","):
+        section["bias_bins"] = "quartiles"
+        asker.say(f"bias_bins: quartiles, as {quoted(bias)} holds numbers. Other groups: --set data.bias_bins=[25, 40]")
+    return section
 
 
 def _validated(section: dict[str, Any]) -> dict[str, Any]:

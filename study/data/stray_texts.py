@@ -71,7 +71,7 @@ def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal:
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue
-        _check(plain, parsed.notna().to_numpy(bool), name, path)
+        _check(plain, parsed.notna().to_numpy(bool), name, path, decimal)
         found[name] = plain.reindex(rows.index)  # without the blanks around them
     return rows.assign(**found)
 
@@ -82,7 +82,7 @@ def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
     return texts if decimal == "." else texts.str.translate({ord("."): "?", ord(","): "."})
 
 
-def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -> None:
+def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, decimal: str) -> None:
     """Raise a UserError if texts, of which some are numbers, are most likely no kinds of something."""
     words = f"data.words: [{name}] if these are words that you want"
     if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT:
@@ -96,6 +96,11 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path) -
         raise UserError(
             f"{path}: column {quoted(name)} holds numbers but for {', '.join(shown)}{more}. Mend them, or give "
             f"data.missing_marks: [{marks}] if they mean that the value is missing, or {words}"
+        )
+    if decimal == "," and (point := _first(texts, r"[+-]?\d[\d.]*")):
+        raise UserError(
+            f"{path}: column {quoted(name)} holds numbers with a point, as {quoted(point)}, but data.decimal is a "
+            f"comma. Write all numbers of the table in one way, or give {words}"
         )
     thousands = _first(texts, r"[+-]?\d{1,3}(,\d{3})+")
     if not thousands and (comma := _first(texts, r"[+-]?\d+[.,]\d+|[+-]?\d+")):

@@ -8,6 +8,7 @@ from init_folder import birds_and_people, nobody, of, refused
 from study import methods
 from study.commands import trial as one_trial
 from study.commands.init import write
+from study.commands.init_answers import Asker
 from study.spec import load_study
 
 
@@ -100,3 +101,16 @@ def test_the_positive_class_is_written_where_names_tell() -> None:
     path = write(of("cross_entropy", data="decisions.csv", target="decision", bias="sex"), None, False, nobody())
     assert load_study(str(path)).base["data"]["positive"] == "approved"
     assert load_study(str(path)).facts.class_names == ("denied", "approved")
+
+
+def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
+    lines = [f"{n % 7},{20 + n % 31},{n % 2},{'ab'[n // 2 % 2]}" for n in range(160)]
+    Path("people.csv").write_text("\n".join(["income,age,paid,group", *lines]))
+    told: list[str] = []
+    write(of("cross_entropy", data="people.csv", target="paid", bias="age"), None, False, Asker(None, told.append))
+    spec = load_study("mine.yaml")
+    assert spec.base["data"]["bias_bins"] == "quartiles"
+    assert spec.facts.bias_names == ("under 26.75", "26.75 to under 34.5", "34.5 to under 42.25", "42.25 and over")
+    assert any(line.startswith("bias_bins: quartiles, as 'age' holds numbers") for line in told)
+    assert "inputs: 2 columns, 3 numbers for the network" in told
+    assert load_study("mine.yaml", ["data.bias_bins=[25, 40]"]).facts.bias_classes == 3

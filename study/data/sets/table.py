@@ -37,6 +37,7 @@ class Options:
     positive: positive_class.Positive = None
     bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
     bias_gaps: user_data.BiasGaps = "error"
+    bias_bins: user_data.BiasBins = None
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
     condition_file: Annotated[
@@ -187,7 +188,8 @@ def _facts(table: _Read) -> Facts:
     width = sum(1 if columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
-    return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
+    facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
+    return replace(facts, bias_edges=labels.bias_edges)
 
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:

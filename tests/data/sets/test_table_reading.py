@@ -219,6 +219,10 @@ def test_a_decimal_comma_changes_no_words_and_a_point_beside_it_is_refused(tmp_p
     assert encoding is not None
     assert encoding[2].values == ("Bonn, Nord", "Kiel, Nord", "Ulm, Nord")
     assert data.encoded(section, encoding).facts.shape == (5,)
+    with pytest.raises(
+        UserError, match=r"'income' holds numbers with a point, as '[\d.]+', but data.decimal is a comma"
+    ):
+        load(write(tmp_path, frame()), decimal=",")
     rows.loc[7, "income"] = "1.234"
     with pytest.raises(UserError, match=r"'1\.234' \(line 9\)"):
         load(write(tmp_path, rows), decimal=",")
@@ -293,3 +297,37 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
     )
     wide = pd.concat([frame(), pd.DataFrame(np.random.default_rng(0).normal(size=(120, 200))).add_prefix("x")], axis=1)
     assert max(map(len, data.reading({**section, "path": str(write(tmp_path, wide))}))) < 120
+
+
+def test_a_bias_of_numbers_has_groups_named_by_their_ranges(tmp_path: Path) -> None:
+    rows = frame()
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "age"}
+    facts = data.describe({**section, "bias_bins": (25, 40, 60)})
+    assert facts.bias_names == ("under 25", "25 to under 40", "40 to under 60", "60 and over")
+    read = data.load({**section, "bias_bins": (25, 40, 60), "features": ["income"]})
+    counts = np.bincount(np.concatenate([split.bias for split in read.splits.values()]))
+    assert counts.tolist() == np.histogram(rows["age"], [0, 25, 40, 60, 99])[0].tolist()
+    quartiles = data.describe({**section, "bias_bins": "quartiles"})
+    assert quartiles.bias_edges == tuple(np.quantile(rows["age"], [0.25, 0.5, 0.75]))
+    assert data.describe({**section, "bias_bins": (10, 40)}).bias_names == ("10 to under 40", "40 and over")
+    both = data.describe({**section, "bias": "age+sex", "bias_bins": (40,)})
+    assert both.bias_names == ("under 40+f", "40 and over+f", "under 40+m", "40 and over+m")
+    rows["age"] += 0.5
+    rows.loc[7, "age"] = None
+    known = {**section, "path": str(write(tmp_path, rows, decimal=",")), "decimal": ",", "bias_gaps": "unknown"}
+    assert data.describe({**known, "bias_bins": (24.5,)}).bias_names == ("under 24.5", "24.5 and over")
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"bias": "sex", "bias_bins": (1,)}, "'sex': data.bias_bins needs one of numbers, it has no column .* 'f'"),
+        ({"bias": "age", "bias_bins": (40, 25)}, r"\[40, 25\] given; numbers in ascending order, or quartiles"),
+        ({"bias": "age", "bias_bins": ()}, r"\[\] given; numbers in ascending order"),
+        ({"bias": "age+income", "bias_bins": "quartiles"}, "it has several columns of numbers"),
+        ({"bias": None, "bias_bins": (40,)}, r"given without data\.bias"),
+    ],
+)
+def test_bins_of_no_numbers_or_without_order_are_refused(tmp_path: Path, keys: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        load(write(tmp_path, frame()), **keys)
