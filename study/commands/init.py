@@ -187,14 +187,16 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
-    """The section of the user's own files with the positive class, where names tell that it is not the second; says
-    which it is."""
+    """The section of the user's own files with the positive class, which is asked for where names tell that it is not
+    the second; says which it is."""
     if section["name"] not in init_answers.OWN:
         return section
     names = data.describe(section).class_names
     likely, given = positive_class.likely(names), section.get("positive")
-    if given is None and likely is not None and likely != positive_class.named(names):
-        section = {**section, "positive": likely}
+    if names and given is None and likely is not None and likely != positive_class.named(names):
+        question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
+        answer = asker("--set data.positive", None, question, likely, init_answers.one_of(*names))
+        section = {**section, "positive": answer}
     if positive := positive_class.named(data.describe(section).class_names):
         asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
     return section

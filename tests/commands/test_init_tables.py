@@ -101,6 +101,16 @@ def test_the_positive_class_is_written_where_names_tell() -> None:
     path = write(of("cross_entropy", data="decisions.csv", target="decision", bias="sex"), None, False, nobody())
     assert load_study(str(path)).base["data"]["positive"] == "approved"
     assert load_study(str(path)).facts.class_names == ("denied", "approved")
+    asked: list[str] = []
+
+    def ask(question: str, default: str | None) -> str:
+        asked.append(f"{question}: {default}")
+        return "denied" if question.startswith("Positive class") else default or "none"
+
+    flags = of("cross_entropy", data="decisions.csv", target="decision", bias="sex")
+    write(flags, Path("again.yaml"), False, Asker(ask, asked.append))
+    assert any("Positive class" in line and line.endswith("denied: approved") for line in asked)
+    assert load_study("again.yaml").base["data"]["positive"] == "denied"
 
 
 def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:

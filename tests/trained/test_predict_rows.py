@@ -193,6 +193,8 @@ def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> N
     assert lines["val/group_0_1_accuracy"].endswith("class 'no', bias class 'm'")
     assert lines["val/group_1_0_accuracy"].endswith("class 'yes', bias class 'f'")
     assert "class" not in lines["val/accuracy"]
+    done = CliRunner().invoke(app, ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--json"])
+    assert json.loads(done.stdout)["groups"]["val/group_0_1_accuracy"] == "class 'no', bias class 'm'"
 
 
 def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Path) -> None:
