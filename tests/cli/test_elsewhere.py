@@ -202,7 +202,7 @@ def test_an_evaluation_there_is_shown_as_one_here(cluster: type[Jobs], typed: An
     monkeypatch.setattr(cluster, "answers", {"evaluate": dict(of_group)})
     assert json.loads(typed(*given, "--json")[1]) == of_group
     monkeypatch.setattr(cluster, "answers", {"evaluate": dict(of_group)})
-    assert typed(*given)[1].endswith("0.5          class 'no', bias class 'm'\n")
+    assert typed(*given)[1].endswith("0.5         class 'no', bias class 'm'\n")
 
 
 def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs], typed: Any) -> None:
