@@ -18,6 +18,9 @@ DISTINCT, LARGEST_GROUP = 50, 0.05
 FEWEST = 20
 """Rows from which on whole numbers in even steps are no accident."""
 
+GAPS = frozenset(("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!"))
+"""Words of people and programs for a missing value that are none of `label_files.MISSING_MARKS`."""
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -53,6 +56,21 @@ def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
         f"inputs: {len(features)} column{'s' * (len(features) > 1)}, {width} numbers for the network",
         *(f"  {kind} ({len(names)}): {some(names)}" for kind, names in kinds.items() if names),
     ]
+
+
+def likely_gaps(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
+    """A sentence for each input of words with one that looks like a missing value."""
+    found = []
+    for name in features:
+        there = [] if is_number(rows[name]) else sorted({*rows[name]} & GAPS)
+        if there:
+            counts = [f"{quoted(word)} ({int((rows[name] == word).sum())} rows)" for word in there]
+            marks = ", ".join(f'"{word}"' for word in there)
+            found.append(
+                f"column {quoted(name)} has the words {some(counts)}. If they mean a missing value: "
+                f"data.missing_marks: [{marks}]"
+            )
+    return found
 
 
 def likely_dates(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:

@@ -176,10 +176,21 @@ def _parsed(path: Path, **options: Any) -> "pd.DataFrame":
         # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
         return pd.read_csv(path, low_memory=False, **options)
     except UnicodeDecodeError:
-        raise UserError(f"{path}: is not in UTF-8. Save it as UTF-8") from None
+        raise UserError(f"{path}: is not in UTF-8{_undecodable(path)}. Save it as UTF-8") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
+
+
+def _undecodable(path: Path) -> str:
+    """From which line of a file on it is not in UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return f", see line {number}"
+    return ""
 
 
 def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
@@ -221,7 +232,7 @@ def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> 
         if column not in valid:
             hint = nearest(column, valid)
             if len(valid) == 1 and (separator := next((sign for sign in ";\t|" if sign in valid[0]), None)):
-                hint = f"Its columns are separated by {separator!r}, a comma is needed. "
+                hint = f"Its columns are separated by {separator!r}, see line 1; a comma is needed. "
             raise UserError(f"{path}: no column {column!r}. {hint}It has: {some(valid)}")
 
 

@@ -97,42 +97,45 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, d
             f"{path}: column {quoted(name)} holds numbers but for {', '.join(shown)}{more}. Mend them, or give "
             f"data.missing_marks: [{marks}] if they mean that the value is missing, or {words}"
         )
-    if decimal == "," and (point := _first(texts, r"[+-]?\d[\d.]*")):
+    if decimal == "," and (point := _first(texts, path, r"[+-]?\d[\d.]*")):
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a point, as {quoted(point)}, but data.decimal is a "
+            f"{path}: column {quoted(name)} holds numbers with a point, as {point}, but data.decimal is a "
             f"comma. Write all numbers of the table in one way, or give {words}"
         )
-    thousands = _first(texts, r"[+-]?\d{1,3}(,\d{3})+")
-    if not thousands and (comma := _first(texts, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
+    thousands = _first(texts, path, r"[+-]?\d{1,3}(,\d{3})+")
+    if not thousands and (comma := _first(texts, path, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a decimal comma, as {quoted(comma)}. Give "
+            f"{path}: column {quoted(name)} holds numbers with a decimal comma, as {comma}. Give "
             f'data.decimal: ",", or {words}'
         )
-    if shown := _first(texts, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
+    if shown := _first(texts, path, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers written for people, as {quoted(shown)}. Write them "
+            f"{path}: column {quoted(name)} holds numbers written for people, as {shown}. Write them "
             f"without signs of money, per cent and thousands, or give {words}"
         )
-    if date := _first(texts, DATE):
+    if date := _first(texts, path, DATE):
         remedy = f"{_leave_out(name)}, make it a number, or give {words}"
-        raise UserError(f"{path}: column {quoted(name)} holds dates, as {quoted(date)}. {remedy}")
+        raise UserError(f"{path}: column {quoted(name)} holds dates, as {date}. {remedy}")
     units = {found.group(1) for text in texts if (found := re.fullmatch(WITH_UNIT, text))}
-    if (shown := _first(texts, WITH_UNIT)) and len(units) < DISTINCT < texts.nunique():
+    if (shown := _first(texts, path, WITH_UNIT)) and len(units) < DISTINCT < texts.nunique():
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a unit, as {quoted(shown)}. Write the numbers "
+            f"{path}: column {quoted(name)} holds numbers with a unit, as {shown}. Write the numbers "
             f"alone, all in one unit, or give {words}"
         )
     if (values := texts.nunique()) > max(FEWEST, UNIQUE * len(texts)):
         raise UserError(
-            f"{path}: column {quoted(name)} has {values} different texts in {len(texts)} rows: names, not kinds. "
+            f"{path}: column {quoted(name)} has {values} different texts in {len(texts)} rows: names, not kinds, as "
+            f"{quoted(texts.iloc[0])} ({label_files.place(path, texts.index[0])}). "
             f"{_leave_out(name)}, or give {words}"
         )
 
 
-def _first(texts: "pd.Series", pattern: str | re.Pattern[str]) -> str | None:
-    """The first of the texts that are as a pattern says; None where these are not most of them."""
-    found = [text for text in texts if re.fullmatch(pattern, text)]
-    return found[0] if len(found) >= MOSTLY * len(texts) else None
+def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> str | None:
+    """The first of the texts that are as a pattern says, with its place; None where these are not most of them."""
+    found = [row for row, text in zip(texts.index.tolist(), texts, strict=True) if re.fullmatch(pattern, text)]
+    if len(found) < MOSTLY * len(texts):
+        return None
+    return f"{quoted(texts.loc[found[0]])} ({label_files.place(path, found[0])})"
 
 
 def _leave_out(name: str) -> str:

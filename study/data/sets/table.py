@@ -172,7 +172,11 @@ def notes(options: Options) -> list[str]:
     elif repeated and options.split:
         count = _shared(table)
         found += [f"{count} rows outside train have the inputs of a training row"] if count else []
-    found += inputs.spellings(table.rows, table.features) + inputs.likely_dates(table.rows, table.features)
+    found += [
+        note
+        for doubt in (inputs.spellings, inputs.likely_dates, inputs.likely_gaps)
+        for note in doubt(table.rows, table.features)
+    ]
     return found
 
 

@@ -1,11 +1,16 @@
 """A user's table is read as it is meant, or refused with its line."""
 
+import csv
+import re
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from study import data
 from study.data.dataset import Dataset
@@ -133,35 +138,90 @@ def test_blanks_around_texts_do_not_count(tmp_path: Path) -> None:
     same(load(write(tmp_path, rows)), load(write(tmp_path, frame())))
 
 
-@pytest.mark.parametrize(
-    "dialect",
-    [
-        {"encoding": "utf-8-sig"},
-        {"lineterminator": "\r\n"},
-        {"quoting": 1},
-        {"na_rep": "NA"},
-        {"na_rep": ""},
-        {"na_rep": "?"},
-        {"sep": ";"},
-        {"sep": "\t"},
-        {"decimal": ","},
-        {"encoding": "utf-16"},
-        {"encoding": "latin-1"},
-        {"float_format": "%.3f"},
-    ],
-    ids=str,
+DIALECTS: list[dict[str, object]] = [
+    {},
+    {"sep": ";"},
+    {"sep": "\t"},
+    {"decimal": ","},
+    {"sep": ";", "decimal": ","},
+    {"encoding": "latin-1"},
+    {"encoding": "utf-16"},
+    {"encoding": "utf-8-sig"},
+    {"lineterminator": "\r\n"},
+    {"quoting": csv.QUOTE_ALL},
+    {"quoting": csv.QUOTE_NONNUMERIC, "lineterminator": "\r\n"},
+    {"float_format": "%.3f"},
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(DIALECTS),
+    st.sampled_from(["", "NA", "?", "n.a."]),
+    st.lists(st.integers(0, 60), max_size=3),
+    st.sets(st.integers(0, 119), max_size=4),
+    st.sets(st.integers(0, 119), max_size=4),
 )
-def test_a_dialect_is_read_as_the_same_data_or_refused(tmp_path: Path, dialect: dict[str, object]) -> None:
+@example({"sep": ";", "decimal": ","}, "?", [3], {5}, {7})
+@example({"decimal": ","}, "", [], set(), set())
+@example({}, "?", [0], set(), {7})
+def test_a_dialect_is_read_as_the_same_data_or_refused_with_a_line(
+    tmp_path_factory: pytest.TempPathFactory,
+    dialect: dict[str, object],
+    gap: str,
+    blank: list[int],
+    no_income: set[int],
+    no_city: set[int],
+) -> None:
+    """Or a word that may be a gap is named."""
+    place = tmp_path_factory.mktemp("dialect")
     rows = frame()
-    rows.loc[5, "income"] = None
-    rows["city"] = rows["city"].replace("Kiel", "Köln")
-    plain = load(write(tmp_path, rows), missing="drop")
+    rows["city"] = rows["city"].replace("Kiel", "Köln, Nord")
+    rows.loc[[*no_income], "income"] = None
+    rows.loc[[*no_city], "city"] = None
+    plain = load(write(place, rows), missing="drop")
+    path = write(place, rows, **{"na_rep": gap, **dialect})
+    written = str(dialect.get("encoding", "utf-8"))
+    end = str(dialect.get("lineterminator", "\n"))
+    lines = path.read_bytes().decode(written).split(end)
+    for line in sorted(blank, reverse=True):
+        lines.insert(line, "")
+    path.write_bytes(end.join(lines).encode(written))
     try:
-        read = load(write(tmp_path, rows, **dialect), missing="drop")
+        read = load(path, missing="drop")
     except UserError as error:
-        assert len(str(error).splitlines()) == 1  # noqa: PT017
+        assert re.search(r"line \d+", str(error)), error  # noqa: PT017
         return
-    same(read, plain)
+    named = data.notes({"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "drop"})
+    if no_city and gap in ("?", "n.a."):
+        assert any(f"'city' has the words '{gap}' ({len(no_city)} rows)" in note for note in named)
+    else:
+        same(read, plain)
+
+
+def named_rows(read: Dataset) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of each split with the names of their labels, in an order of their own."""
+    classes, biases = read.facts.class_names, read.facts.bias_names
+    assert classes
+    assert biases
+    return {
+        name: sorted(
+            (*(round(float(number), 4) for number in row), classes[target], biases[bias])
+            for row, target, bias in zip(split.inputs, split.target, split.bias, strict=True)
+        )
+        for name, split in read.splits.items()
+    }
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(120)))
+def test_the_order_of_rows_changes_nothing_else(tmp_path_factory: pytest.TempPathFactory, order: Sequence[int]) -> None:
+    place = tmp_path_factory.mktemp("order")
+    rows = frame().assign(split=[("train", "train", "val", "test")[k % 4] for k in range(120)])
+    plain = load(write(place, rows), split="split")
+    moved = load(write(place, rows.iloc[list(order)]), split="split")
+    assert moved.facts == plain.facts
+    assert named_rows(moved) == named_rows(plain)
 
 
 def test_a_running_number_is_no_input_unless_it_is_named(tmp_path: Path) -> None:
@@ -220,7 +280,7 @@ def test_a_decimal_comma_changes_no_words_and_a_point_beside_it_is_refused(tmp_p
     assert encoding[2].values == ("Bonn, Nord", "Kiel, Nord", "Ulm, Nord")
     assert data.encoded(section, encoding).facts.shape == (5,)
     with pytest.raises(
-        UserError, match=r"'income' holds numbers with a point, as '[\d.]+', but data.decimal is a comma"
+        UserError, match=r"'income' holds numbers with a point, as '[\d.]+' \(line \d+\), but data.decimal is a comma"
     ):
         load(write(tmp_path, frame()), decimal=",")
     rows.loc[7, "income"] = "1.234"
