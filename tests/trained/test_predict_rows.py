@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -213,3 +214,16 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     assert np.isnan(found["train/group_0_1_accuracy"])
     with pytest.raises(UserError, match=r"bias classes '24 and over', 'under 24' given, the model was trained on"):
         evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
+
+
+def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: StudyFolder) -> None:
+    """pandas leaves a column as text for the sake of one cell that is no number."""
+    classifier = Classifier.load(loans.description_file(0), "cpu")
+    section = {**classifier.description.config["data"], "decimal": ",", "missing_marks": ["-"]}
+    told = replace(classifier.description, config={**classifier.description.config, "data": section})
+    sound = pd.DataFrame({"income": [1200.5, None], "job": "cook", "owner": "true"})
+    texts = pd.DataFrame({"income": ["1200,5", " - ", "much"], "job": "cook", "owner": "true"})
+    plain = predict_rows(classifier, sound, "rows")
+    found = predict_rows(Classifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
+    assert [row.probabilities for row in found.rows] == [row.probabilities for row in plain.rows]
+    assert list(found.unreadable) == [3]
