@@ -4,6 +4,7 @@ import csv
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -215,7 +216,7 @@ def place(path: Path, row: int) -> str:
     """
     if is_parquet(path):
         return f"row {row + 1}"
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file, suppress(csv.Error):  # of a cell of over 131,072 letters
         records, before, count = csv.reader(file), 0, -2  # the header is row -1
         for record in records:
             count += any(text.strip() for text in record) or len(record) > 1

@@ -330,10 +330,15 @@ def _binned(
     return _Coded(bias.columns, parts, kinds), edges
 
 
-def many_numbers(column: "pd.Series", decimal: str) -> bool:
-    """Whether a column's texts are numbers, and more than are groups of their own."""
-    texts = sorted({*column} - {""})
-    return len(texts) > MOST_GROUPS and _numbers(texts, decimal) is not None
+def measured(column: "pd.Series", decimal: str) -> bool:
+    """Whether a column's texts are numbers, more than are groups of their own, and not 0, 1, 2 and so on, or from 1 on,
+    as codes are."""
+    texts = sorted({*column} - {*label_files.MISSING_MARKS})
+    values = _numbers(texts, decimal)
+    if len(texts) <= MOST_GROUPS or values is None:
+        return False
+    ordered = np.sort(values)
+    return not (ordered[0] in (0, 1) and (np.diff(ordered) == 1).all())
 
 
 def _numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:

@@ -1,5 +1,6 @@
 """`study init` on a table: its columns, its gaps, bias labels that some rows lack, a validation split of its own."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,10 +118,18 @@ def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
     lines = [f"{n % 7},{20 + n % 31},{n % 2},{'ab'[n // 2 % 2]}" for n in range(160)]
     Path("people.csv").write_text("\n".join(["income,age,paid,group", *lines]))
     told: list[str] = []
-    write(of("cross_entropy", data="people.csv", target="paid", bias="age"), None, False, Asker(None, told.append))
+    flags = of("cross_entropy", data="people.csv", target="paid", bias="age")
+    write(flags, None, False, Asker(None, told.append))
     spec = load_study("mine.yaml")
     assert spec.base["data"]["bias_bins"] == "quartiles"
     assert spec.facts.bias_names == ("under 26.75", "26.75 to under 34.5", "34.5 to under 42.25", "42.25 and over")
-    assert any(line.startswith("bias_bins: quartiles, as 'age' holds numbers") for line in told)
+    assert "bias_bins: quartiles. Other groups: --set data.bias_bins=[25, 40]" in told
     assert "inputs: 2 columns, 3 numbers for the network" in told
     assert load_study("mine.yaml", ["data.bias_bins=[25, 40]"]).facts.bias_classes == 3
+    given = replace(flags, name="given", assignments=["data.bias_bins=[25, 40]"])
+    assert load_study(str(write(given, None, False, nobody()))).facts.bias_classes == 3
+    codes = replace(flags, name="codes", bias="income")
+    Path("people.csv").write_text(
+        "\n".join(["income,age,paid", *(f"{n % 12},{n * 3 % 50},{n // 2 % 2}" for n in range(240))])
+    )
+    assert load_study(str(write(codes, None, False, nobody()))).facts.bias_classes == 12

@@ -33,7 +33,7 @@ class Options:
             "the folder of all data sets. Links in it are followed"
         ),
     ]
-    labels: Annotated[str, Doc("the CSV (or .parquet) file with the labels, relative to `path`, without `..`")] = (
+    labels: Annotated[str, Doc("the CSV (or .parquet, .pq) file with the labels, relative to `path`, without `..`")] = (
         "labels.csv"
     )
     file: Annotated[

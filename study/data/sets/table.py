@@ -31,7 +31,10 @@ class Options:
 
     path: Annotated[
         str,
-        Doc("the .csv or .parquet file; absolute, or relative to the current folder or to the folder of all data sets"),
+        Doc(
+            "the .csv, .parquet or .pq file; absolute, or relative to the current folder or to the folder of all data "
+            "sets"
+        ),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
     positive: positive_class.Positive = None
