@@ -197,7 +197,7 @@ def _undecodable(path: Path) -> str:
 def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
     """A Parquet file; of no rows: its columns alone, which takes no time."""
     import pandas as pd
-    import pyarrow.parquet
+    import pyarrow.parquet  # type: ignore[import-untyped]
 
     if rows == 0:
         return pyarrow.parquet.read_schema(path).empty_table().to_pandas()

@@ -108,18 +108,18 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, d
             f"{path}: column {quoted(name)} holds numbers with a decimal comma, as {comma}. Give "
             f'data.decimal: ",", or {words}'
         )
-    if shown := _first(texts, path, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
+    if money := _first(texts, path, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers written for people, as {shown}. Write them "
+            f"{path}: column {quoted(name)} holds numbers written for people, as {money}. Write them "
             f"without signs of money, per cent and thousands, or give {words}"
         )
     if date := _first(texts, path, DATE):
         remedy = f"{_leave_out(name)}, make it a number, or give {words}"
         raise UserError(f"{path}: column {quoted(name)} holds dates, as {date}. {remedy}")
-    units = {found.group(1) for text in texts if (found := re.fullmatch(WITH_UNIT, text))}
-    if (shown := _first(texts, path, WITH_UNIT)) and len(units) < DISTINCT < texts.nunique():
+    units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
+    if (measured := _first(texts, path, WITH_UNIT)) and len(units) < DISTINCT < texts.nunique():
         raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a unit, as {shown}. Write the numbers "
+            f"{path}: column {quoted(name)} holds numbers with a unit, as {measured}. Write the numbers "
             f"alone, all in one unit, or give {words}"
         )
     if (values := texts.nunique()) > max(FEWEST, UNIQUE * len(texts)):
@@ -132,10 +132,11 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, d
 
 def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> str | None:
     """The first of the texts that are as a pattern says, with its place; None where these are not most of them."""
-    found = [row for row, text in zip(texts.index.tolist(), texts, strict=True) if re.fullmatch(pattern, text)]
-    if len(found) < MOSTLY * len(texts):
+    found = texts.isin([text for text in texts.unique() if re.fullmatch(pattern, text)])
+    if found.mean() < MOSTLY:
         return None
-    return f"{quoted(texts.loc[found[0]])} ({label_files.place(path, found[0])})"
+    row = int(found.idxmax())
+    return f"{quoted(texts.loc[row])} ({label_files.place(path, row)})"
 
 
 def _leave_out(name: str) -> str:
