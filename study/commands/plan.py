@@ -52,6 +52,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "classes": None if spec.function else facts.classes,
         "bias_classes": facts.bias_classes,
         "cells": [counts for counts, _, _ in samples],
+        "reading": [data.reading(section) for section in data_sections],
         "standard_error": [errors for _, errors, _ in samples],
         "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
@@ -204,9 +205,11 @@ def _cells(document: dict[str, Any]) -> list[str]:
     """The samples of each data set, the sets told apart by what differs."""
     sections = document["data"]
     lines = []
-    for section, counts, errors in zip(sections, document["cells"], document["standard_error"], strict=True):
+    each = zip(sections, document["reading"], document["cells"], document["standard_error"], strict=True)
+    for section, reading, counts, errors in each:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_listed(own)}:"] if own else []
+        lines += [f"  {line}" for line in reading]
         lines += [f"  {line}" for line in plan_cells.lines(counts, errors or {})]
     return lines
 
