@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from study.cli import asking, cluster, data, help, models, running, simulating, studies, study_files, suites
-from study.errors import DISK_FULL, Interrupted, Stopped, UserError
+from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
 from study.text.printed import printed
 from study.upstream import interrupt
@@ -90,7 +90,7 @@ STOPPED = 130
 
 def main() -> None:
     """Entry point: what the user can set right is one message and exit status 2; Ctrl-C and SIGTERM are 130; a full
-    disk is 1.
+    disk, or one that fails, is 1.
 
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
@@ -162,12 +162,11 @@ def _expected(error: Exception) -> tuple[str, int] | None:
     """Message and exit status of an error that is not a bug; None for a bug."""
     if isinstance(error, UserError | Stopped):
         return str(error), 1 if isinstance(error, Stopped) else 2
-    if isinstance(error, OSError):
-        reason = f"{error.filename or 'disk'}: {error.strerror}"
-        if error.errno in DISK_FULL:
-            return f"{reason}. Make room there, then type the same command again", 1
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return reason, 2
+    if problem := of_disk(error):
+        reason = f"{problem.filename or 'disk'}: {problem.strerror}"
+        return f"{reason}. {disk_remedy(problem)}, then type the same command again", 1
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
+        return f"{error.filename or 'disk'}: {error.strerror}", 2
     return None
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from study.errors import DISK_FULL
 from study.home.events import Kind
 from study.home.record import TrialRecord
 from study.spec import StudySpec
@@ -115,12 +114,3 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
     except OSError:
         return True
     return False
-
-
-def full_disk(error: BaseException | None) -> OSError | None:
-    """The error about a full disk that this one is or comes from, None if it is about something else."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in DISK_FULL:
-            return error
-        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
-    return None

@@ -14,6 +14,7 @@ from ray import tune
 
 from study import data, models
 from study.data import Dataset
+from study.errors import of_disk
 from study.sweep import here
 from study.sweep.goes_on import choice, goes_on_behind
 from study.sweep.nodes import NodeUnusable
@@ -47,6 +48,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
     Raises:
         NodeUnusable: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
+        OSError: the disk is full or fails, whatever a library made of that.
     """
     job = config["job"]
     try:
@@ -57,6 +59,8 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
     except Exception as error:
         if job["device"] == CUDA and (why := fault(error)):
             raise _unusable(why) from error
+        if not isinstance(error, OSError) and (problem := of_disk(error)):
+            raise OSError(problem.errno, problem.strerror, problem.filename) from error  # Ray brings no more over
         raise
     finally:
         with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told

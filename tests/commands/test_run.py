@@ -1,13 +1,12 @@
 """What a study's commands say where they cannot go on."""
 
-import resource
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from helpers import Told, quickstart, write_ledger
+from limits import full_disk
 
 from study import data
 from study.commands import run
@@ -25,22 +24,6 @@ COMMANDS: dict[str, Callable[[Home], object]] = {
     "resume": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word)),
     "more trials": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word), "+5"),
 }
-
-
-@contextmanager
-def full_disk(largest: int) -> Iterator[None]:
-    """No file can become larger; what it is to hold beyond is refused, as by a full disk.
-
-    Python would keep the compiled modules that it could write a part of, and not load them again.
-    """
-    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        sys.dont_write_bytecode = compiles
 
 
 @pytest.mark.parametrize("command", COMMANDS)
