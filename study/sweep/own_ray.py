@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,10 +12,10 @@ from pathlib import Path
 import psutil
 
 from study.address import LOOPBACK, make_token
+from study.files.scratch import OWNER, RUN, scratch_folder
 from study.logging import is_verbose
 from study.sweep.processes import PRELOAD, Processes
-from study.sweep.session_folder import session_folder
-from study.upstream.own_ray_internals import forget, lean_node, preloading, within
+from study.upstream.own_ray_internals import SESSION, forget, lean_node, preloading, within
 from study.upstream.ray_internals import listening_at, read_the_token_again, stay_on_loopback, take_signals_back
 
 TRIES = 3
@@ -30,6 +31,10 @@ STOPPED = 130
 
 TAIL = 3
 """Lines of what a process said last."""
+
+
+LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
+"""Characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
 class CannotStart(Exception):
@@ -123,7 +128,8 @@ def own_ray(
     stay_on_loopback()
     make_token()
     read_the_token_again()
-    with session_folder() as folder:
+    places = (tempfile.gettempdir(), "/tmp")
+    with scratch_folder(RUN, next((one for one in places if len(one) <= LONGEST), "/tmp")) as folder:
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray
@@ -161,8 +167,9 @@ def _started(
 def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Patience") -> None:
     from ray import init
 
-    variables = preloading(PRELOAD) | processes.variables(folder / "ready") if processes else {}
+    variables = {**preloading(PRELOAD), **processes.variables(folder / "ready")} if processes else {}
     count = processes.count if processes else 0
+    variables[OWNER] = str(folder)
     with lean_node(count, variables, ray.add, patience.wait, logs=is_verbose()):
         init(
             address="local",

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
 from study.sweep.session_folder import LOCK, LONGEST, PREFIX, session_folder
+
 from study.upstream.own_ray_internals import SESSION
 
 HOLDS = """
