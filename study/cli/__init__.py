@@ -2,18 +2,19 @@
 so that `study --help` is instant.
 
 Exit status: 0 done; 1 the study failed or had to stop, or there is a bug; 2 something given cannot be used; 130 stopped
-by Ctrl-C or SIGTERM.
+by Ctrl-C, SIGTERM or SIGHUP.
 """
 
 import atexit
 import errno
 import gc
+import io
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -89,13 +90,14 @@ STOPPED = 130
 
 
 def main() -> None:
-    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C and SIGTERM are 130; a full
-    disk, or one that fails, is 1.
+    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C, SIGTERM and SIGHUP are
+    130; a full disk, or one that fails, is 1.
 
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
     """
     _open_closed_streams()
+    _outlive_terminal()
     atexit.register(_end_soon)
     interrupt.listen()
     try:
@@ -130,6 +132,27 @@ def _open_closed_streams() -> None:
             if null != number:
                 os.close(null)
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+class _Terminal(io.FileIO):
+    """A terminal that takes what is written after it was closed, and drops it: a study is stopped in good order then,
+    or goes on where nobody's signal stops it."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return len(data)
+
+
+def _outlive_terminal() -> None:
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream.isatty():
+            raw = io.BufferedWriter(_Terminal(stream.fileno(), "w", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True))
 
 
 def _end_soon() -> None:

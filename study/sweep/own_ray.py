@@ -109,6 +109,11 @@ def _lines(file: Path) -> list[str]:
     return []
 
 
+def short_place() -> str:
+    """The system's temporary folder, or /tmp where the path of that is too long for Ray."""
+    return place if len(place := tempfile.gettempdir()) <= LONGEST else "/tmp"
+
+
 @contextmanager
 def own_ray(
     processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool], leave: Callable[[], None]
@@ -128,8 +133,7 @@ def own_ray(
     stay_on_loopback()
     make_token()
     read_the_token_again()
-    places = (tempfile.gettempdir(), "/tmp")
-    with scratch_folder(RUN, next((one for one in places if len(one) <= LONGEST), "/tmp")) as folder:
+    with scratch_folder(RUN, short_place()) as folder:
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray

@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from study.sweep.session_folder import LOCK, LONGEST, PREFIX, session_folder
 
-from study.upstream.own_ray_internals import SESSION
+from study.files.scratch import LOCK, OWNER, RUN, clear, scratch_folder
 
 HOLDS = """
 import sys, time
-from study.sweep.session_folder import session_folder
-with session_folder() as folder:
+from study.files.scratch import RUN, scratch_folder
+with scratch_folder(RUN) as folder:
     (folder / "session").mkdir()
     (folder / "session" / "socket").touch()
     (folder / "latest").symlink_to(folder / "session")
@@ -52,7 +51,7 @@ def held(place: Path) -> "Iterator[tuple[subprocess.Popen[str], Path]]":
 def test_only_its_user_can_enter_it_and_it_is_gone_afterwards(place: Path) -> None:
     umask = os.umask(0)
     try:
-        with session_folder() as folder:
+        with scratch_folder(RUN) as folder:
             assert folder.parent == place
             assert folder.stat().st_mode & 0o777 == 0o700
             (folder / "session").mkdir()
@@ -64,38 +63,71 @@ def test_only_its_user_can_enter_it_and_it_is_gone_afterwards(place: Path) -> No
 
 def test_what_a_killed_driver_left_goes_with_the_next_and_no_living_ones(place: Path) -> None:
     with held(place) as (killed, left), held(place) as (_, kept):
-        (place / f"{PREFIX}other").mkdir()  # one that is just made, or no folder of a driver
+        (place / f"{RUN}other").mkdir()
+        (place / f"{RUN}other" / "mine").touch()  # no folder of a driver: nothing in it says so
+        (place / f"{RUN}new").mkdir()  # of one that was killed as soon as it was made
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        with session_folder():
+        with scratch_folder(RUN):
             assert not left.exists()
             assert {path.name for path in kept.iterdir()} == {LOCK, "session", "latest"}
-            assert (place / f"{PREFIX}other").exists()
+            assert (place / f"{RUN}other" / "mine").exists()
+            assert not (place / f"{RUN}new").exists()
 
 
 def test_another_users_folder_and_a_link_stay(place: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / LOCK).touch()
-    (place / f"{PREFIX}link").symlink_to(victim)
-    with session_folder():
+    (place / f"{RUN}link").symlink_to(victim)
+    with scratch_folder(RUN):
         assert (victim / LOCK).exists()
-
-
-def test_a_long_temporary_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray refuses a socket whose path has more than 107 characters, 103 elsewhere than on Linux."""
-    long = tmp_path / ("x" * 60)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with session_folder() as folder:
-        assert folder.parent == Path("/tmp")
-        assert len(str(folder)) + SESSION <= 103
-    assert len("/tmp") <= LONGEST
 
 
 def test_it_waits_for_nobody(place: Path) -> None:
     with held(place):
         began = time.monotonic()
-        with session_folder():
+        with scratch_folder(RUN):
             pass
         assert time.monotonic() - began < 5
+
+
+def test_what_a_killed_process_started_is_ended_and_nothing_else(place: Path) -> None:
+    """Of those that have its folder in their environment; none of a living one."""
+
+    def waits(folder: Path) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(["sleep", "120"], env={**os.environ, OWNER: str(folder)})
+
+    with (
+        held(place) as (killed, left),
+        held(place) as (_, kept),
+        waits(left) as lost,
+        waits(kept) as used,
+        waits(place) as other,
+    ):
+        assert left not in clear()
+        killed.kill()
+        killed.wait()
+        assert left in clear()
+        lost.wait(timeout=10)
+        assert used.poll() is None
+        assert other.poll() is None
+        used.kill()
+        other.kill()
+
+
+def test_one_that_is_taken_for_left_before_it_is_locked_is_made_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, made = tempfile.mkdtemp, list[str]()
+
+    def slow(**given: str) -> str:
+        made.append(plain(**given))
+        if len(made) < 3:
+            assert Path(made[-1]) in clear()
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", slow)
+    with scratch_folder(RUN) as folder:
+        assert str(folder) == made[2]
+        assert (folder / LOCK).exists()
