@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import tempfile
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -14,6 +15,9 @@ DISK_FAILS = (errno.EIO, errno.EROFS)
 
 SQLITE = {10: errno.EIO, 13: errno.ENOSPC}
 """What SQLite's codes of a disk that fails or is full mean."""
+
+OF_RAY = "OutOfDiskError"
+"""Ray's class for data that it has to keep on disk, where there is no room in its folder; no library is loaded here."""
 
 
 class UserError(Exception):
@@ -56,6 +60,8 @@ def of_disk(error: BaseException | None) -> OSError | None:
             return error
         if number := SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF):
             return OSError(number, os.strerror(number))
+        if type(error).__name__ == OF_RAY:
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), tempfile.gettempdir())
         error = getattr(error, "cause", None) or error.__cause__ or error.__context__
     return None
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -144,6 +145,13 @@ def test_an_error_of_the_disk_is_found_behind_what_was_made_of_it(number: int) -
     assert of_disk(by_cause) is told
     told.__context__ = by_cause  # a ring
     assert of_disk(by_context) is told
+
+
+def test_data_for_which_ray_has_no_room_are_the_disks() -> None:
+    told = exceptions.RayTaskError("train", "Traceback ...", exceptions.OutOfDiskError("full")).as_instanceof_cause()
+    found = of_disk(cloudpickle.loads(cloudpickle.dumps(told)))
+    assert found is not None
+    assert (found.errno, found.filename) == (errno.ENOSPC, tempfile.gettempdir())
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EACCES, "no"), ValueError(), UserError("no room"), Stopped("stop")])
