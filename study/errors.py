@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -61,7 +60,9 @@ def of_disk(error: BaseException | None) -> OSError | None:
         if number := SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF):
             return OSError(number, os.strerror(number))
         if type(error).__name__ == OF_RAY:
-            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), tempfile.gettempdir())
+            from tempfile import gettempdir  # which takes a while to be imported
+
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), gettempdir())
         error = getattr(error, "cause", None) or error.__cause__ or error.__context__
     return None
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from study import doctor as doctors
+from study.cli.help import doctor
 from study.files.scratch import LOCK, OWNER, RUN, clear, scratch_folder
 
 HOLDS = """
@@ -131,3 +133,20 @@ def test_one_that_is_taken_for_left_before_it_is_locked_is_made_again(
     with scratch_folder(RUN) as folder:
         assert str(folder) == made[2]
         assert (folder / LOCK).exists()
+
+
+def test_doctor_cleans_when_it_is_asked_to(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctors, "diagnose", lambda address: [])
+    with held(place) as (killed, left), held(place) as (_, kept):
+        killed.kill()
+        killed.wait()
+        doctor()
+        assert left.exists()
+        doctor(clean=True)
+        assert not left.exists()
+        assert kept.exists()
+    told = capsys.readouterr()
+    assert f"removed {left}, " in told.err
+    assert str(kept) not in told.err
