@@ -1,6 +1,8 @@
 """A Ray of one driver's own: started with patience, watched, and ended whole."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -32,6 +34,9 @@ STOPPED = 130
 TAIL = 3
 """Lines of what a process said last."""
 
+
+LEAST = 2**20
+"""Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
 
 LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
 """Characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
@@ -165,7 +170,14 @@ def _started(
         except BaseException:
             _end(ray, leave)
             raise
-    raise CannotStart(why)
+    raise CannotStart(f"{why}{no_room(folder)}")
+
+
+def no_room(folder: Path) -> str:
+    """That there is none in a folder, if so: Ray's processes end without a word of it."""
+    if shutil.disk_usage(folder).free >= LEAST:
+        return ""
+    return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
 
 def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Patience") -> None:

@@ -2,18 +2,20 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from study.files.scratch import RUN
-from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience, short_place
+from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience, no_room, short_place
 from study.upstream.environment import Part, variables
 from study.upstream.own_ray_internals import SESSION
 
@@ -210,3 +212,9 @@ def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch)
         assert len(f"{place}/{RUN}12345678") + SESSION <= 103
         assert place == "/tmp" or len(place) == length + 1
     assert place == "/tmp"
+
+
+def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert no_room(tmp_path) == ""
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=8192))
+    assert no_room(tmp_path).startswith(f"\n{tmp_path.parent}: No space left on device. Make room there, or ")
