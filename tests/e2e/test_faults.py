@@ -138,6 +138,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
     command: Command, finished: Command, small_disk: Path
 ) -> None:
