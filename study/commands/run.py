@@ -161,8 +161,10 @@ def _resume(
         _check_place(home, placed, address)
         return run_sitting(home, folder, loaded(spec, view), view, address, shared, told)
     tracker = Tracker(home, folder, spec)
+    is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
+    datasets = loaded(spec, view) if is_cut_off else None
     with resumable(folder), closing(Ledger(folder.ledger_file)):
-        if not tracker.is_behind and not tracker.is_lost():
+        if not is_cut_off and not tracker.is_behind and not tracker.is_lost():
             again = f". {extension.RETRY.format(name)}" if extension.failed_trials(record) else ""
             raise UserError(
                 f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"
@@ -170,7 +172,7 @@ def _resume(
         tracker.start()
         untracked = (
             tracker.finish()
-            or tracker.attach(outputs(folder, spec, record), lead_parts(spec, record))
+            or tracker.attach(outputs(folder, spec, record, datasets), lead_parts(spec, record))
             or registered(home, folder, spec, record)
         )
     return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from study.errors import DISK_FULL
 from study.sweep.nodes import NodeUnusable
 from study.training.gpu_errors import Sign, sign_in
 
@@ -159,12 +158,3 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
     except OSError:
         return True
     return False
-
-
-def full_disk(error: BaseException | None) -> OSError | None:
-    """The error about a full disk that this one is or comes from, None if it is about something else."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in DISK_FULL:
-            return error
-        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
-    return None

@@ -14,8 +14,9 @@ from ray import tune
 
 from study import data, models
 from study.data import Dataset
+from study.errors import of_disk
 from study.sweep import here
-from study.sweep.failures import Broken, full_disk
+from study.sweep.failures import Broken
 from study.sweep.goes_on import choice, goes_on_behind
 from study.sweep.nodes import NodeUnusable
 from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, deterministic, device_memory
@@ -46,7 +47,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
     Raises:
         NodeUnusable: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
-        OSError: the disk is full.
+        OSError: the disk is full or fails, whatever a library made of that.
         Broken: the trial has failed otherwise.
     """
     job = config["job"]
@@ -58,7 +59,9 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
     except Exception as error:
         if job["device"] == CUDA and (why := fault(error)):
             raise _unusable(why) from None
-        raise full_disk(error) or Broken.by(error) from None
+        if problem := of_disk(error):
+            raise OSError(problem.errno, problem.strerror, problem.filename) from None  # Ray brings no more over
+        raise Broken.by(error) from None
     finally:
         with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
             device_memory.free()  # the process stays for other trials

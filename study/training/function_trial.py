@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from study.errors import UserError
+from study.files.scratch import TRIAL, scratch_folder
 from study.files.whole import write_whole
 from study.training import elastic
 from study.training.checkpoint import Unusable
@@ -81,15 +81,16 @@ class FunctionTrial:
         epochs, seed = self.config.train.epochs, self.config.train.seed
         torch.set_num_threads(self.config.train.threads)
         _seed_all(seed)
-        with tempfile.TemporaryDirectory(prefix="study-") as scratch:
-            kept = KeptFolder(resume, Path(scratch), self._identity(), pause) if self._resumes and resume else None
-            at_end = KeptFolder(ended, Path(scratch), self._identity()) if self._resumes and ended else None
+        with scratch_folder(TRIAL) as mine:
+            (scratch := mine / "checkpoint").mkdir()
+            kept = KeptFolder(resume, scratch, self._identity(), pause) if self._resumes and resume else None
+            at_end = KeptFolder(ended, scratch, self._identity()) if self._resumes and ended else None
             done, before = kept.restore() if kept else (0, None)
             if before:
                 self._test = before["test"]
                 if choice:
                     choice.load_state_dict(before["choice"])
-            given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": Path(scratch)}
+            given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": scratch}
             clock = Clock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
             for epoch in range(done + 1, epochs + 1):

@@ -1,7 +1,6 @@
 """What an error that ended a trial means, as Ray hands it on."""
 
 import ctypes
-import errno
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
-from study.sweep.failures import Broken, Failure, failure, full_disk, is_out_of_reach
+from study.sweep.failures import Broken, Failure, failure, is_out_of_reach
 from study.sweep.memory_kills import EndedForMemory
 from study.sweep.nodes import NodeUnusable
 from study.sweep.reuse import StillBusy
@@ -222,19 +221,6 @@ def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
     trial = TrialRecord(0, "search", {}, 0, alone=True)
     assert not Failure("OOM", "", alone=True).may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
     assert Failure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_is_no_failure_of_the_trial(number: int) -> None:
-    full = OSError(number, "no room", "/home/of/studies")
-    found = full_disk(cloudpickle.loads(cloudpickle.dumps(raised(full))))
-    assert found is not None
-    assert (found.errno, found.filename) == (number, "/home/of/studies")
-    wrapped = RuntimeError("write failed")
-    wrapped.__cause__ = full
-    assert full_disk(wrapped) is full
-    assert full_disk(OSError(errno.EACCES, "no")) is None
-    assert full_disk(raised(ValueError())) is None
 
 
 def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> None:
