@@ -1,12 +1,22 @@
 """Errors that are shown as one message, without a traceback."""
 
 import errno
+import os
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """How the file system says that there is no room."""
+
+DISK_FAILS = (errno.EIO, errno.EROFS)
+"""How it says that it fails, or that it has become read-only."""
+
+SQLITE = {10: errno.EIO, 13: errno.ENOSPC}
+"""What SQLite's codes of a disk that fails or is full mean."""
+
+OF_RAY = "OutOfDiskError"
+"""Ray's class for data that it has to keep on disk, where there is no room in its folder; no library is loaded here."""
 
 
 class UserError(Exception):
@@ -31,6 +41,35 @@ class Stopped(Exception):
 
 class Interrupted(Exception):
     """Ctrl-C or a signal came before a study ran; the message says what there is now. Exit status 130."""
+
+
+def of_disk(error: BaseException | None) -> OSError | None:
+    """The disk's own error that this one is or comes from: there is no room, or the disk fails or is read-only. None if
+    it is about something else.
+
+    Libraries make their own errors of it, and keep what the system said only as the cause or context of these, which
+    Ray does not bring from one process to another. A message of ours says already what is the matter.
+    """
+    seen: list[BaseException] = []
+    while isinstance(error, Exception) and not isinstance(error, UserError | Stopped | Interrupted):
+        if error in seen:
+            break
+        seen.append(error)
+        if isinstance(error, OSError) and error.errno in (*DISK_FULL, *DISK_FAILS):
+            return error
+        if number := SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF):
+            return OSError(number, os.strerror(number))
+        if type(error).__name__ == OF_RAY:
+            from tempfile import gettempdir  # which takes a while to be imported
+
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), gettempdir())
+        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
+    return None
+
+
+def disk_remedy(problem: OSError) -> str:
+    """What to do about an error that `of_disk` gave, to be followed by what then."""
+    return "Make room there" if problem.errno in DISK_FULL else "See that it can be written again"
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:

@@ -191,12 +191,16 @@ class Study:
         page, _ = report(self._home, self.name, Path(out) if out is not None else None, models)
         return page
 
-    def resume(self, trials: int | None = None, address: str | None = None, quiet: bool = False) -> "Study":
-        """Go on after a stop or a crash, or search on with so many more trials. Gives the study itself."""
+    def resume(
+        self, trials: int | None = None, address: str | None = None, quiet: bool = False, failed: bool = False
+    ) -> "Study":
+        """Go on after a stop or a crash, or search on with so many more trials; `failed`: run again what failed, once
+        its cause is mended. Gives the study itself."""
         from study.api.notebook import view
         from study.commands.run import resume
 
-        resume(self._home, self.name, view(quiet), f"+{trials}" if trials is not None else None, address)
+        more = f"+{trials}" if trials is not None else None
+        resume(self._home, self.name, view(quiet), more, address, failed=failed)
         return self.refresh()
 
     def confirm(

@@ -2,23 +2,24 @@
 so that `study --help` is instant.
 
 Exit status: 0 done; 1 the study failed or had to stop, or there is a bug; 2 something given cannot be used; 130 stopped
-by Ctrl-C or SIGTERM.
+by Ctrl-C, SIGTERM or SIGHUP.
 """
 
 import atexit
 import errno
 import gc
+import io
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from study.cli import asking, cluster, data, help, models, running, studies, study_files, suites
-from study.errors import DISK_FULL, Interrupted, Stopped, UserError
+from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
 from study.text.printed import printed
 from study.upstream import interrupt
@@ -88,13 +89,14 @@ STOPPED = 130
 
 
 def main() -> None:
-    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C and SIGTERM are 130; a full
-    disk is 1.
+    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C, SIGTERM and SIGHUP are
+    130; a full disk, or one that fails, is 1.
 
     Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
     traceback.
     """
     _open_closed_streams()
+    _outlive_terminal()
     atexit.register(_end_soon)
     interrupt.listen()
     try:
@@ -131,6 +133,27 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
+class _Terminal(io.FileIO):
+    """A terminal that takes what is written after it was closed, and drops it: a study is stopped in good order then,
+    or goes on where nobody's signal stops it."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return len(data)
+
+
+def _outlive_terminal() -> None:
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream.isatty():
+            raw = io.BufferedWriter(_Terminal(stream.fileno(), "w", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True))
+
+
 def _end_soon() -> None:
     """Spare Python the search of all of Ray, MLflow and PyTorch for cycles before it ends, which takes seconds. Triton
     would print a list of what was not collected."""
@@ -161,12 +184,11 @@ def _expected(error: Exception) -> tuple[str, int] | None:
     """Message and exit status of an error that is not a bug; None for a bug."""
     if isinstance(error, UserError | Stopped):
         return str(error), 1 if isinstance(error, Stopped) else 2
-    if isinstance(error, OSError):
-        reason = f"{error.filename or 'disk'}: {error.strerror}"
-        if error.errno in DISK_FULL:
-            return f"{reason}. Make room there, then type the same command again", 1
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return reason, 2
+    if problem := of_disk(error):
+        reason = f"{problem.filename or 'disk'}: {problem.strerror}"
+        return f"{reason}. {disk_remedy(problem)}, then type the same command again", 1
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
+        return f"{error.filename or 'disk'}: {error.strerror}", 2
     return None
 
 

@@ -13,10 +13,24 @@ Address = Annotated[
 ]
 
 
-def doctor(address: Address = None, as_json: Json = False) -> None:
+def doctor(
+    address: Address = None,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="End and remove what killed drivers left in the temporary folder.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show what a bug report needs, and what is wrong with its remedy. Example: study doctor --json"""
     from study import doctor as doctors
 
+    if clean:
+        from study.files.scratch import clear
+
+        removed = clear()
+        for folder in removed:
+            print(f"removed {folder}, and ended what ran in it: its driver was killed", file=sys.stderr)
+        if not removed:
+            print("no killed driver left anything in the temporary folder", file=sys.stderr)
     document = doctors.document(doctors.diagnose(address))
     print_json(document) if as_json else print(doctors.text(document))
     if document["state"] == "problem":

@@ -181,7 +181,7 @@ def evaluate(
         words = options(split=split, seed=seed, device=device)
         words += [word for assignment in assignments or () for word in ("--set", assignment)]
         measured = evaluate_there(Jobs(address), model, words, spec)
-        groups: dict[str, str] = {}
+        groups: dict[str, str] = measured.pop("groups", {})
     else:
         from study.commands.find_model import find_model
         from study.home.folder import Home
@@ -192,7 +192,7 @@ def evaluate(
             measured = evaluating.evaluate(home, description, split, data, assignments or (), device)
             groups = evaluating.group_words(description, measured)
     if as_json:
-        print_json(measured)
+        print_json({**measured, "groups": groups} if groups else measured)
         return
     for name, value in measured.items():
         line = f"{name:<32} {value:.6g}"

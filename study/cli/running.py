@@ -55,6 +55,7 @@ def resume(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
     ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Run again what failed, once its cause is mended.")] = False,
     address: AnyAddress = None,
     follow: Follow = False,
     quiet: Quiet = False,
@@ -68,14 +69,20 @@ def resume(
                 cluster_checks.more_trials(remote, name, trials)
             if assignments:
                 cluster_checks.placement(remote, name, assignments)
+            if failed:
+                cluster_checks.failures(remote, name)
 
         told = [word for assignment in assignments or () for word in ("--set", assignment)]
-        go_on(address, ["resume", *options(trials=trials, quiet=quiet), *told], name, follow, check=check)
+        go_on(
+            address, ["resume", *options(trials=trials, failed=failed, quiet=quiet), *told], name, follow, check=check
+        )
         return
     from study.commands import run as running
     from study.home.folder import Home
 
-    show(running.resume(Home.locate(), name, view(quiet), trials, address, assignments=assignments or ()))
+    show(
+        running.resume(Home.locate(), name, view(quiet), trials, address, assignments=assignments or (), failed=failed)
+    )
 
 
 def extend(

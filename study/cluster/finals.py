@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from study.cluster.job import FINAL, job_id, tags
 from study.cluster.jobs import Jobs, Submitted
@@ -40,8 +41,9 @@ def train(
     return jobs.start(job_id(final.name, number), command, metadata, {**variables, **environment}, spec)
 
 
-def evaluate(jobs: Jobs, model: str, options: Sequence[str], data: StudySpec | None = None) -> dict[str, float]:
-    """The metrics of a model that is there, on data that are there; a reading of its test split is noted there.
+def evaluate(jobs: Jobs, model: str, options: Sequence[str], data: StudySpec | None = None) -> dict[str, Any]:
+    """The metrics of a model that is there, on data that are there, and as `groups` the names of the class and bias
+    class of each that is of one group; a reading of its test split is noted there.
 
     Args:
         model: the name of a final training, or one that MLflow there registered: `models:/NAME@candidate`.
@@ -59,5 +61,5 @@ def evaluate(jobs: Jobs, model: str, options: Sequence[str], data: StudySpec | N
             f"or models:/NAME@ALIAS. Here: {here}"
         )
     given = [*options, "--data", STUDY_FILE] if data is not None else options
-    measured: dict[str, float] = jobs.compute(named[1] or named[2], "evaluate", model, *given, spec=data)
+    measured: dict[str, Any] = jobs.compute(named[1] or named[2], "evaluate", model, *given, spec=data)
     return measured

@@ -13,7 +13,7 @@ from study.cluster.bring import Wish
 from study.cluster.head import Head
 from study.cluster.job import Job
 from study.cluster.reading import Reading
-from study.errors import UserError
+from study.errors import UserError, of_disk
 from study.files.below import below
 from study.files.whole import write_whole
 from study.home import format as home_format
@@ -57,6 +57,8 @@ class Mirror:
             )
             self._tell_whether_it_runs(name, found)
         except OSError as error:
+            if of_disk(error):
+                raise
             raise UserError(f"{error.filename or self.home.path}: {error.strerror}") from None
         return found
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from study.commands import extension
+from study.commands.progress import to_try
 from study.errors import UserError
 from study.files.output import writing
 from study.home import ledger
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.home.requests import Request, ask
+from study.home.requests import Request, ask, waiting
 from study.spec import StudySpec
 from study.spec.configuration import configuration
 from study.spec.same import same
@@ -47,24 +49,36 @@ class Asked:
 def enqueued(
     folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = PATIENCE
 ) -> Asked:
-    """Have the search try a configuration next. Where the study does not run, it waits until it is resumed.
+    """Have the search try a configuration next. Where the study does not run, it waits until it is resumed; where its
+    search is over, that is extended by this one.
 
     Args:
         assignments: `KEY=VALUE`.
         like: the trial whose values the other keys have.
 
     Raises:
-        UserError: the configuration is none of the search's, or the search is over.
+        UserError: the configuration is none of the search's; or the search is over, while the study still runs.
     """
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    return asked(folder, enqueue_request(spec, record, assignments, like), patience)
+    is_open = ledger.is_open(folder.ledger_file)
+    request = enqueue_request(spec, record, assignments, like, reopens=not is_open)
+    if not is_open:
+        wanted = [one for _, one in waiting(folder.requests) if one is not None and one.kind == "enqueue"]
+        if any(same(one.params, request.params) for one in wanted):
+            raise UserError(f"{spec.name}: it is enqueued already")
+        if _is_over(spec, record, to_try(record) + len(wanted)):
+            extension.more_trials(folder, spec, "+1")
+    return asked(folder, request, patience)
 
 
-def enqueue_request(spec: StudySpec, record: StudyRecord, assignments: Iterable[str], like: int | None) -> Request:
-    """The request that `enqueued` makes; raises as it does."""
+def enqueue_request(
+    spec: StudySpec, record: StudyRecord, assignments: Iterable[str], like: int | None, reopens: bool = False
+) -> Request:
+    """The request that `enqueued` makes; raises as it does. `reopens`: also of a search that is over."""
     if spec.final_seeds is not None or not spec.search.space:
         raise UserError(f"{spec.name}: has no search that could try another configuration")
-    _check_searching(spec, record)
+    if not reopens:
+        _check_searching(spec, record)
     if like is not None and like not in record.trials:
         raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
     start = record.trials[like].params if like is not None else None
@@ -77,10 +91,16 @@ def enqueue_request(spec: StudySpec, record: StudyRecord, assignments: Iterable[
 
 def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
     """Refuse a study whose search is over."""
-    tried, limit = len(list(record.by_stage("baseline", "search"))), record.limit(spec.trials)
-    if record.state == "complete" or record.ending or tried >= limit:
+    if _is_over(spec, record):
         further = typed("resume", spec.name, "--trials", "+10")
         raise UserError(f"{spec.name}: its search is over. To search on, once it is complete: {further}")
+
+
+def _is_over(spec: StudySpec, record: StudyRecord, asked_for: int = 0) -> bool:
+    """Whether a search tries nothing beyond what it has, and so many configurations that were asked for."""
+    tried = len(list(record.by_stage("baseline", "search")))
+    ended = record.state == "complete" or record.ending or record.enough not in (None, "trials")
+    return ended or tried + asked_for >= record.limit(spec.trials)
 
 
 def stop_request(spec: StudySpec, record: StudyRecord, number: int) -> Request:

@@ -17,6 +17,11 @@ def more_trials(jobs: Jobs, name: str, trials: str) -> None:
     extension.check_trials(_folder(jobs, name).spec(), trials)
 
 
+def failures(jobs: Jobs, name: str) -> None:
+    """That there is something that failed; raises as `study.commands.extension.failed_again`."""
+    extension.failures(_folder(jobs, name))
+
+
 def more_seeds(jobs: Jobs, name: str, top: int | None, seeds: int | None, rules: bool) -> None:
     """That there is something to confirm; raises as `study.commands.extension.more_seeds`."""
     folder = _folder(jobs, name)

@@ -7,13 +7,17 @@ from typing import Any
 
 from study import ranking
 from study.errors import UserError
+from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.home.trial_record import BY_HAND
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
 from study.spec.sampler_limits import configurations
 from study.sweep.budget import EVERY_CONFIGURATION
+
+RETRY = "To run that again, once its cause is mended: study resume {} --failed"
 
 TOP, SEEDS = 5, 5
 """What `study confirm` runs again where it is not told."""
@@ -43,6 +47,65 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
             extended = min(extended, most)
         record.apply(ledger.append("extended", trials=extended))
         return record
+
+
+def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
+    """Let all run again that failed, from its start, with its configuration and seed; and the seeds of a configuration
+    that ended because its first one failed.
+
+    Returns:
+        The record, in which they wait.
+
+    Raises:
+        UserError: nothing has failed, or another process runs the study.
+    """
+    with _opened(folder) as (ledger, record):
+        record.apply(ledger.append("retried", trials=(numbers := _failures(spec, record))))
+        for number in numbers:
+            folder.error_file(number).unlink(missing_ok=True)
+        return record
+
+
+def failures(folder: StudyFolder) -> list[int]:
+    """The trials that `failed_again` lets run again; raises as it does."""
+    return _failures(folder.spec(), StudyRecord.load(folder.ledger_file))
+
+
+def _failures(spec: StudySpec, record: StudyRecord) -> list[int]:
+    found = failed_trials(record)
+    if not found and not any(trial.untested for trial in record.trials.values()):
+        raise UserError(f"{spec.name}: no trial has failed")
+    return found
+
+
+def failed_trials(record: StudyRecord) -> list[int]:
+    """The numbers of what `failed_again` lets run again."""
+    failed = {trial.number for trial in record.trials.values() if trial.state == "failed"}
+    ended_with = (
+        trial.number
+        for trial in record.by_stage("replicate")
+        if trial.state == "pruned" and trial.repeats in failed and trial.reason != BY_HAND
+    )
+    return sorted({*failed, *ended_with})
+
+
+def check_not_spent(record: StudyRecord, spec: StudySpec) -> None:
+    """Refuse to go on with a study of which nothing is left but what failed.
+
+    Raises:
+        UserError: how that runs again.
+    """
+    if is_spent(record, spec):
+        raise UserError(f"{spec.name}: has failed, and all that is left is what failed. {RETRY.format(spec.name)}")
+
+
+def is_spent(record: StudyRecord, spec: StudySpec) -> bool:
+    """Whether a study has failed and has nothing left but what failed."""
+    if spec.final_seeds is not None or record.state != "failed":
+        return False
+    tried = len(list(record.by_stage("baseline", "search")))
+    over = tried >= record.limit(spec.trials) or record.ending or record.enough is not None
+    return over and all(trial.state in ENDED for trial in record.trials.values())
 
 
 def check_trials(spec: StudySpec, trials: str) -> None:

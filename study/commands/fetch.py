@@ -11,7 +11,7 @@ from study.cluster.bring import Apart, Wish
 from study.cluster.head import Head
 from study.cluster.mirror import read_files
 from study.cluster.reading import Reading
-from study.errors import UserError
+from study.errors import UserError, of_disk
 from study.files.below import below
 from study.home import format as home_format
 from study.home import ledger
@@ -80,6 +80,8 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
             f"Beside it: {typed('fetch', name, '--address', address, '--name', f'{local}-2')}"
         ) from None
     except OSError as error:
+        if of_disk(error):
+            raise
         raise UserError(f"{error.filename or place}: {error.strerror}") from None
     own = len(ledger.read(folder.ledger_file)) - source.events
     return Brought(folder, source, files, max(0, own), _tracked(home, folder))

@@ -98,6 +98,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
+    for line in data.reading(wishes.data):
+        asker.say(line)
     for warning in [*data.notes(wishes.data), *lacking.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
     asker.say(advice(bias, methods_wished))
@@ -165,7 +167,14 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     if bias in ("", "none"):
         return section
     has_gaps = (rows[user_data.columns_of(bias, columns, table)] == "").any(axis=None)
-    return section | {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
+    section |= {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
+    given = any(assignment.startswith("data.bias_bins=") for assignment in flags.assignments)
+    if not given and bias in columns and user_data.measured(rows[bias], decimal=","):
+        question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
+        kind = asker("--set data.bias_bins", None, question, "quartiles", init_answers.one_of("quartiles", "none"))
+        section |= {"bias_bins": kind} if kind != "none" else {}
+        asker.say(f"bias_bins: {kind}. Other groups: --set data.bias_bins=[25, 40]")
+    return section
 
 
 def _validated(section: dict[str, Any]) -> dict[str, Any]:
@@ -180,14 +189,16 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
-    """The section of the user's own files with the positive class, where names tell that it is not the second; says
-    which it is."""
+    """The section of the user's own files with the positive class, which is asked for where names tell that it is not
+    the second; says which it is."""
     if section["name"] not in init_answers.OWN:
         return section
     names = data.describe(section).class_names
     likely, given = positive_class.likely(names), section.get("positive")
-    if given is None and likely is not None and likely != positive_class.named(names):
-        section = {**section, "positive": likely}
+    if names and given is None and likely is not None and likely != positive_class.named(names):
+        question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
+        answer = asker("--set data.positive", None, question, likely, init_answers.one_of(*names))
+        section = {**section, "positive": answer}
     if positive := positive_class.named(data.describe(section).class_names):
         asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
     return section

@@ -11,6 +11,7 @@ from study.data.sets import image_folder
 from study.errors import UserError, nearest
 from study.knobs import Knob
 from study.spec.checks import fault
+from study.text.quoted import some
 
 Check = Callable[[str], None]
 """Raises a UserError if an answer cannot be used."""
@@ -19,7 +20,6 @@ Question = Callable[[str, str | None], str]
 """Asks a question with a default answer."""
 
 OWN = ("image_folder", "table")
-TABLES = (".csv", ".parquet")
 
 
 class Asker:
@@ -71,7 +71,9 @@ def tables(folder: Path) -> str | None:
 
 def _tables_in(folder: Path) -> list[str]:
     """The names of the tables in a folder that are not hidden."""
-    return sorted(path.name for path in folder.iterdir() if path.suffix in TABLES and not is_hidden(path.name))
+    return sorted(
+        path.name for path in folder.iterdir() if path.suffix.lower() in label_files.TABLES and not is_hidden(path.name)
+    )
 
 
 def is_table(folder: Path) -> Check:
@@ -97,8 +99,10 @@ def check_data(answer: str) -> None:
     if place is None:
         sets = f"{nearest(answer, data_sets)}Data sets: {', '.join(data_sets)}"
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
-    if place.is_file() and place.suffix not in TABLES:
-        raise UserError(f"{answer}: is not a table; allowed are {' and '.join(TABLES)}")
+    if place.is_file() and place.suffix.lower() not in label_files.TABLES:
+        spreadsheet = place.suffix.lower() in label_files.SPREADSHEETS
+        remedy = ". Save its sheet as CSV in UTF-8" if spreadsheet else ""
+        raise UserError(f"{answer}: is not a table; allowed are {some(label_files.TABLES)}{remedy}")
 
 
 def allowed_by(knob: Knob) -> Check:

@@ -12,6 +12,7 @@ from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs, sampler_limits
 from study.spec.schema import Confirm
+from study.text.short import ends, parameter
 
 ENDING = ("time", "gpu_hours", "plateau", "stop")
 """Keys of `search` that end it before its number of trials."""
@@ -28,14 +29,15 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     """
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
-    searched = spec.trials - baseline
-    confirm = confirm_trials(spec, search.confirm, spec.trials)
+    configurations = spec.trials
+    searched = configurations - baseline
+    confirm = confirm_trials(spec, search.confirm, configurations)
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
     reported = [f"val/{name}" for name in spec.available[0]]
     complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
     rule = {
-        "most": rule_trials(spec, search.confirm, spec.trials, reported),
+        "most": rule_trials(spec, search.confirm, configurations, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
     }
     taken = memory.memory(spec, _most_samples(samples)) if spec.resources.gpu else None
@@ -50,6 +52,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "classes": None if spec.function else facts.classes,
         "bias_classes": facts.bias_classes,
         "cells": [counts for counts, _, _ in samples],
+        "reading": [data.reading(section) for section in data_sections],
         "standard_error": [errors for _, errors, _ in samples],
         "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
@@ -66,14 +69,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "trials": {
             "baseline": baseline,
             "search": searched,
-            "replicate": spec.trials * (len(spec.seeds) - 1),
+            "replicate": configurations * (len(spec.seeds) - 1),
             "confirm": confirm,
             "rule": rule["most"],
         },
         "rule_trials": rule,
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
+            "most": (configurations * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
             "expected": round(
                 (baseline * len(spec.seeds) + confirm + rule["expected"]) * spec.epochs
                 + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
@@ -81,7 +84,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         },
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
         "memory": taken,
-        "kept_states": _kept_states(spec, baseline + searched),
+        "kept_states": _kept_states(spec, configurations),
         "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
     }
 
@@ -202,9 +205,11 @@ def _cells(document: dict[str, Any]) -> list[str]:
     """The samples of each data set, the sets told apart by what differs."""
     sections = document["data"]
     lines = []
-    for section, counts, errors in zip(sections, document["cells"], document["standard_error"], strict=True):
+    each = zip(sections, document["reading"], document["cells"], document["standard_error"], strict=True)
+    for section, reading, counts, errors in each:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_listed(own)}:"] if own else []
+        lines += [f"  {line}" for line in reading]
         lines += [f"  {line}" for line in plan_cells.lines(counts, errors or {})]
     return lines
 
@@ -222,13 +227,15 @@ def _listed(section: dict[str, Any]) -> str:
 
 
 def _domain(domain: dict[str, Any]) -> str:
-    where = " and ".join(f"{key} is {' or '.join(map(str, values))}" for key, values in domain.get("when", {}).items())
+    where = " and ".join(
+        f"{key} is {' or '.join(map(parameter, values))}" for key, values in domain.get("when", {}).items()
+    )
     return f"{_values(domain)}{f', where {where}' if where else ''}"
 
 
 def _values(domain: dict[str, Any]) -> str:
     if "choices" in domain:
-        names = ", ".join(map(str, domain["choices"]))
+        names = parameter(domain["choices"])
         return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
-    return f"{domain['low']:g} to {domain['high']:g}{', log' if domain['log'] else ''}{step}"
+    return f"{ends(domain['low'], domain['high'])}{', log' if domain['log'] else ''}{step}"

@@ -83,7 +83,7 @@ def start_or_resume(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
-    if record.state == "complete" and not Tracker(home, existing, spec).is_behind:
+    if extension.is_spent(record, spec) or (record.state == "complete" and not Tracker(home, existing, spec).is_behind):
         return RunEnd(existing, spec, record, None)
     return resume(home, spec.name, view, address=address, shared=shared)
 
@@ -113,6 +113,7 @@ def resume(
     address: str | None = None,
     shared: SharedRay | None = None,
     assignments: Sequence[str] = (),
+    failed: bool = False,
 ) -> RunEnd:
     """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
 
@@ -121,14 +122,15 @@ def resume(
         address: as for `start`; it need not be where the study ran before.
         shared: as for `start`.
         assignments: `key=value` of what may change from here on, see `study.commands.placement`.
+        failed: let all that failed run again, also if the study was complete.
 
     Raises:
-        UserError: there is no such study, it is complete and all in MLflow, or it runs; it cannot be extended, or what
-            is assigned cannot change.
+        UserError: there is no such study, it is complete and all in MLflow, or has failed and nothing else is left, or
+            it runs; it cannot be extended, has nothing that failed, or what is assigned cannot change.
         Stopped, Interrupted: as for `start`.
     """
     with interrupted_as(GO_ON.format(name)):
-        return _resume(home, name, view, trials, address, shared, assignments)
+        return _resume(home, name, view, trials, address, shared, assignments, failed)
 
 
 def _resume(
@@ -139,6 +141,7 @@ def _resume(
     address: str | None,
     shared: SharedRay | None,
     assignments: Sequence[str],
+    failed: bool,
 ) -> RunEnd:
     folder = home.find(name)
     check_not_there(folder)
@@ -149,17 +152,27 @@ def _resume(
         _check_place(home, placed, address)
         with resumable(folder):
             record = extension.more_trials(folder, spec, trials)
+    if failed:
+        _check_place(home, placed, address)
+        with resumable(folder):
+            record = extension.failed_again(folder, spec)
     if record.state != "complete" or trials is not None:
+        extension.check_not_spent(record, spec)
         _check_place(home, placed, address)
         return run_sitting(home, folder, loaded(spec, view), view, address, shared, told)
     tracker = Tracker(home, folder, spec)
+    is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
+    datasets = loaded(spec, view) if is_cut_off else None
     with resumable(folder), closing(Ledger(folder.ledger_file)):
-        if not tracker.is_behind and not tracker.is_lost():
-            raise UserError(f"{name}: complete, there is nothing to go on with. Its results: study report {name}")
+        if not is_cut_off and not tracker.is_behind and not tracker.is_lost():
+            again = f". {extension.RETRY.format(name)}" if extension.failed_trials(record) else ""
+            raise UserError(
+                f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"
+            )
         tracker.start()
         untracked = (
             tracker.finish()
-            or tracker.attach(outputs(folder, spec, record), lead_parts(spec, record))
+            or tracker.attach(outputs(folder, spec, record, datasets), lead_parts(spec, record))
             or registered(home, folder, spec, record)
         )
     return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)

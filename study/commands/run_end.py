@@ -8,6 +8,7 @@ from typing import Any
 from study import ranking
 from study.analysis.report import lead
 from study.analysis.report.lead import wrapped
+from study.commands import extension
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
@@ -57,10 +58,9 @@ def closing_lines(end: RunEnd) -> list[str]:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablating is not None:
             lines.append(f"ablation   from the baseline to trial {record.ablating.trial}, step by step: in the report")
-        lines += [*_mlflow(folder.tracking_uri), "", *_next_commands(end, told["next"])]
+        lines += [*_mlflow(folder.tracking_uri), *_failed(end), "", *_next_commands(end, told["next"])]
     else:
-        lines += _first_failure(end)
-        lines.append(f"go on with it: study resume {spec.name}")
+        lines += [*_first_failure(end), *_how_it_goes_on(end)]
     if end.mended:
         lines += ["", *end.mended]
     if end.untracked:
@@ -100,6 +100,30 @@ def _first_failure(end: RunEnd) -> list[str]:
     if is_job():
         return [*lines, f"its traceback: {typed('logs', end.spec.name, '--trial', first.number)}"]
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
+
+
+def _how_it_goes_on(end: RunEnd) -> list[str]:
+    """What has a study that is not complete go on."""
+    spec, record = end.spec, end.record
+    if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
+        return [f"go on with it: study resume {spec.name}"]
+    lines = [f"once its cause is mended: study resume {spec.name} --failed"]
+    return lines if extension.is_spent(record, spec) else [*lines, f"without what failed: study resume {spec.name}"]
+
+
+def _failed(end: RunEnd) -> list[str]:
+    """What failed of a study that is complete, and how it runs again; nothing where it is searched configurations that
+    diverged: they would do so again."""
+    trials = [end.record.trials[number] for number in extension.failed_trials(end.record)]
+    failed = [trial for trial in trials if trial.state == "failed"]
+    mendable = [trial for trial in failed if trial.kind != "DIVERGED" or trial.stage == "baseline"]
+    if not mendable:
+        return []
+    first = mendable[0]
+    whose = "the baseline" if first.stage == "baseline" else f"trial {first.number}"
+    count = "" if len(failed) == 1 else f" and {len(failed) - 1} more"
+    told = f"failed     {whose}{count}, {first.why}"
+    return [told, f"           once its cause is mended: study resume {end.spec.name} --failed"]
 
 
 def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,7 +13,7 @@ from study.commands.notify import notify
 from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.run_end import RunEnd
 from study.data import Dataset
-from study.errors import DISK_FULL, Interrupted, Stopped
+from study.errors import DISK_FULL, Interrupted, Stopped, of_disk
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -56,19 +56,20 @@ def interrupted_as(message: str) -> Iterator[None]:
 
 @contextmanager
 def resumable(folder: StudyFolder) -> Iterator[None]:
-    """Tells of a full disk how the study goes on.
+    """Tells of a disk that is full or fails how the study goes on.
 
     Raises:
-        Stopped: there is no room.
+        Stopped: it is.
     """
     try:
         yield
-    except OSError as error:
-        if error.errno not in DISK_FULL:
+    except Exception as error:
+        if (problem := of_disk(error)) is None:
             raise
-        place = error.filename or folder.path  # what Arrow writes fails without a file's name
-        how = f"Nothing is lost; once there is room: study resume {folder.name}"
-        raise Stopped(f"{place}: {error.strerror}. {how}") from error
+        place = problem.filename or folder.path  # what Arrow writes fails without a file's name
+        once = "there is room" if problem.errno in DISK_FULL else "it can be written again"
+        how = f"Nothing is lost; once {once}: study resume {folder.name}"
+        raise Stopped(f"{place}: {problem.strerror}. {how}") from error
 
 
 def run_sitting(

@@ -12,7 +12,7 @@ from study.analysis.tables.suite_tables import SuiteTables
 from study.commands import run as running
 from study.commands.sitting import View
 from study.errors import Interrupted, Stopped, UserError
-from study.files.output import check_output, write_output
+from study.files.output import check_output, write_output, writing
 from study.files.whole import write_whole
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -126,12 +126,10 @@ def write_tables(home: Home, found: SuiteTables) -> None:
         UserError: they cannot be written.
     """
     folder = suite_folder(home, found.suite.name)
-    try:
+    with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
         for ending, form in FORMS.items():
             write_whole(folder.table(ending), form(found))
-    except OSError as error:
-        raise UserError(f"{folder.path}: the tables cannot be written: {error.strerror}") from None
 
 
 def check_out(out: Path | None) -> None:

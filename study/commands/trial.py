@@ -1,5 +1,6 @@
 """One trial of a study in this process, without Ray: for debugging."""
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 
 import torch
@@ -58,8 +59,8 @@ def run(
         tell: is told what the trial runs on before it begins, see `study.training.device.facts`.
 
     Raises:
-        UserError: the trial diverged; validation cannot have a metric that the study looks at; or the GPU that it asks
-            for cannot be used.
+        UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
+            have a metric that the study looks at; or the GPU that it asks for cannot be used.
     """
     chosen = _device(spec) if device is None else take(device)
     config = spec.trial_config({})
@@ -77,6 +78,11 @@ def run(
             yield {"epoch": epoch, **metrics}
     except Diverged as diverged:
         raise UserError(f"the trial diverged: {diverged}") from None
+    except Exception as error:
+        if spec.function is None or isinstance(error, UserError):
+            raise
+        traceback.print_exc()
+        raise UserError(f"{spec.function}: raised {type(error).__name__}: {error}") from None
 
 
 def _device(spec: StudySpec) -> torch.device:

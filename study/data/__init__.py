@@ -45,6 +45,7 @@ __all__ = [
     "module",
     "names",
     "notes",
+    "reading",
     "root",
     "sources",
 ]
@@ -119,6 +120,12 @@ def notes(data: Mapping[str, Any]) -> list[str]:
     """Sentences about what was decided of the user's files that no key says; none where the module has no `notes`."""
     data_module, options = _find(data)
     return list(data_module.notes(options)) if hasattr(data_module, "notes") else []
+
+
+def reading(data: Mapping[str, Any]) -> list[str]:
+    """Lines that say how the columns of a user's table are read; none where the module has no `reading`."""
+    data_module, options = _find(data)
+    return list(data_module.reading(options)) if hasattr(data_module, "reading") else []
 
 
 def encoding(data: Mapping[str, Any]) -> Encoding | None:

@@ -7,11 +7,14 @@ wait; it appears in one step, and is built again if one of its files is missing 
 import fcntl
 import hashlib
 import json
+import math
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -70,8 +73,17 @@ def cached(
 
 
 def scratch(shape: tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-    """An array on disk for a build to fill; it disappears when it is no longer used."""
-    with tempfile.TemporaryFile(dir=writable(FOLDER)) as file:
+    """An array on disk for a build to fill; it disappears when it is no longer used.
+
+    Raises:
+        OSError: there is no room. Where that came out while it is filled, the system would end the process.
+    """
+    folder = writable(FOLDER)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * np.dtype(dtype).itemsize))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(folder)) from None
         return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
 
@@ -94,7 +106,9 @@ def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> 
         raise UserError(f"{place.parent}: {problem}. Make room, or set STUDY_DATA to a larger disk")
     with folder_beside(place) as part:
         for name, split in splits.items():
-            np.save(part / f"{name}.npy", split.inputs, allow_pickle=False)
+            with (part / f"{name}.npy").open("wb") as file:
+                plain: Any = SimpleNamespace(write=file.write)  # into a file itself NumPy hides what the disk says
+                np.save(plain, split.inputs, allow_pickle=False)
             labels: dict[str, Any] = {"target": split.target, "bias": split.bias, "condition": split.condition}
             np.savez(part / f"{name}.labels.npz", **{k: v for k, v in labels.items() if v is not None})
         sizes = {file.name: file.stat().st_size for file in sorted(part.iterdir())}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from study.data import stray_texts
 from study.data.label_files import LARGEST
 from study.errors import UserError
 from study.text.quoted import quoted, some
@@ -50,14 +51,20 @@ class Column:
         """Whether its texts are yes and no."""
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
-    def encoded(self, column: "pd.Series") -> tuple[NDArray[np.float32], dict[int, str]]:
-        """A column (N,) as inputs (N, `width`), and by row, from 0 on, what is wrong with a cell; its inputs are 0."""
-        return self._numbers(column) if self.values is None else self._one_hot(column, self.values)
+    def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, str]]:
+        """A column (N,) as inputs (N, `width`), and by row, from 0 on, what is wrong with a cell; its inputs are 0.
 
-    def _numbers(self, column: "pd.Series") -> tuple[NDArray[np.float32], dict[int, str]]:
+        Args:
+            decimal: mark of decimals in texts.
+        """
+        return self._numbers(column, decimal) if self.values is None else self._one_hot(column, self.values)
+
+    def _numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, str]]:
         import pandas as pd
 
         given = column.astype(str) if column.dtype.kind in "mM" else column  # a moment is no number
+        if decimal != "." and (is_text := given.map(lambda value: isinstance(value, str))).any():
+            given = given.where(~is_text, stray_texts.with_points(given.astype(str), decimal))
         parsed = pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
         empty = column.isna().to_numpy(bool) | np.isinf(parsed)
         values = np.where(empty, self.mean if self.fills else np.nan, parsed)
@@ -116,15 +123,20 @@ def width(encoding: Encoding) -> int:
     return sum(column.width for column in encoding)
 
 
-def rows(frame: "pd.DataFrame", encoding: Encoding) -> tuple[NDArray[np.float32], Mapping[int, str]]:
+def rows(
+    frame: "pd.DataFrame", encoding: Encoding, decimal: str = "."
+) -> tuple[NDArray[np.float32], Mapping[int, str]]:
     """A table's rows as inputs (N, F), and by row, from 0 on, what is wrong with its cells; such inputs mean nothing.
+
+    Args:
+        decimal: mark of decimals in texts.
 
     Raises:
         KeyError: a column is not there.
     """
     parts, problems = [], dict[int, list[str]]()
     for column in encoding:
-        part, wrong = column.encoded(frame[column.name])
+        part, wrong = column.encoded(frame[column.name], decimal)
         parts.append(part)
         for row, problem in wrong.items():
             problems.setdefault(row, []).append(f"column {quoted(column.name)}: {problem}")

@@ -80,9 +80,9 @@ def unchanged(files: Iterable[Path]) -> Iterator[None]:
     Raises:
         UserError: afterwards, if some have changed, have gone or have come; names them.
     """
-    before = {file: _state(str(file)) for file in files}
+    before = {name: _state(name) for name in map(str, files)}
     yield
-    changed = [str(file) for file, found in before.items() if _state(str(file)) != found]
+    changed = [name for name, found in before.items() if _state(name) != found]
     if changed:
         more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
         raise UserError(
@@ -123,9 +123,12 @@ def _hashes(names: Sequence[str]) -> dict[str, str]:
 def _hash(name: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     try:
-        with open(name, "rb", buffering=0) as file:
-            while block := file.read(BLOCK):
+        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)  # `open` takes longer than to read a small picture
+        try:
+            while block := os.read(file, BLOCK):
                 digest.update(block)
+        finally:
+            os.close(file)
     except OSError:  # whoever needs it says why
         return ""
     return digest.hexdigest()

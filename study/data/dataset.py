@@ -27,6 +27,7 @@ class Facts:
         class_names, bias_names: of the classes and bias classes, in their order, if the data set names them.
         unlabelled: whether `train` has samples without a class (target -1), which no classifier may be trained on.
         some_bias: whether the bias of some samples is not known (-1).
+        bias_edges: where the bias is a user's column of numbers in groups, what these begin and end at.
     """
 
     classes: int
@@ -42,6 +43,7 @@ class Facts:
     class_names: tuple[str, ...] | None = None
     bias_names: tuple[str, ...] | None = None
     some_bias: bool = False
+    bias_edges: tuple[float, ...] | None = None
 
     def on(self, split: str) -> "Facts":
         """The facts of one split: without bias classes if its samples have no bias labels."""

@@ -8,7 +8,8 @@ FOLDERS = {"__MACOSX"}
 
 def is_hidden(name: str | PurePath) -> bool:
     """Whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
-    return any(part in FOLDERS or (part.startswith(".") and part != "..") for part in PurePath(name).parts)
+    parts = name.split("/") if isinstance(name, str) else name.parts
+    return any(part in FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
 
 
 def shown(folder: Path, pattern: str = "*") -> list[Path]:

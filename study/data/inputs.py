@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import label_files, split_words, user_data
+from study.data import label_files, positive_class, split_words, user_data
 from study.data.columns import is_number, numbers
 from study.errors import UserError
-from study.text.quoted import quoted
+from study.text.quoted import quoted, some
 
 DISTINCT, LARGEST_GROUP = 50, 0.05
 """Different rows at least, and the share of all rows that equal ones have at most, for equal rows to be one sample."""
 
 FEWEST = 20
 """Rows from which on whole numbers in even steps are no accident."""
+
+GAPS = frozenset(("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!"))
+"""Words of people and programs for a missing value that are none of `label_files.MISSING_MARKS`."""
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +36,72 @@ def check(column: "pd.Series", path: Path) -> None:
     elif (values := column.nunique()) > MOST_VALUES:
         problem = f"has {values} different texts, at most {MOST_VALUES} are allowed"
         raise UserError(f"{path}: column {quoted(name)} {problem}. Leave it out of data.features, or make it numbers")
+
+
+def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
+    """How each input is read, a line for each kind, and how many numbers a row becomes."""
+    words = {name: sorted(set(rows[name])) for name in features if not is_number(rows[name])}
+    truths = [name for name, values in words.items() if positive_class.likely(values)]
+    kinds = {
+        "numbers": [name for name in features if name not in words],
+        "yes or no": truths,
+        "words": [
+            f"{name} ({len(values)} words)"
+            for name, values in sorted(words.items(), key=lambda item: -len(item[1]))
+            if name not in truths
+        ],
+    }
+    width = len(kinds["numbers"]) + sum(map(len, words.values()))
+    return [
+        f"inputs: {len(features)} column{'s' * (len(features) > 1)}, {width} numbers for the network",
+        *(f"  {kind} ({len(names)}): {some(names)}" for kind, names in kinds.items() if names),
+    ]
+
+
+def likely_gaps(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
+    """A sentence for each input of words with one that looks like a missing value."""
+    found = []
+    for name in features:
+        there = [] if is_number(rows[name]) else sorted({*rows[name]} & GAPS)
+        if there:
+            counts = [f"{quoted(word)} ({int((rows[name] == word).sum())} rows)" for word in there]
+            marks = ", ".join(f'"{word}"' for word in there)
+            found.append(
+                f"column {quoted(name)} has the words {some(counts)}. If they mean a missing value: "
+                f"data.missing_marks: [{marks}]"
+            )
+    return found
+
+
+def likely_dates(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
+    """A sentence for each input of whole numbers that are days, as 20260131."""
+    found = []
+    for name in features:
+        column = rows[name]
+        if not is_number(column) or (days := numbers(column)[column.notna().to_numpy(bool)]).size == 0:
+            continue
+        month, day = days // 100 % 100, days % 100
+        if np.all((days % 1 == 0) & (days // 10000 >= 1800) & (days < 22000000) & (month >= 1) & (month <= 12)) and (
+            np.all((day >= 1) & (day <= 31))
+        ):
+            found.append(f"column {quoted(name)} looks like dates, as {days[0]:.0f}, and is read as a number")
+    return found
+
+
+def spellings(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
+    """A sentence for each input whose words differ by capitals or by how Unicode writes an accent alone."""
+    found = []
+    for name in features:
+        if is_number(rows[name]):
+            continue
+        alike: dict[str, list[str]] = {}
+        for word in sorted(set(rows[name])):
+            alike.setdefault(user_data.folded(word), []).append(word)
+        if several := [some([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
+            found.append(
+                f"column {quoted(name)} has words that may be one: {'; '.join(several[:3])}. Each is a kind of its own"
+            )
+    return found
 
 
 def check_no_split(rows: "pd.DataFrame", features: Sequence[str], split: str | None, path: Path) -> None:

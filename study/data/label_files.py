@@ -1,8 +1,11 @@
 """Labels from text tables: columns by name, values checked; messages name file, column and row."""
 
+import csv
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 
 EXACT = 2.0**53
 """Whole numbers from here on are not exact as floats."""
+
+PARQUET = (".parquet", ".pq")
+TABLES = (".csv", *PARQUET)
+"""Endings of tables that can be read, in any letters."""
+
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 """What stands for a missing value in a table."""
@@ -95,7 +104,7 @@ def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFra
     """
     frame = read_typed(path, dtype=str, keep_default_na=False, **options)
     need(frame.columns, columns, path)
-    return frame.astype(object).where(frame.notna(), "").astype(str) if path.suffix == ".parquet" else frame.fillna("")
+    return frame.astype(object).where(frame.notna(), "").astype(str) if is_parquet(path) else frame.fillna("")
 
 
 def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
@@ -103,7 +112,7 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     import pandas as pd
 
     frame = _parsed(path, **options)
-    if path.suffix != ".parquet" and "index_col" not in options and not isinstance(frame.index, pd.RangeIndex):
+    if not is_parquet(path) and "index_col" not in options and not isinstance(frame.index, pd.RangeIndex):
         problem = "its rows have more values than its header has names"
         raise UserError(f"{path}: not readable as a table: {problem}. Name every column")
     if frame.empty:
@@ -119,18 +128,17 @@ def dialect(section: Mapping[str, Any]) -> dict[str, Any]:
 
 def names(path: Path) -> list[str]:
     """The names of a table's columns, as `read_typed` gives them; raises as `read`."""
-    if path.suffix == ".parquet":
-        return [str(name) for name in _parsed(path).columns]
     return [str(name) for name in _parsed(path, nrows=0).columns]
 
 
 def as_text(column: "pd.Series") -> "pd.Series":
     """A column as text without blanks around it, missing where it is missing; whole numbers of a Parquet file have no
     decimals there, whatever type they are stored in."""
-
     numbers = column.dropna()
     if column.dtype.kind == "f" and (numbers % 1 == 0).all() and (numbers.abs() < EXACT).all():
         column = column.astype("Int64")
+    elif len(numbers) and numbers.map(lambda value: isinstance(value, Decimal) and value == value // 1).all():
+        column = column.map(int, na_action="ignore").astype(object)
     texts = column.astype(object)
     return texts.where(texts.isna(), texts.astype(str).str.strip()).where(lambda text: text.notna(), None)
 
@@ -150,7 +158,7 @@ def header(path: Path, frame: "pd.DataFrame") -> list[str]:
 
     Of a CSV pandas renames those that are there twice or have no name.
     """
-    if path.suffix == ".parquet":
+    if is_parquet(path):
         return [str(name) for name in frame.columns]
     first = _parsed(path, header=None, nrows=1, dtype=str, keep_default_na=False)
     return [str(name) for name in first.iloc[0]]
@@ -161,13 +169,61 @@ def _parsed(path: Path, **options: Any) -> "pd.DataFrame":
 
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found")
-    try:  # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, low_memory=False, **options)
+    if path.suffix.lower() in SPREADSHEETS:
+        raise UserError(f"{path}: is a spreadsheet. Save its sheet as CSV in UTF-8, and give that")
+    try:
+        if is_parquet(path):
+            return _parquet(path, options.get("nrows"))
+        # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
+        return pd.read_csv(path, low_memory=False, **options)
     except UnicodeDecodeError:
-        raise UserError(f"{path}: is not in UTF-8. Save it as UTF-8") from None
+        raise UserError(f"{path}: is not in UTF-8{_undecodable(path)}. Save it as UTF-8") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
+
+
+def _undecodable(path: Path) -> str:
+    """From which line of a file on it is not in UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return f", see line {number}"
+    return ""
+
+
+def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
+    """A Parquet file; of no rows: its columns alone, which takes no time."""
+    import pandas as pd
+    import pyarrow.parquet  # type: ignore[import-untyped]
+
+    if rows == 0:
+        return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
+    return pd.read_parquet(path)
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a table is a Parquet file, by its ending; all others are CSV."""
+    return path.suffix.lower() in PARQUET
+
+
+def place(path: Path, row: int) -> str:
+    """Where a row of a table is, counted from 0: its line in a CSV, its number in a Parquet file.
+
+    Rows may be more than a line each, and empty lines are none.
+    """
+    if is_parquet(path):
+        return f"row {row + 1}"
+    with path.open(encoding="utf-8-sig", newline="") as file, suppress(csv.Error):  # of a cell of over 131,072 letters
+        records, before, count = csv.reader(file), 0, -2  # the header is row -1
+        for record in records:
+            count += any(text.strip() for text in record) or len(record) > 1
+            if count == row:
+                return f"line {before + 1}"
+            before = records.line_num
+    return f"row {row + 1}"
 
 
 def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> None:
@@ -177,7 +233,7 @@ def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> 
         if column not in valid:
             hint = nearest(column, valid)
             if len(valid) == 1 and (separator := next((sign for sign in ";\t|" if sign in valid[0]), None)):
-                hint = f"Its columns are separated by {separator!r}, a comma is needed. "
+                hint = f"Its columns are separated by {separator!r}, see line 1; a comma is needed. "
             raise UserError(f"{path}: no column {column!r}. {hint}It has: {some(valid)}")
 
 

@@ -55,19 +55,20 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
         raise ValueError("is no file")
     with file.open("rb") as stream:
         is_jpeg = stream.read(len(JPEG)) == JPEG
-    try:  # Image.open refuses by the size in the file, before it is known that a JPEG is to be shrunk
-        image: ImageFile.ImageFile = JpegImagePlugin.JpegImageFile(file) if is_jpeg else Image.open(file)
-    except UnidentifiedImageError:
-        raise ValueError("is no image, or of a format that is not known") from None
-    except Image.DecompressionBombError:
-        raise ValueError(f"far more pixels than can be decoded, {LIMIT}") from None
-    with image:
-        width, height = image.size
-        image.draft("RGB", (size, size))
-        work = width * height if image.info.get("progressive") else image.width * image.height
-        if work > MOST:
-            raise ValueError(f"{width} x {height} pixels, {LIMIT}")
-        yield image, work
+        stream.seek(0)
+        try:  # Image.open refuses by the size in the file, before it is known that a JPEG is to be shrunk
+            image: ImageFile.ImageFile = JpegImagePlugin.JpegImageFile(stream) if is_jpeg else Image.open(stream)
+        except UnidentifiedImageError:
+            raise ValueError("is no image, or of a format that is not known") from None
+        except Image.DecompressionBombError:
+            raise ValueError(f"far more pixels than can be decoded, {LIMIT}") from None
+        with image:
+            width, height = image.size
+            image.draft("RGB", (size, size))
+            work = width * height if image.info.get("progressive") else image.width * image.height
+            if work > MOST:
+                raise ValueError(f"{width} x {height} pixels, {LIMIT}")
+            yield image, work
 
 
 def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
@@ -91,7 +92,7 @@ def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
         return np.broadcast_to(np.clip(grey, 0, 255).round().astype(np.uint8), (3, size, size))
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, (GROUND, GROUND, GROUND, 255)), image)
-    return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+    return np.asarray(image if image.mode == "RGB" else image.convert("RGB")).transpose(2, 0, 1)
 
 
 def _upright(image: Image.Image) -> Image.Image:

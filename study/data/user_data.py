@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,6 +34,9 @@ CLEARLY = 0.1
 """Share of the training rows that a match of bias classes to classes must align more than their order does."""
 
 
+MOST_GROUPS = 10
+"""Different numbers of a bias that may be groups of their own, as codes; more are measured values."""
+
 BiasGaps = Annotated[
     Literal["error", "unknown"],
     Doc(
@@ -42,6 +45,16 @@ BiasGaps = Annotated[
     ),
 ]
 """Type of the key `bias_gaps`."""
+
+
+BiasBins = Annotated[
+    tuple[float, ...] | Literal["quartiles"] | None,
+    Doc(
+        "edges that make groups of a bias column of numbers, in ascending order: [25, 40] are under 25, 25 to under "
+        "40, 40 and over; `quartiles`: those of all rows. A trained model keeps its edges"
+    ),
+]
+"""Type of the key `bias_bins`."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,7 @@ class Labels:
         class_names, bias_names: as in the column; of several columns joined by +, as `f+old`; None where two would be
             the same.
         combined: whether the target or the bias is several columns.
+        bias_edges: of the groups of a bias of numbers, None where it has none.
     """
 
     target: NDArray[np.int64]
@@ -65,6 +79,7 @@ class Labels:
     class_names: tuple[str, ...] | None = None
     bias_names: tuple[str, ...] | None = None
     combined: bool = False
+    bias_edges: tuple[float, ...] | None = None
 
     @property
     def cells(self) -> NDArray[np.int64]:
@@ -142,9 +157,13 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
     several = len(columns) > 1
     without_bias = Labels(target.codes, None, target.classes, None, condition, target.names, combined=several)
     if options.bias is None:
+        if options.bias_bins is not None:
+            raise UserError("data.bias_bins: given without data.bias, whose numbers it makes groups of")
         return without_bias
     bias_columns = columns_of(options.bias, table.columns, path)
-    bias = _coded(table, bias_columns, path, options.bias_gaps == "unknown")
+    bias, edges = _coded(table, bias_columns, path, options.bias_gaps == "unknown"), None
+    if options.bias_bins is not None:
+        bias, edges = _binned(bias, options.bias_bins, path, getattr(options, "decimal", "."))
     if not bias.classes:
         raise UserError(
             f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
@@ -152,7 +171,7 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
     bias.check_strays(path)
     several = several or len(bias_columns) > 1
     labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)
-    return replace(labelled, combined=several)
+    return replace(labelled, combined=several, bias_edges=edges)
 
 
 def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
@@ -276,18 +295,79 @@ def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool
     return _Coded(columns, parts, values)
 
 
+def _binned(
+    bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str
+) -> tuple[_Coded, tuple[float, ...]]:
+    """The bias with its column of numbers as groups, those with rows, and their edges."""
+    numbers = [_numbers(values, decimal) for values in bias.values]
+    found = [place for place, values in enumerate(numbers) if values is not None]
+    if len(found) != 1:
+        first = next((value for values in bias.values for value in values if _numbers([value], decimal) is None), None)
+        problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first or '')}"
+        raise UserError(
+            f"{path}: column {quoted('+'.join(bias.columns))}: data.bias_bins needs one of numbers, it has {problem}"
+        )
+    place, codes = found[0], bias.parts[found[0]]
+    values = numbers[place]
+    assert values is not None
+    if bins == "quartiles":
+        quartiles = np.quantile(values[codes[codes >= 0]], (0.25, 0.5, 0.75))
+        edges = tuple(sorted({float(f"{edge:.6g}") for edge in quartiles}))
+    else:
+        edges = tuple(bins)
+        if not edges or list(edges) != sorted(set(edges)) or not np.isfinite(edges).all():
+            raise UserError(
+                f"data.bias_bins: {list(edges)} given; numbers in ascending order, or quartiles, are allowed"
+            )
+    texts = [f"{edge:.15g}" for edge in edges]
+    between = [f"{low} to under {high}" for low, high in pairwise(texts)]
+    names = [f"under {texts[0]}", *between, f"{texts[-1]} and over"]
+    of_value = np.digitize(values, edges)  # the group of each different value
+    occupied, group = np.unique(of_value, return_inverse=True)
+    parts, kinds = list(bias.parts), list(bias.values)
+    parts[place] = np.append(group, -1)[codes]  # -1, not known, stays
+    kinds[place] = [names[bin] for bin in occupied]
+    return _Coded(bias.columns, parts, kinds), edges
+
+
+def measured(column: "pd.Series", decimal: str) -> bool:
+    """Whether a column's texts are numbers, more than are groups of their own, and not 0, 1, 2 and so on, or from 1 on,
+    as codes are."""
+    texts = sorted({*column} - {*label_files.MISSING_MARKS})
+    values = _numbers(texts, decimal)
+    if len(texts) <= MOST_GROUPS or values is None:
+        return False
+    ordered = np.sort(values)
+    return not (ordered[0] in (0, 1) and (np.diff(ordered) == 1).all())
+
+
+def _numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:
+    """Texts as finite numbers, (N,); None where one is none."""
+    try:
+        values = np.array([float(text.replace(decimal, ".")) for text in texts], np.float64)
+    except ValueError:
+        return None
+    return values if len(values) and np.isfinite(values).all() else None
+
+
 def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path: Path) -> None:
     """Raise a UserError if two labels are one, most likely: they differ in capitals, in decimals that are zero (1 and
     1.0), or in how Unicode writes an accent. Single letters may well differ in capitals."""
     seen: dict[str, str] = {}
     for label in names:
-        text = unicodedata.normalize("NFC", re.sub(r"(?<=\d)\.0+$", "", label))
-        key = text if len(text) == 1 else text.casefold()
+        key = folded(re.sub(r"(?<=\d)\.0+$", "", label))
         if key in seen:
             counts = column.astype(str).str.strip().value_counts()
             both = " and ".join(f"{quoted(one)} ({counts.get(one, 0)} rows)" for one in (seen[key], label))
             raise UserError(f"{path}: column {quoted(name)} spells one label in two ways: {both}. Write one of them")
         seen[key] = label
+
+
+def folded(word: str) -> str:
+    """The same for words that differ in capitals or in how Unicode writes an accent; single letters may differ in
+    capitals."""
+    text = unicodedata.normalize("NFC", word)
+    return text if len(text) == 1 else text.casefold()
 
 
 def _condition(

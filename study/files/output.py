@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from study.errors import DISK_FULL, UserError
+from study.errors import UserError, of_disk
 from study.files.whole import write_whole
 
 NO_FILES = {
@@ -43,7 +43,7 @@ def write_output(path: Path, content: str | bytes) -> None:
 
     Raises:
         UserError: it cannot be written there.
-        OSError: the disk is full.
+        OSError: the disk is full, or fails.
     """
     check_output(path)
     there = _there(path)
@@ -56,19 +56,22 @@ def write_output(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, remedy: str = "") -> Iterator[None]:
     """Names `path` where something cannot be written within the block.
+
+    Args:
+        remedy: what else the user may do where it cannot be, a sentence.
 
     Raises:
         UserError: it cannot be written.
-        OSError: the disk is full.
+        OSError: the disk is full, or fails.
     """
     try:
         yield
     except OSError as error:
-        if error.errno in DISK_FULL:
+        if of_disk(error) and error.errno != errno.EROFS:
             raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        raise UserError(f"{path}: cannot be written: {error.strerror}{remedy and f'. {remedy}'}") from None
 
 
 def _there(path: Path) -> os.stat_result | None:

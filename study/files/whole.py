@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from study.errors import of_disk
+
 PRIVATE = 0o600
 """The mode of a file that only its owner may read."""
 
@@ -21,7 +23,8 @@ def whole(path: Path) -> Iterator[Path]:
     `parts`.
 
     Raises:
-        OSError: it cannot be written or put in its place; it names the file.
+        OSError: it cannot be written or put in its place; it names the file. So it is where the block made an error of
+            its own of what the disk said, as `torch.save` does.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -32,6 +35,8 @@ def whole(path: Path) -> Iterator[Path]:
             error.filename = str(path)
         with suppress(OSError):  # what went wrong before is told
             part.unlink()
+        if not isinstance(error, OSError) and (problem := of_disk(error)):
+            raise OSError(problem.errno, problem.strerror, str(path)) from error
         raise
 
 

@@ -144,6 +144,7 @@ NEEDED: Mapping[str, Checks] = {
     "opened": {"owner": _text},
     "extended": {"trials": _whole},
     "lengthened": {"epochs": _whole, "trials": _wholes},
+    "retried": {"trials": _wholes},
     "confirming": {"top": _whole, "seeds": _whole},
     "ablating": {"trial": _whole, "steps": _steps, "first": _whole, "seeds": _whole},
     "learned": {"source": _text, "trials": _lessons, "left_out": _whole},
@@ -225,8 +226,10 @@ def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str
     name, number = event["event"], event.get("trial")
     if (name == "created") is created:
         return "a study is created once, by its first event"
-    if name == "lengthened" and (unknown := [other for other in event["trials"] if other not in trials]):
+    if name in ("lengthened", "retried") and (unknown := [one for one in event["trials"] if one not in trials]):
         return f"there is no trial {unknown[0]} yet"
+    if name == "retried" and (odd := [one for one in event["trials"] if trials[one].state not in ("failed", "pruned")]):
+        return f"trial {odd[0]} is {trials[odd[0]].state}"
     if number is None or name == "evaluated":
         return None
     trial = trials.get(number)

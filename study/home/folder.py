@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.errors import UserError, nearest
+from study.files.output import writing
 from study.files.whole import PRIVATE, write_whole
 from study.home import format as home_format
 from study.home.ledger import Ledger
@@ -19,6 +20,8 @@ from study.home.sqlite_address import address_of
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 from study.training import own_function
+
+ANOTHER_HOME = "Another home: STUDY_HOME=..."
 
 NO_SUCH = "{}: no such study"
 """How a message begins that a home has no study of a name."""
@@ -119,7 +122,7 @@ class StudyFolder:
 
     def spec(self) -> StudySpec:
         """The study as it was resolved and checked when it was created."""
-        return load_resolved(self.spec_file)
+        return load_resolved(self.spec_file, self.name)
 
     def checked_spec(self) -> StudySpec:
         """The same, checked again: before trials run, as methods and data may have changed since.
@@ -127,7 +130,7 @@ class StudyFolder:
         Raises:
             UserError: says everything that is wrong.
         """
-        return load_checked(self.spec_file)
+        return load_checked(self.spec_file, self.name)
 
 
 @dataclass(frozen=True)
@@ -222,10 +225,8 @@ class Home:
                 f"Run it anew under another name: --name {self._free_name(name)}"
             )
         if self.path.exists() and not os.access(self.path, os.W_OK | os.X_OK):
-            raise self._unwritable(os.strerror(errno.EACCES if self.path.is_dir() else errno.ENOTDIR))
-
-    def _unwritable(self, why: str | None) -> UserError:
-        return UserError(f"{self.path}: cannot be written: {why}. Another home: STUDY_HOME=...")
+            why = os.strerror(errno.EACCES if self.path.is_dir() else errno.ENOTDIR)
+            raise UserError(f"{self.path}: cannot be written: {why}. {ANOTHER_HOME}")
 
     def create(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
         """Make the folder of a new study, whole or not at all.
@@ -235,6 +236,7 @@ class Home:
 
         Raises:
             UserError: a study of that name exists, or the home cannot be written.
+            OSError: the disk is full, or fails.
         """
         self.check_new(spec.name)
         folder = StudyFolder(self.path / spec.name)
@@ -254,7 +256,8 @@ class Home:
                 raise
         except OSError as error:
             self.check_new(spec.name)  # another process may have made it meanwhile
-            raise self._unwritable(error.strerror) from None
+            with writing(self.path, ANOTHER_HOME):
+                raise error
         return folder
 
     def _check_no_link(self, name: str) -> None:

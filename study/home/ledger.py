@@ -26,6 +26,7 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
 | lengthened | epochs, trials: these trials go on beyond their end, to this epoch |
+| retried | trials: these failed, or their first seed did, and run again from their start, as a further attempt |
 | confirming | top, seeds, rules: how many of the best run again, on how many fresh seeds; if other rules' picks do |
 | ablating | trial, steps, first, seeds: keys of each step from the baseline to that trial; its seeds from `first` on |
 | enqueued | request, params: a user asked for a configuration, which the search tries next |

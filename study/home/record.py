@@ -33,8 +33,9 @@ class StudyRecord:
         id: unique to the study, whatever it is called.
         sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.group_sizes`, by itself.
         state: new, running, complete, interrupted or failed.
-        story: every trial decided on, report and end, and what was enqueued, in the order in which they
-            came: early stopping and Optuna depend on it. What a trial does once it was extended is no part of it.
+        story: every trial decided on, report and end, and what was enqueued, in the order in which they came: early
+            stopping and Optuna depend on it. What a trial does once it was extended is no part of it, nor what it did
+            before it was to run again because it had failed.
         extended: the number of configurations that the search was extended to, None if it was not.
         lengthened: the extensions of trials beyond their last epoch, in order.
         placement: keys of `resources`, and `search.concurrency`, that the last driver was told in the file's place.
@@ -181,6 +182,15 @@ class StudyRecord:
         self.lengthened.append(Lengthened(event["epochs"], tuple(event["trials"])))
         for number in event["trials"]:
             self.trials[number].lengthen(event["epochs"])
+        self.state = "interrupted"
+
+    def _retried(self, event: ledger.Event) -> None:
+        """To the search these are trials that were decided on, and no more is known of them."""
+        numbers = set(event["trials"])
+        again = {number for number in numbers if self.trials[number].before is None}
+        self.story = [one for one in self.story if one[0] in ("trial", "enqueued") or one[1] not in again]
+        for number in numbers:
+            self.trials[number].retry()
         self.state = "interrupted"
 
     def _confirming(self, event: ledger.Event) -> None:

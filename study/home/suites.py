@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from study.errors import UserError
+from study.files.output import writing
 from study.files.whole import write_whole
 from study.home import format as home_format
-from study.home.folder import Home
+from study.home.folder import ANOTHER_HOME, Home
 from study.spec.document import dump, read
 
 TABLE = "table"
@@ -44,12 +44,10 @@ class SuiteFolder:
             UserError: the home cannot be written, or a newer version of this package made it.
         """
         home_format.check(home.path)
-        try:
+        with writing(self.path, ANOTHER_HOME):
             self.path.mkdir(parents=True, exist_ok=True)
             home_format.write(home.path)
             write_whole(self.file, dump(document))
-        except OSError as error:
-            raise UserError(f"{self.path}: cannot be written: {error.strerror}. Another home: STUDY_HOME=...") from None
 
 
 def suite_folder(home: Home, name: str) -> SuiteFolder:

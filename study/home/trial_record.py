@@ -29,7 +29,8 @@ class TrialRecord:
         reason: which rule pruned the trial (`BY_HAND`: a user did), or why it failed.
         kind: how a failed trial failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG
             (no report for too long), DIVERGED (no number), BUG (an exception in its code).
-        attempt, losses: how often it was lost before its end and ran again; those where its node had not died.
+        attempt, losses: how often it was lost before its end, or failed, and ran again; losses since its last failure
+            where its node had not died.
         alone: it ran out of GPU memory, and runs again with a GPU to itself.
         device: that it last ran on, see `study.training.device.facts`; empty: not known.
         earlier: start and end of each run before it was extended, in seconds since the epoch.
@@ -125,6 +126,13 @@ class TrialRecord:
             known, last = self.reports[0], self.reports[-1]
             metrics = {name: last[name] for name in last if name in known and name != "epoch"}
             self.reports[-1] = Epoch(self.epochs, metrics)
+
+    def retry(self) -> None:
+        """Let it run again from its start, though it had failed."""
+        self.reports, self.earlier, self.state, self.tested = [], [], "waiting", {}
+        self.reason = self.kind = self.started = self.ended = self.left = self.untested = self.stops_at = None
+        self.attempt, self.losses = self.attempt + 1, 0
+        self.computed.clear()
 
     @property
     def run(self) -> int:

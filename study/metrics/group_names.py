@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from study.metrics.table import GROUPS
+from study.text.quoted import quoted, some
 
 Names = Sequence[str] | None
 
@@ -22,6 +23,25 @@ def words(metric: str, classes: Names, biases: Names) -> str | None:
     if target >= len(classes) or bias >= len(biases):
         return None
     return f"class {classes[target]!r}, bias class {biases[bias]!r}"
+
+
+def compared(cells: Sequence[Sequence[int]], classes: Names) -> str:
+    """Of which classes the gaps between groups are, in a sentence.
+
+    Args:
+        cells: samples of each class with each bias class.
+        classes: their names in the order of their numbers.
+    """
+    names = [quoted(name) for name in classes] if classes else [str(number) for number in range(len(cells))]
+    alone = [y for y, row in enumerate(cells) if sum(count > 0 for count in row) < 2]
+    told = f"equalized_odds compares groups of the classes {some(names)}"
+    if alone:
+        several = "classes" if len(alone) > 1 else "class"
+        told = f"equalized_odds is no number: of {several} {some([names[y] for y in alone])} no two groups have samples"
+    if len(cells) != 2:
+        return f"{told}."
+    of_one = "compares groups of the class" if 1 not in alone else "is no number without two groups of the class"
+    return f"{told}; equal_opportunity {of_one} {names[1]}."
 
 
 def legend(classes: Names, biases: Names) -> dict[str, str]:

@@ -10,6 +10,7 @@ from study.ranking import Candidate, Spread, epochs
 from study.ranking.beside import beside
 from study.ranking.extended import extended, sentence
 from study.spec import StudySpec
+from study.text.short import parameter
 
 
 def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def lines(document: dict[str, Any]) -> list[str]:
         texts.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")
     if len(document.get("front", ())) > 1:
         texts.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
-    params = ", ".join(f"{key} = {_number(value)}" for key, value in best["params"].items())
+    params = ", ".join(f"{key} = {parameter(value)}" for key, value in best["params"].items())
     texts.append(f"best: trial {best['trial']}{f', {params}' if params else ''}")
     for why in dict.fromkeys(document["untested"].values()):
         numbers = [str(number) for number, other in document["untested"].items() if other == why]
@@ -196,7 +197,3 @@ def _results(spec: StudySpec, trials: list[TrialRecord]) -> dict[str, Any]:
 
 def _documents(spreads: Mapping[str, Spread]) -> dict[str, Any]:
     return {name: value.to_document() for name, value in spreads.items()}
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -9,7 +9,7 @@ from study.analysis import to_csv, to_latex, to_markdown
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Grid
-from study.errors import UserError
+from study.files.output import writing
 from study.files.whole import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
@@ -46,12 +46,10 @@ def write(reproduction: Reproduction, out: Path) -> None:
         "tex": "\n\n".join(to_latex(grid, reproduction.best_along, caption=caption) for grid in tables) + "\n",
         "csv": to_csv(reproduction.last_grid),
     }
-    try:
+    with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         for ending, text in content.items():
             write_whole(out / f"{NAME}.{ending}", text)
-    except OSError as error:
-        raise UserError(f"{out}: the table cannot be written: {error.strerror}") from None
 
 
 def markdown(reproduction: Reproduction) -> str:

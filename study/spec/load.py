@@ -59,19 +59,27 @@ def load_study(
     return resolve(document, one_trial)
 
 
-def load_checked(path: Path) -> StudySpec:
-    """The study of a resolved file, as in a study's own folder, checked like any study file."""
+def load_checked(path: Path, name: str | None = None) -> StudySpec:
+    """The study of a resolved file, as in a study's own folder, checked like any study file.
+
+    Args:
+        name: of the study's folder, which may have been renamed; None: that in the file.
+    """
     document = read(path)
+    if name is not None:
+        document.values["name"] = name
     apply_profile(document, None)
     return resolve(document)
 
 
-def load_resolved(path: Path) -> StudySpec:
-    """The study of a resolved file, which was checked when it was made: only its form is checked again.
+def load_resolved(path: Path, name: str | None = None) -> StudySpec:
+    """The same of one that was checked when it was made: only its form is checked again.
 
     No catalogue is asked, so that a study whose method is no longer installed can still be read.
     """
     document = read(path)
+    if name is not None:
+        document.values["name"] = name
     apply_profile(document, None)
     return resolved(document)
 

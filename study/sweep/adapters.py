@@ -10,10 +10,11 @@ from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
+from study.errors import of_disk
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.sweep.agenda import Agenda, CannotGoOn
-from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Failure, failure, full_disk, is_out_of_reach
+from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, failure, is_out_of_reach
 from study.sweep.hang import Watch
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes, NodeUnusable
@@ -222,15 +223,15 @@ class ReportingScheduler(FIFOScheduler):
         """The trial function raised, or its process died.
 
         Raises:
-            CannotGoOn: there was no room on the disk, or no node is left.
+            CannotGoOn: the disk is full or fails, or no node is left.
         """
         job, error = trial.config["job"], error_of(trial)
         number = job["trial"]
         broken = getattr(error, "cause", None) or error
         if isinstance(broken, NodeUnusable):
             self._leave_out(broken.machine, broken.host, broken.reason)
-        if full := full_disk(error):
-            raise CannotGoOn(full, self._folder.path) from error
+        if problem := of_disk(error):
+            raise CannotGoOn(problem, self._folder.path) from error
         if self._agenda.stopping or job["run"] != self._agenda.record.trials[number].run:
             return
         cause = HUNG if trial.trial_id in self._hung else failure(error)
@@ -246,7 +247,8 @@ class ReportingScheduler(FIFOScheduler):
 
     def _write_error(self, number: int, error: BaseException) -> None:
         try:
-            self._folder.write_error(number, str(error))
+            broken = getattr(error, "cause", None)
+            self._folder.write_error(number, broken.text if isinstance(broken, Broken) else str(error))
         except OSError as problem:
             raise CannotGoOn(problem, self._folder.path) from problem
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from study import ranking
-from study.home.epoch import finite
+from study.home.epoch import LARGEST, finite
 from study.home.events import ENDED, Kind, Stage, State
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord
@@ -133,7 +133,7 @@ class Agenda:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
         self._write("report", trial=number, epoch=epoch, metrics=finite(metrics))
         if epoch == trial.total(self.spec.epochs):
-            self._complete(trial)
+            self._complete(trial, {name: value for name, value in metrics.items() if abs(value) > LARGEST})
         else:
             self._follow(trial, self._search.judge(trial, epoch))
         return trial.state == "running"
@@ -214,10 +214,14 @@ class Agenda:
             else:
                 self._follow(trial, "on" if trial.until else self._search.verdicts.get(trial.number, "on"))
 
-    def _complete(self, trial: TrialRecord) -> None:
-        validated = not self.spec.base["train"]["with_val"]
+    def _complete(self, trial: TrialRecord, beyond: Mapping[str, float] | None = None) -> None:
+        """End a trial behind its last epoch; `beyond`: the metrics there that are too large to compute with."""
+        validated, needed = not self.spec.base["train"]["with_val"], self.spec.objective.needed
         if validated and ranking.mean_score(self.spec.objective, [trial]) is None:
-            self._end(trial, "failed", f"{' or '.join(self.spec.objective.needed)} is not a number", "DIVERGED")
+            large = [f"{name} is {value:.4g}" for name, value in (beyond or {}).items() if name in needed]
+            allowed = f"the largest that a metric may be is {LARGEST:g}, in size"
+            reason = f"{large[0]}: {allowed}" if large else f"{' or '.join(needed)} is not a number"
+            self._end(trial, "failed", reason, "DIVERGED")
         else:
             self._end(trial, "complete")
 

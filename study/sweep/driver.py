@@ -110,6 +110,7 @@ def drive(
             watched(ray, agenda, without_ray),
         ):
             tell(PREPARING)
+            Ear(agenda, folder.requests).obey()  # what users asked for meanwhile comes before what the search draws
             _tune(agenda, folder, datasets, processes, tell)
         Ear(agenda, folder.requests).obey()  # what came too late is answered, and no later driver takes it up
         state, enough = agenda.outcome, agenda.enough

@@ -1,16 +1,18 @@
 """Why a trial did not come to its end, and whether running it again can help."""
 
 import socket
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from study.errors import DISK_FULL
-from study.home.events import Kind
-from study.home.record import TrialRecord
-from study.spec import StudySpec
 from study.sweep.nodes import NodeUnusable
 from study.training.gpu_errors import Sign, sign_in
+
+if TYPE_CHECKING:  # tenths of a second, which processes of trials have no use for
+    from study.home.events import Kind
+    from study.home.record import TrialRecord
+    from study.spec import StudySpec
 
 NODES = 100
 """Attempts of one trial after which a dead node is a failure like any other: perhaps the trial is what kills them."""
@@ -34,12 +36,12 @@ class Failure:
         node_died: with the trial on it, or its GPU did, which is no fault of the trial's.
     """
 
-    kind: Kind
+    kind: "Kind"
     reason: str
     alone: bool = False
     node_died: bool = False
 
-    def may_run_again(self, trial: TrialRecord, spec: StudySpec, before: int) -> bool:
+    def may_run_again(self, trial: "TrialRecord", spec: "StudySpec", before: int) -> bool:
         """Whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a GPU;
         on machines that come and go, `NODES`."""
         if self.node_died:
@@ -54,39 +56,82 @@ PROCESS_DIED = Failure("PREEMPTED", "its process died")
 NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
 
 
+class Broken(Exception):
+    """What ended a trial, as its process tells the driver: an exception of the user's own may be one that cannot be
+    made anew elsewhere, and whoever tries so tells of that instead.
+
+    Attributes:
+        failure: what it means.
+        text: its traceback, from the trial's own frames on.
+    """
+
+    def __init__(self, failure: Failure, text: str) -> None:
+        super().__init__(failure, text)
+        self.failure, self.text = failure, text
+
+    def __str__(self) -> str:
+        return self.text
+
+    @classmethod
+    def by(cls, error: Exception) -> "Broken":
+        """That of what was raised in a trial."""
+        return cls(_raised(error), "".join(traceback.format_exception(error)).rstrip())
+
+
 def failure(error: BaseException) -> Failure:
     """What an error that ended a trial's run means.
 
     Args:
         error: from Ray: a task's error holds what the trial raised, others are about its process or node.
     """
-    import torch
     from ray import exceptions
 
     from study.sweep.memory_kills import EndedForMemory
     from study.sweep.reuse import StillBusy
 
-    cause = getattr(error, "cause", None) or error
-    text = str(cause)
-    reason = f"{type(cause).__name__}: {text}".strip(": \n").splitlines()[0][:300]
-    if isinstance(cause, NodeUnusable):
-        return Failure("PREEMPTED", f"{cause.host} is not used: {cause.reason}"[:300], node_died=True)
-    if isinstance(cause, torch.OutOfMemoryError):
-        return Failure("OOM", reason, alone=True)
-    if isinstance(cause, MemoryError | EndedForMemory):
-        return Failure("OOM", reason)
-    if sign := sign_in(text):
-        return _of_gpu(sign, reason)
-    died = isinstance(cause, exceptions.RayActorError) and NODE_DIED in text
-    if died or isinstance(cause, exceptions.NodeDiedError):
+    if isinstance(error, exceptions.RayTaskError):
+        error = error.cause
+    if isinstance(error, Broken):
+        return error.failure
+    if isinstance(error, NodeUnusable):
+        return Failure("PREEMPTED", f"{error.host} is not used: {error.reason}"[:300], node_died=True)
+    if isinstance(error, EndedForMemory):
+        return Failure("OOM", _reason(error))
+    if isinstance(error, exceptions.NodeDiedError):
         return NODE_LOST
-    if isinstance(cause, StillBusy):
+    if isinstance(error, StillBusy):
         return Failure("PREEMPTED", "its process was still busy with the trial before it")
-    if isinstance(cause, exceptions.RayActorError) and not cause.actor_init_failed:
-        return PROCESS_DIED
-    if isinstance(cause, exceptions.RayError) and not isinstance(cause, exceptions.RayActorError):
-        return Failure("PREEMPTED", reason)  # a node, or an object that was lost with one
-    return Failure("BUG", reason)
+    if isinstance(error, exceptions.RayActorError):
+        if NODE_DIED in str(error):
+            return NODE_LOST
+        return Failure("BUG", _reason(error)) if error.actor_init_failed else PROCESS_DIED
+    if isinstance(error, exceptions.RayError):
+        return Failure("PREEMPTED", _reason(error))  # a node, or an object that was lost with one
+    return _raised(error)
+
+
+def _raised(error: BaseException) -> Failure:
+    """What an error of a trial's own code means."""
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError):
+        return Failure("OOM", _reason(error), alone=True)
+    if isinstance(error, MemoryError):
+        return Failure("OOM", _reason(error))
+    sign = sign_in(_text(error))
+    return _of_gpu(sign, _reason(error)) if sign else Failure("BUG", _reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    """An error's kind and the first line of what it says."""
+    return f"{type(error).__name__}: {_text(error)}".strip(": \n").splitlines()[0][:300]
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as trouble:  # an exception's class may do anything
+        return f"its message cannot be had ({type(trouble).__name__})"
 
 
 def _of_gpu(sign: Sign, reason: str) -> Failure:
@@ -113,12 +158,3 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
     except OSError:
         return True
     return False
-
-
-def full_disk(error: BaseException | None) -> OSError | None:
-    """The error about a full disk that this one is or comes from, None if it is about something else."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in DISK_FULL:
-            return error
-        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
-    return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from study.errors import DISK_FULL
+from study.errors import disk_remedy, of_disk
 from study.home.ledger import TakenOver
 from study.home.record import TrialRecord
 from study.spec import StudySpec
@@ -24,7 +24,7 @@ class CannotGoOn(BaseException):
         text = str(problem)
         if isinstance(problem, OSError):
             text = f"{problem.filename or place}: {problem.strerror}"
-            text += ". Make room there" if problem.errno in DISK_FULL else ""
+            text += f". {disk_remedy(problem)}" if of_disk(problem) else ""
         super().__init__(text)
 
 

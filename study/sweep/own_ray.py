@@ -1,8 +1,11 @@
 """A Ray of one driver's own: started with patience, watched, and ended whole."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,10 +14,10 @@ from pathlib import Path
 import psutil
 
 from study.address import LOOPBACK, make_token
+from study.files.scratch import OWNER, RUN, scratch_folder
 from study.logging import is_verbose
 from study.sweep.processes import PRELOAD, Processes
-from study.sweep.session_folder import session_folder
-from study.upstream.own_ray_internals import forget, lean_node, preloading, within
+from study.upstream.own_ray_internals import SESSION, forget, lean_node, preloading, within
 from study.upstream.ray_internals import listening_at, read_the_token_again, stay_on_loopback, take_signals_back
 
 TRIES = 3
@@ -30,6 +33,13 @@ STOPPED = 130
 
 TAIL = 3
 """Lines of what a process said last."""
+
+
+LEAST = 2**20
+"""Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
+
+LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
+"""Characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
 class CannotStart(Exception):
@@ -104,6 +114,11 @@ def _lines(file: Path) -> list[str]:
     return []
 
 
+def short_place() -> str:
+    """The system's temporary folder, or /tmp where the path of that is too long for Ray."""
+    return place if len(place := tempfile.gettempdir()) <= LONGEST else "/tmp"
+
+
 @contextmanager
 def own_ray(
     processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool], leave: Callable[[], None]
@@ -123,7 +138,7 @@ def own_ray(
     stay_on_loopback()
     make_token()
     read_the_token_again()
-    with session_folder() as folder:
+    with scratch_folder(RUN, short_place()) as folder:
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray
@@ -155,14 +170,22 @@ def _started(
         except BaseException:
             _end(ray, leave)
             raise
-    raise CannotStart(why)
+    raise CannotStart(f"{why}{no_room(folder)}")
+
+
+def no_room(folder: Path) -> str:
+    """That there is none in a folder, if so: Ray's processes end without a word of it."""
+    if shutil.disk_usage(folder).free >= LEAST:
+        return ""
+    return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
 
 def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Patience") -> None:
     from ray import init
 
-    variables = preloading(PRELOAD) | processes.variables(folder / "ready") if processes else {}
+    variables = {**preloading(PRELOAD), **processes.variables(folder / "ready")} if processes else {}
     count = processes.count if processes else 0
+    variables[OWNER] = str(folder)
     with lean_node(count, variables, ray.add, patience.wait, logs=is_verbose()):
         init(
             address="local",

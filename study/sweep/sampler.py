@@ -44,7 +44,7 @@ class Sampler:
     """
 
     def __init__(self, spec: StudySpec) -> None:
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # what it warns of is not the user's to mend
         self._space, self._seed = spec.space, spec.search.seed
         self._history = History(spec)
         self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)

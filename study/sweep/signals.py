@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while a driver runs: acknowledged at once, whatever it does, and obeyed as soon as it can."""
+"""The signals that stop a driver that runs: acknowledged at once, whatever it does, and obeyed as soon as it can."""
 
 import signal
 import socket
@@ -10,7 +10,7 @@ from types import FrameType
 
 from study.sweep.agenda import Agenda
 from study.sweep.steps import STOPPING
-from study.upstream.interrupt import NUMBERS, has_come
+from study.upstream.interrupt import NUMBERS, has_come, once
 
 __all__ = ["STOPPING", "TWICE", "stopped_by_signals"]
 
@@ -21,7 +21,8 @@ by one of them that passes it on, as `uv run` does."""
 
 @contextmanager
 def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM ask the agenda to stop; a second one, `TWICE` later, is the usual KeyboardInterrupt.
+    """Each of `NUMBERS` asks the agenda to stop; a second one, `TWICE` later, is the usual KeyboardInterrupt. A second
+    SIGHUP is nothing.
 
     One that came before and that a library swallowed is obeyed, too. Outside the main thread, where no signal arrives,
     it does nothing.
@@ -40,6 +41,9 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
 
     def stop(signum: int, frame: FrameType | None) -> None:
         now = time.monotonic()
+        if signum == signal.SIGHUP:
+            before[signum] = signal.SIG_IGN
+            once(signum)
         if first and signum == first[0][0] and now - first[0][1] < TWICE:
             return
         if agenda.stopping:
@@ -64,7 +68,9 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     if has_come():
         agenda.stopping, agenda.by_hand = "interrupted", True
         tell(STOPPING)
-    before = {number: signal.signal(number, stop) for number in NUMBERS}
+    before = {number: signal.getsignal(number) for number in NUMBERS}
+    for number in NUMBERS:
+        signal.signal(number, stop)
     try:
         yield
     finally:

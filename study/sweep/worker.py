@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from ray import tune
 
 from study import data, models
 from study.data import Dataset
+from study.errors import of_disk
 from study.sweep import here
+from study.sweep.failures import Broken
 from study.sweep.goes_on import choice, goes_on_behind
 from study.sweep.nodes import NodeUnusable
 from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, deterministic, device_memory
@@ -45,6 +47,8 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
     Raises:
         NodeUnusable: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
+        OSError: the disk is full or fails, whatever a library made of that.
+        Broken: the trial has failed otherwise.
     """
     job = config["job"]
     try:
@@ -54,8 +58,10 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         raise
     except Exception as error:
         if job["device"] == CUDA and (why := fault(error)):
-            raise _unusable(why) from error
-        raise
+            raise _unusable(why) from None
+        if problem := of_disk(error):
+            raise OSError(problem.errno, problem.strerror, problem.filename) from None  # Ray brings no more over
+        raise Broken.by(error) from None
     finally:
         with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
             device_memory.free()  # the process stays for other trials
@@ -81,6 +87,9 @@ def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[s
             _train(trial, job)
     except Diverged as diverged:
         tune.report({"diverged": str(diverged)})
+    finally:
+        if isinstance(trial, FunctionTrial):
+            trial.forget()
 
 
 def _train(trial: Trial | FunctionTrial, job: Mapping[str, Any]) -> None:
@@ -88,12 +97,13 @@ def _train(trial: Trial | FunctionTrial, job: Mapping[str, Any]) -> None:
     behind, note = goes_on_behind(trial, checkpoint, job["heard"])
     tell_start(job["heard"], behind, note, trial.device)
     course = trial.run(checkpoint, PAUSE, choice(job["goal"]), end)
-    for epoch, metrics in enumerate(course, start=behind + 1):
-        if epoch == trial.config.train.epochs and job["model"]:
-            trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
-        if epoch in job["kept"]:
-            trial.save(Path(job["kept"][epoch]))
-        tell(metrics, epoch)
+    with closing(course):  # type: ignore[type-var]
+        for epoch, metrics in enumerate(course, start=behind + 1):
+            if epoch == trial.config.train.epochs and job["model"]:
+                trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
+            if epoch in job["kept"]:
+                trial.save(Path(job["kept"][epoch]))
+            tell(metrics, epoch)
 
 
 def tell(metrics: Mapping[str, float], epoch: int | None = None) -> None:

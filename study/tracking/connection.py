@@ -1,5 +1,6 @@
 """How MLflow is spoken to: quietly, and with nothing tried again behind the caller's back."""
 
+import logging
 import os
 import secrets
 from contextlib import suppress
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from study.address import is_loopback
-from study.errors import UserError
+from study.errors import UserError, disk_remedy, of_disk
 from study.home.sqlite_address import address_of, path_of
 from study.logging import hush
 from study.tracking.bounded import bound_answers
@@ -45,6 +46,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     from mlflow import MlflowClient
 
     hush("alembic", "mlflow", "urllib3")
+    hush("mlflow.store.db.utils", level=logging.CRITICAL)  # it shows the traceback of what it raises
     bound_answers()
     if path := path_of(uri):
         _make_database(path)
@@ -123,6 +125,8 @@ def public(uri: str) -> str:
 
 def error_line(error: Exception, uri: str) -> str:
     """An error of MLflow in one line."""
+    if problem := of_disk(error):
+        return f"{problem.filename or path_of(uri) or public(uri)}: {problem.strerror}. {disk_remedy(problem)}"
     text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, public(uri))
     asks = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     status = getattr(error, "get_http_status_code", lambda: None)()

@@ -88,6 +88,9 @@ class Events:
             self._progress.epochs[str(number)] = self.record.trials[number].epochs
             self._tag(str(number), {"study.epochs": event["epochs"]})
 
+    def _retried(self, event: Event) -> None:
+        """Nothing: a run is open again once its trial runs."""
+
     def _confirming(self, event: Event) -> None:
         rules = ", and the picks of other rules" if event.get("rules") else ""
         self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds{rules}"})
@@ -199,7 +202,8 @@ class Events:
             self._tag(key, {"failure": reason} | ({"failure_kind": event["kind"]} if "kind" in event else {}))
         self._end(key, event)
         self._tell_chosen_epoch(event)
-        if state != "failed":  # a seed of a final training runs again
+        if state == "complete" or (state == "pruned" and self.record.trials[event["trial"]].stage != "replicate"):
+            # what failed may run again, and with it the other seeds of its configuration
             self._progress.epochs.pop(key, None)
         self._sum_up(event)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from study import ranking
 from study.data import Dataset, positive_class
+from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import group_names
 from study.ranking import Spread, epochs
@@ -120,6 +121,8 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
     ]
     if gaps:
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
+        cells = contents(dataset.splits[split], facts)["cells"]
+        yield escape(f"On {split} {group_names.compared(cells, facts.class_names)}")
 
 
 def _group_rows(

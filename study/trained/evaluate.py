@@ -33,7 +33,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Every metric of a trained model on a split, as `SPLIT/NAME`; on its own data the values of its training.
 
-    Classes and bias classes are numbered as the model does, by name.
+    Classes and bias classes are numbered as the model does, by name; a bias of numbers has the model's groups, unless
+    the data's own edges are given.
 
     A reading of the model's own test split is noted in its study's ledger, if that study is in this home.
 
@@ -50,6 +51,8 @@ def evaluate(
     description = Description.read(model)
     assignments = list(assignments)
     section = _section(description, study, assignments)
+    if description.facts.bias_edges and section.get("bias") and section.get("bias_bins", ()) in (None, "quartiles"):
+        section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
     config = TrialConfig.from_document({**description.config, "data": section})
     encoding = description.encoding
     dataset = data.load(section) if encoding is None else data.encoded(section, encoding)

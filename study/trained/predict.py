@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Endings of the files in a folder that count as images."""
 
-TABLES = (".csv", ".parquet")
-"""Endings of the tables of rows, and of lists of image files."""
-
 AT_ONCE = 1024
 """Images in memory at a time."""
 
@@ -45,9 +42,9 @@ def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None =
     if column is not None:
         raise UserError(f"--file {column}: is for lists of images, the model takes the rows of a table")
     paths = list(inputs)
-    if len(paths) != 1 or paths[0].suffix not in TABLES:
+    if len(paths) != 1 or paths[0].suffix.lower() not in (*label_files.TABLES, *label_files.SPREADSHEETS):
         given = some([str(path) for path in paths])
-        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
+        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(label_files.TABLES)})")
     encoding = _encoding(classifier)
     dialect = label_files.dialect(classifier.description.config["data"])
     frame = label_files.read_typed(paths[0], dtype=columns.texts(encoding), **dialect)
@@ -100,7 +97,9 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> P
         raise UserError(f"{place}: has more than one column {', '.join(map(quoted, twice))}. Which one is meant?")
     if frame.empty:
         raise UserError(f"{place}: has no rows")
-    inputs, problems = columns.rows(frame.set_axis(names, axis=1), encoding)
+    section = classifier.description.config["data"]
+    frame = label_files.without_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
+    inputs, problems = columns.rows(frame, encoding, section.get("decimal") or ".")
     sound = [row for row in range(len(frame)) if row not in problems]
     rows: list[Prediction] = []
     if sound:
@@ -130,7 +129,7 @@ def _column(classifier: Classifier, column: str | None) -> str:
 
 
 def _files(path: Path, column: str) -> list[Path]:
-    if path.suffix in TABLES and not path.is_dir():
+    if path.suffix.lower() in (*label_files.TABLES, *label_files.SPREADSHEETS) and not path.is_dir():
         listed = label_files.read(path, (column,))[column].tolist()
         label_files.check_files(listed, path, column)
         return [on_disk(path.parent, name) for name in listed]

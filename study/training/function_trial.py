@@ -3,8 +3,9 @@
 import json
 import random
 import re
-import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 
 from study.errors import UserError
+from study.files.scratch import TRIAL, scratch_folder
 from study.files.whole import write_whole
 from study.training import elastic
 from study.training.checkpoint import Unusable
@@ -21,7 +23,7 @@ from study.training.config import TrialConfig
 from study.training.device import best
 from study.training.diverged import Diverged
 from study.training.kept_folder import KeptFolder
-from study.training.own_function import PICKLE, TAKEN, load, takes
+from study.training.own_function import PICKLE, TAKEN, forget, load, takes
 
 METRIC = re.compile(r"(train|val|test)/\w+")
 
@@ -46,7 +48,7 @@ class FunctionTrial:
     """
 
     def __init__(self, config: TrialConfig, where: str, needed: Sequence[str] = (), device: str | None = None) -> None:
-        self.config, self._needed = config, needed
+        self.config, self._needed, self._where = config, needed, where
         self.device = torch.device(device) if device else best()
         named = str(config.method["function"])
         self._function = load(named, where)
@@ -73,30 +75,32 @@ class FunctionTrial:
 
         Raises:
             Diverged: a metric that is needed, or the loss, is not finite.
-            Wrong: the function yields too few epochs, or something else than metrics.
+            Wrong: the function yields too few epochs, or something else than metrics, or wants to end the process.
+            Exception: what the function raises.
         """
         epochs, seed = self.config.train.epochs, self.config.train.seed
         torch.set_num_threads(self.config.train.threads)
         _seed_all(seed)
-        with tempfile.TemporaryDirectory(prefix="study-") as scratch:
-            kept = KeptFolder(resume, Path(scratch), self._identity(), pause) if self._resumes and resume else None
-            at_end = KeptFolder(ended, Path(scratch), self._identity()) if self._resumes and ended else None
+        with scratch_folder(TRIAL) as mine:
+            (scratch := mine / "checkpoint").mkdir()
+            kept = KeptFolder(resume, scratch, self._identity(), pause) if self._resumes and resume else None
+            at_end = KeptFolder(ended, scratch, self._identity()) if self._resumes and ended else None
             done, before = kept.restore() if kept else (0, None)
             if before:
                 self._test = before["test"]
                 if choice:
                     choice.load_state_dict(before["choice"])
-            given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": Path(scratch)}
+            given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": scratch}
             clock = Clock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
             for epoch in range(done + 1, epochs + 1):
-                try:
-                    yielded = next(running)
-                except StopIteration:
+                with self._kept_within(epoch):
+                    yielded = next(running, _NOTHING)
+                if yielded is _NOTHING:
                     raise Wrong(
                         f"{self._name}: ended after {epoch - 1} of {epochs} epochs (train.epochs): it yields once for "
                         "each"
-                    ) from None
+                    )
                 metrics = self._checked(yielded, epoch)
                 self._keep_test(metrics, choice, last=epoch == epochs)
                 cost = clock.epoch(images=0)
@@ -107,7 +111,14 @@ class FunctionTrial:
                 yield shown
                 if kept and epoch < epochs:
                     kept.keep(epoch, beside)
-            running.close()  # type: ignore[attr-defined]
+            with self._kept_within(epochs):
+                running.close()  # type: ignore[attr-defined]
+
+    def forget(self) -> None:
+        """Let nothing of the function, its modules and what they hold be there for a later trial of this process; the
+        trial is of no use any more."""
+        del self._function
+        forget(str(self.config.method["function"]), self._where)
 
     def epochs_in(self, path: Path) -> int:
         """See `TrainingLoop.epochs_in`.
@@ -162,6 +173,19 @@ class FunctionTrial:
         )
         return document
 
+    @contextmanager
+    def _kept_within(self, epoch: int) -> Iterator[None]:
+        """Make a failure of what would end the process, as `sys.exit()` does. In the main thread, where a user's Ctrl-C
+        comes, a KeyboardInterrupt is left alone."""
+        try:
+            yield
+        except Exception:
+            raise
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                raise
+            raise Wrong(f"{self._name}: raised {error!r} in epoch {epoch}") from error
+
     def _checked(self, yielded: Any, epoch: int) -> dict[str, float]:
         """What was yielded for an epoch as numbers; see `run`."""
         if not isinstance(yielded, Mapping):
@@ -171,14 +195,11 @@ class FunctionTrial:
         metrics = {}
         for name, value in yielded.items():
             if not METRIC.fullmatch(str(name)):
-                raise Wrong(f"{self._name}: yielded {name!r}, allowed are train/NAME, val/NAME and test/NAME")
-            try:
-                metrics[str(name)] = float(value)
-            except (TypeError, ValueError):
-                kind = type(value).__name__
                 raise Wrong(
-                    f"{self._name}: yielded {kind} for {name!r} in epoch {epoch}, allowed is a number"
-                ) from None
+                    f"{self._name}: yielded {name!r}, allowed are train/NAME, val/NAME and test/NAME, NAME of letters, "
+                    "digits and underscores"
+                )
+            metrics[str(name)] = self._number(name, value, epoch)
         if missing := [name for name in self._needed if name not in metrics]:
             there = ", ".join(metrics) or "nothing"
             raise Wrong(f"{self._name}: did not yield {', '.join(missing)} in epoch {epoch}. It yielded: {there}")
@@ -187,6 +208,17 @@ class FunctionTrial:
                 raise Diverged(f"{name} is {metrics[name]} in epoch {epoch}")
         return metrics
 
+    def _number(self, name: str, value: Any, epoch: int) -> float:
+        try:
+            if not isinstance(value, str | bytes | bytearray):
+                return float(value)
+            why = "allowed is a number"
+        except OverflowError:
+            why = "too large: allowed is a number below 1.8e308"
+        except Exception:  # whatever the object does when it is to be a number
+            why = "allowed is a number"
+        raise Wrong(f"{self._name}: yielded {type(value).__name__} for {name!r} in epoch {epoch}, {why}")
+
     def _keep_test(self, metrics: Mapping[str, float], choice: Choice | None, last: bool) -> None:
         """Keep an epoch's values of the test split where it is the one that the trial is taken at so far."""
         if choice.hear(metrics) if choice else last:
@@ -194,6 +226,7 @@ class FunctionTrial:
 
 
 _INFINITE = float("inf")
+_NOTHING = object()
 
 
 def _shown(metrics: Mapping[str, float]) -> dict[str, float]:

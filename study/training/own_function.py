@@ -5,6 +5,7 @@ notebook or a script. A pickle runs code when it is read, so one is read from no
 the one that the study was made with.
 """
 
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -13,6 +14,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,70 @@ def load(function: str, where: str) -> Function:
     return loaded
 
 
+def forget(function: str, where: str) -> None:
+    """Take a function's modules out of this process, so that a later trial imports them anew: its own module and all
+    that lie in a folder that is the user's own. Those are `where`, and what Python looks in ahead of its own library:
+    the folder of a script, a working folder, PYTHONPATH. What is installed stays, and so does a package with compiled
+    modules, which may be imported only once. Of a pickled function, its classes go.
+
+    Args:
+        where: as `place` gives it.
+    """
+    own = "" if function.startswith(PICKLE) else function.partition(":")[0].partition(".")[0]
+    folders = {os.path.realpath(path) for path in (*_ahead(), where) if not _is_installed(Path(path))}
+    tops: dict[str, list[str]] = {}
+    for name in sys.modules:
+        tops.setdefault(name.partition(".")[0], []).append(name)
+    for top, names in tops.items():
+        mine = top not in _STAY and (top == own or _folder_of(top) in folders)
+        if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _files(name)):
+            for name in names:
+                del sys.modules[name]
+    gc.collect()  # a module and its functions refer to each other; a class that a pickle made is found as long as it is
+    _leave_libraries_alone()
+
+
+@cache
+def _leave_libraries_alone() -> None:
+    """Have Python's search for garbage, which takes tenths of a second, pass over what is there now, once."""
+    gc.freeze()
+
+
+_STAY = ("study", "__main__", "__mp_main__")
+
+
+def _ahead() -> list[str]:
+    """The folders that Python looks for modules in before its own library."""
+    library = os.path.dirname(os.__file__)
+    return sys.path[: sys.path.index(library)] if library in sys.path else []
+
+
+def _is_installed(folder: Path) -> bool:
+    """Whether packages are installed in a folder."""
+    return bool({"site-packages", "dist-packages"} & set(folder.parts)) or any(folder.glob("*.dist-info"))
+
+
+def _files(name: str) -> list[str]:
+    """The file of a module, or the folders of a package without one."""
+    held = getattr(sys.modules[name], "__dict__", {})
+    file, path = held.get("__file__"), held.get("__path__")
+    return [file] if isinstance(file, str) else [str(one) for one in path or ()]
+
+
+def _folder_of(top: str) -> str | None:
+    """The folder in which a module that is in no package was found."""
+    if top not in sys.modules or not (files := _files(top)):
+        return None
+    return _parent(files[0])
+
+
+@cache
+def _parent(file: str) -> str:
+    """The folder of a file, or of the package that it is of; without links."""
+    folder, name = os.path.split(file)
+    return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
+
+
 def takes(function: Function, name: str) -> bool:
     """Whether a function is given one of `TAKEN`."""
     return name in inspect.signature(function).parameters
@@ -122,7 +188,7 @@ def _imported(function: str, where: str) -> Any:
     _search_in(where)
     try:
         found = importlib.import_module(module)
-    except Exception as error:  # whatever the user's code does when it is imported
+    except (Exception, SystemExit) as error:  # whatever the user's code does when it is imported
         why = f"{type(error).__name__}: {error}"
         raise UserError(f"method.function: {module}: cannot be imported ({why}); looked for in {where}, too") from error
     for part in name.split("."):

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from study.upstream import fated
 from study.upstream.environment import UV_HOOK
 from study.upstream.ray_internals import BELOW
 
@@ -34,6 +35,9 @@ IN_THEIR_PLACE = (sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read(
 
 AGENTS_PORTS = ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RUNTIME_ENV_AGENT")
 """The ports that it would wait for."""
+
+WORKER, SETUP = "--python_worker_command=", "setup_worker.py"
+"""Its option of how they are started, and the script that its command begins with."""
 
 NO_PORT = -1
 """What Ray's own agents write for what they do not serve."""
@@ -62,12 +66,12 @@ def lean_node(
 
     Args:
         processes: that the node starts at once, for the first trials; by itself it starts one per processor.
-        variables: what those processes have in their environment besides this process's own.
+        variables: what all of its processes have in their environment besides this process's own.
         started: is told each process that this one starts, and its name, at once.
         wait: is asked to wait for each step of the start; not by an error of Ray's kind, RuntimeError.
         logs: whether what they print is to reach this process.
     """
-    from ray._private import node, ray_constants, services
+    from ray._private import node, ray_constants, services, utils
 
     class Node(node.Node):
         def start_monitor(self) -> None:
@@ -80,6 +84,13 @@ def lean_node(
             if logs:
                 super().start_log_monitor()
 
+    driver, end_with_it = os.getpid(), utils.set_kill_on_parent_death_linux
+
+    def end_with_driver() -> None:
+        end_with_it()
+        if os.getppid() != driver:  # it has ended already
+            os._exit(1)
+
     start, wait_for_port, find_node = services.start_ray_process, node.wait_for_persisted_port, services.get_node
 
     def start_process(command: list[str], process_type: str, **options: Any) -> Any:
@@ -87,7 +98,8 @@ def lean_node(
             command = _without_agents(
                 [f"{PRESTART}{processes}" if word.startswith(PRESTART) else word for word in command]
             )
-            options["env_updates"] = {**(options.get("env_updates") or {}), **variables}
+            command = _ending_with_it(command)
+        options["env_updates"] = {**(options.get("env_updates") or {}), **variables}
         information = start(command, process_type, **options)
         started(process_type, information.process)
         return information
@@ -115,6 +127,7 @@ def lean_node(
         (services, "start_ray_process", start_process),
         (services, "ConsolePopen", partial(services.ConsolePopen, process_group=0)),
         (services, "get_node", get_node),
+        (utils, "set_kill_on_parent_death_linux", end_with_driver),
         (ray_constants, UV_HOOK, False),  # whoever imported Ray before that was set
     )
     job = os.environ.pop(JOB, None)
@@ -141,6 +154,19 @@ def _without_agents(command: list[str]) -> list[str]:
         raylet.persist_port(options["--session_dir"], options["--node_id"], name, NO_PORT)
     idle = subprocess.list2cmdline(IN_THEIR_PLACE)
     return [next((f"{agent}{idle}" for agent in AGENTS if word.startswith(agent)), word) for word in command]
+
+
+def _ending_with_it(command: list[str]) -> list[str]:
+    """The command of a raylet whose processes end when it does, at whatever moment of their start. Linux can do that;
+    elsewhere one that waits for its raylet to answer waits for ever. Each begins without `SETUP`, which makes an
+    environment first where one is asked for, and nothing asks."""
+    if sys.platform != "linux":
+        return command
+    first = subprocess.list2cmdline([sys.executable, "-I", "-S", fated.__file__, RAYLET, sys.executable])
+    return [
+        f"{WORKER}{first}{word.partition(SETUP)[2].removeprefix(chr(34))}" if word.startswith(WORKER) else word
+        for word in command
+    ]
 
 
 def end_at_once(status: int = 1) -> None:

@@ -198,6 +198,11 @@ def test_an_evaluation_there_is_shown_as_one_here(cluster: type[Jobs], typed: An
     assert (words, environment, spec) == ([*common, "--json"], {"KEY": "value"}, None)
     assert with_data == [*common, "--data", "job-study.yaml", "--json"]
     assert uploaded is not None
+    of_group = {"test/group_0_1_accuracy": 0.5, "groups": {"test/group_0_1_accuracy": "class 'no', bias class 'm'"}}
+    monkeypatch.setattr(cluster, "answers", {"evaluate": dict(of_group)})
+    assert json.loads(typed(*given, "--json")[1]) == of_group
+    monkeypatch.setattr(cluster, "answers", {"evaluate": dict(of_group)})
+    assert typed(*given)[1].endswith("0.5         class 'no', bias class 'm'\n")
 
 
 def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs], typed: Any) -> None:

@@ -16,7 +16,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.home.requests import waiting
-from study.sweep.agenda import Agenda
+from study.sweep.agenda import Agenda, Job
 from study.sweep.early_stopping import early_stopping
 from study.sweep.requests import Ear
 
@@ -153,8 +153,32 @@ def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
     ledger.append("closed", state="complete", enough="trials")
     ledger.close()
     with pytest.raises(UserError, match=r"its search is over. To search on, once .*: study resume mine --trials \+10"):
-        asking.enqueued(folder, TYPED)
+        asking.end_request(folder.spec(), StudyRecord.load(folder.ledger_file))
     assert told(folder) == []
+
+
+def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("ended", trial=2, state="complete")
+    ledger.append("closed", state="complete", enough="plateau")
+    ledger.close()
+    done = asking.enqueued(folder, TYPED)
+    assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
+    with pytest.raises(UserError, match="mine: it is enqueued already"):
+        asking.enqueued(folder, TYPED)
+    with pytest.raises(UserError, match="mine: trial 1 has this configuration"):
+        asking.enqueued(folder, [], like=1)
+    asking.enqueued(folder, ["method.alpha=0.75"], like=1)
+    record = StudyRecord.told(folder.ledger_file)
+    assert (record.state, record.extended) == ("interrupted", 5)
+    assert not record.counts()["waiting"]
+    ledger, spec = Ledger(folder.ledger_file), folder.spec()
+    agenda = Agenda(spec, ledger, record, early_stopping(spec))
+    Ear(agenda, folder.requests).obey()
+    tried = [job.trial for job in (agenda.next(), agenda.next()) if isinstance(job, Job)]
+    ledger.close()
+    assert [trial.params["method.alpha"] for trial in tried] == [0.25, 0.75]
+    assert [event["event"] for event in read(folder.ledger_file)].count("extended") == 2
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

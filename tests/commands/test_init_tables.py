@@ -1,5 +1,6 @@
 """`study init` on a table: its columns, its gaps, bias labels that some rows lack, a validation split of its own."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from init_folder import birds_and_people, nobody, of, refused
 from study import methods
 from study.commands import trial as one_trial
 from study.commands.init import write
+from study.commands.init_answers import Asker
 from study.spec import load_study
 
 
@@ -100,3 +102,34 @@ def test_the_positive_class_is_written_where_names_tell() -> None:
     path = write(of("cross_entropy", data="decisions.csv", target="decision", bias="sex"), None, False, nobody())
     assert load_study(str(path)).base["data"]["positive"] == "approved"
     assert load_study(str(path)).facts.class_names == ("denied", "approved")
+    asked: list[str] = []
+
+    def ask(question: str, default: str | None) -> str:
+        asked.append(f"{question}: {default}")
+        return "denied" if question.startswith("Positive class") else default or "none"
+
+    flags = of("cross_entropy", data="decisions.csv", target="decision", bias="sex")
+    write(flags, Path("again.yaml"), False, Asker(ask, asked.append))
+    assert any("Positive class" in line and line.endswith("denied: approved") for line in asked)
+    assert load_study("again.yaml").base["data"]["positive"] == "denied"
+
+
+def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
+    lines = [f"{n % 7},{20 + n % 31},{n % 2},{'ab'[n // 2 % 2]}" for n in range(160)]
+    Path("people.csv").write_text("\n".join(["income,age,paid,group", *lines]))
+    told: list[str] = []
+    flags = of("cross_entropy", data="people.csv", target="paid", bias="age")
+    write(flags, None, False, Asker(None, told.append))
+    spec = load_study("mine.yaml")
+    assert spec.base["data"]["bias_bins"] == "quartiles"
+    assert spec.facts.bias_names == ("under 26.75", "26.75 to under 34.5", "34.5 to under 42.25", "42.25 and over")
+    assert "bias_bins: quartiles. Other groups: --set data.bias_bins=[25, 40]" in told
+    assert "inputs: 2 columns, 3 numbers for the network" in told
+    assert load_study("mine.yaml", ["data.bias_bins=[25, 40]"]).facts.bias_classes == 3
+    given = replace(flags, name="given", assignments=["data.bias_bins=[25, 40]"])
+    assert load_study(str(write(given, None, False, nobody()))).facts.bias_classes == 3
+    codes = replace(flags, name="codes", bias="income")
+    Path("people.csv").write_text(
+        "\n".join(["income,age,paid", *(f"{n % 12},{n * 3 % 50},{n // 2 % 2}" for n in range(240))])
+    )
+    assert load_study(str(write(codes, None, False, nobody()))).facts.bias_classes == 12

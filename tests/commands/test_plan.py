@@ -99,7 +99,7 @@ def test_the_threads_of_a_trial_stand_beside_its_cpus(assignments: list[str], th
 def test_where_a_key_is_searched_is_said() -> None:
     space = "{method.name: {choices: [sup_con, eps_sup_con]}, method.epsilon: paper, method.temperature: 0.2}"
     told = text(plan(quickstart(f"search.space={space}", "search.baseline=null")))
-    assert "method.epsilon: 0 to 0.5, where method.name is eps_sup_con" in told
+    assert "method.epsilon: 0.0 to 0.5, where method.name is eps_sup_con" in told
     assert "method.temperature: 0.2\n" in told
 
 
@@ -124,7 +124,7 @@ def test_for_people() -> None:
     for words in (
         "study quickstart (",
         "nothing is started",
-        "method.alpha: 0.001 to 1, log",
+        "method.alpha: 0.001 to 1.0, log",
         "method.epsilon: one of 0.0, 0.1, 0.25, 0.5",
         "train.batch_size: 32 to 128, step 32",
         "early stopping: asha, rungs at epochs 4 and 12, one in 3 goes on",

@@ -1,17 +1,18 @@
 """What a study's commands say where they cannot go on."""
 
-import resource
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
+import final_training
 import pytest
 from helpers import Told, quickstart, write_ledger
+from limits import full_disk
 
 from study import data
 from study.commands import run
-from study.errors import Stopped
+from study.errors import Stopped, UserError
 from study.home.folder import Home
 
 SPEC = quickstart()
@@ -25,22 +26,6 @@ COMMANDS: dict[str, Callable[[Home], object]] = {
     "resume": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word)),
     "more trials": lambda home: run.resume(home, SPEC.name, lambda *_: nullcontext(no_word), "+5"),
 }
-
-
-@contextmanager
-def full_disk(largest: int) -> Iterator[None]:
-    """No file can become larger; what it is to hold beyond is refused, as by a full disk.
-
-    Python would keep the compiled modules that it could write a part of, and not load them again.
-    """
-    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        sys.dont_write_bytecode = compiles
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -57,3 +42,17 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     assert str(stopped.value).startswith(str(place))
     assert "File too large. Nothing is lost; once there is room: study resume quickstart" in str(stopped.value)
     assert folder.ledger_file.read_bytes() == before
+
+
+def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: Path, empty_database: Path) -> None:
+    """As where the disk was full when its trials were over."""
+    home = Home(tmp_path / "home")
+    folder = final_training.train(home)
+    shutil.copy(empty_database, home.database)
+    card = folder.card_file.read_text()
+    folder.card_file.unlink()
+    end = run.resume(home, folder.name, lambda *_: nullcontext(no_word))
+    assert (end.record.state, end.untracked) == ("complete", None)
+    assert folder.card_file.read_text() == card
+    with pytest.raises(UserError, match="there is nothing to go on with"):
+        run.resume(home, folder.name, lambda *_: nullcontext(no_word))

@@ -1,6 +1,7 @@
 """The end of a run: what is typed next can be typed, and the exit status tells whether the work was done."""
 
 import shlex
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import typer
 from helpers import Told, quickstart, write_ledger
 
 from study.cli.options import show
+from study.commands import run
 from study.commands.export import export
 from study.commands.run_end import RunEnd, closing_lines
+from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -80,3 +83,52 @@ def test_a_job_names_no_path_of_its_machine(tmp_path: Path, monkeypatch: pytest.
     assert not any(str(tmp_path) in line or "study ui" in line or "secret" in line for line in lines)
     assert any(line.startswith("MLflow UI  http://127.0.0.1:5000/#/") for line in lines) is bool(uri)
     assert any(line.startswith("next: study train best.yaml --seeds ") for line in lines)
+
+
+def failed(home: Path, state: str, *trials: Told, limit: int = 1) -> RunEnd:
+    """A study that ended with trials that failed; `limit`: configurations that its search tries."""
+    spec = quickstart("search.confirm={top: 0, seeds: 2}", f"search.trials={limit}")
+    folder = Home(home).create(spec)
+    write_ledger(folder.ledger_file, *trials)
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state=state)
+    ledger.close()
+    record = StudyRecord.load(folder.ledger_file)
+    return RunEnd(folder, spec, record, None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (1, ["once its cause is mended: study resume quickstart --failed"]),
+        (
+            2,
+            [
+                "once its cause is mended: study resume quickstart --failed",
+                "without what failed: study resume quickstart",
+            ],
+        ),
+    ],
+)
+def test_a_study_that_failed_says_how_what_failed_runs_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: int, said: list[str]
+) -> None:
+    end = failed(tmp_path, "failed", Told("baseline", [], "failed", params=PARAMS), limit=limit)
+    with pytest.raises(typer.Exit) as stopped:
+        show(end)
+    assert stopped.value.exit_code == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-len(said) :] == said
+    assert not any(line.startswith("go on with it") for line in shown)
+    if limit == 1:
+        with pytest.raises(UserError, match=r"has failed, and all that is left is what failed. .* --failed"):
+            run.resume(Home(tmp_path), "quickstart", lambda *_: nullcontext(str))
+
+
+def test_a_complete_study_says_what_of_it_failed(tmp_path: Path) -> None:
+    fine, lost = Told("search", [0.5], params=PARAMS), Told("baseline", [], "failed", params=PARAMS)
+    end = failed(tmp_path, "complete", lost, fine, limit=2)
+    export(end.folder, end.spec, end.record, end.folder.best_file)
+    lines = closing_lines(end)
+    (told,) = (place for place, line in enumerate(lines) if line.startswith("failed     the baseline, "))
+    assert lines[told + 1] == "           once its cause is mended: study resume quickstart --failed"

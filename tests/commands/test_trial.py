@@ -1,8 +1,14 @@
 """What `study trial` prints."""
 
+from typing import Any
+
+import own_functions
+import pytest
 from helpers import quickstart
 
-from study.commands.trial import line, table
+from study.api.functions import function_study
+from study.commands.trial import line, run, table
+from study.errors import UserError
 
 METRICS = {
     "epoch": 2,
@@ -29,3 +35,12 @@ def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
         "time/epoch      0.5",
     ]
     assert table({"epoch": 1}) == []
+
+
+def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
+    given: dict[str, Any] = {"name": "mine", "metric": "val/accuracy", "maximize": None, "epochs": 1, "baseline": None}
+    fixed = {"how": "LookupError"}
+    spec, _ = function_study(own_functions.ends, space={}, fixed=fixed, assignments=["search.trials=1"], **given)
+    with pytest.raises(UserError, match=r"own_functions:ends: raised LookupError: 3"):
+        list(run(spec, "cpu"))
+    assert "LookupError: 3" in capsys.readouterr().err

@@ -72,3 +72,9 @@ def test_a_row_alone_is_as_it_was_among_the_others(values: list[float], words: l
 
 def test_a_column_that_never_changes_is_zero() -> None:
     assert fitted(pd.Series([7.1] * 5, name="same"), np.arange(5), False) == Column("same", None, 7.1, 1.0)
+
+
+def test_a_decimal_comma_in_texts_is_read_and_a_point_beside_it_is_none() -> None:
+    inputs, problems = rows(pd.DataFrame({"age": ["30,5", 31, "1.234", "x"]}), ENCODING[:1], ",")
+    np.testing.assert_allclose(inputs[:2, 0], np.array([0.5, 1]) / np.std([20, 30, 40]), rtol=1e-6)
+    assert problems == {2: "column 'age': '1.234' is no number", 3: "column 'age': 'x' is no number"}

@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import psutil
 import pytest
 from command import Command
 from helpers import computed
@@ -124,10 +127,10 @@ def test_a_disk_that_is_full_for_a_checkpoint_stops_the_study_and_costs_nothing(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 24 MB."""
+    """A file system of 64 MB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)], capture_output=True)
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)], capture_output=True)
     if mount.returncode:
         pytest.skip(f"a small file system cannot be mounted here: {mount.stderr.decode().strip()}")
     yield folder
@@ -135,6 +138,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
     command: Command, finished: Command, small_disk: Path
 ) -> None:
@@ -164,6 +168,58 @@ def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
     assert resumed.returncode == 0, resumed.stderr
     assert ledger.read_bytes().startswith(grown)
     assert computed(command.load("tiny")[1]) == computed(finished.load("tiny")[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("room", [150, 400, 2000], ids=lambda room: f"{room} kB")
+def test_a_home_with_some_room_stops_the_study_wherever_that_ends(
+    command: Command, finished: Command, small_disk: Path, room: int
+) -> None:
+    """In a checkpoint, in a model's weights or a figure of the report; no trial is taken for failed."""
+    (home := small_disk / "home").mkdir()
+    shutil.copy(command.home / "mlflow.db", home)
+    command = replace(command, home=home)
+    filler = small_disk / "filler"
+    filler.write_bytes(b"x" * (shutil.disk_usage(small_disk).free - 1024 * room))
+    done = command("run", "tiny.yaml", SABOTAGE="{}")
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "No space left on device" in done.stderr
+    assert "study resume tiny" in done.stderr
+    assert not [trial for trial in command.load("tiny")[1].trials.values() if trial.state == "failed"]
+    filler.unlink()
+    resumed = command("resume", "tiny")
+    assert resumed.returncode == 0, resumed.stderr
+    assert computed(command.load("tiny")[1]) == computed(finished.load("tiny")[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_driver_that_is_killed_while_its_workers_start_takes_all_with_it(command: Command) -> None:
+    """At moments around that at which its first one is there; ten seconds later there is none."""
+
+    def of_the_study() -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("STUDY_HOME") == str(command.home):
+                    found.append(process)
+        return found
+
+    for moment in (0.0, 0.1, 0.4, 1.0, 2.0):
+        shutil.rmtree(command.folder("tiny").path, ignore_errors=True)
+        driver = command.start("run", "tiny.yaml", "--set", "train.epochs=500", "--set", "search.early_stopping={}")
+        deadline = time.monotonic() + command.patience
+        while len(of_the_study()) < 4:  # driver, head, node, and the first of its processes
+            assert time.monotonic() < deadline
+            assert driver.poll() is None
+            time.sleep(0.02)
+        time.sleep(moment)
+        driver.kill()
+        driver.communicate()
+        _, left = psutil.wait_procs(of_the_study(), timeout=10)
+        assert of_the_study() == left == []
 
 
 @pytest.mark.slow

@@ -69,3 +69,114 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert done.returncode == 0, done.stderr
     _, final = command.load("mine-final")
     assert [trial.seed for trial in final.trials.values() if trial.tested] == [7]
+
+
+ENDS = """\
+import helper_of_this_test as helper
+
+SEEN = []
+
+
+class Odd(Exception):
+    def __init__(self, what, where):
+        super().__init__(f"odd {what} in {where}")
+
+
+def train(config):
+    SEEN.append(1)
+    helper.SEEN.append(1)
+    if config["how"] == "odd":
+        raise Odd("value", "row 3")
+    if config["how"] == "exit":
+        raise SystemExit(3)
+    yield {"val/accuracy": 10**400 if config["how"] == "huge" else len(SEEN) + len(helper.SEEN)}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_command: Callable[[], Command]) -> None:
+    command = make_command()
+    (command.work / "ends_of_this_test.py").write_text(ENDS)
+    (command.work / "helper_of_this_test.py").write_text("SEEN = []\n")
+    study = {
+        "name": "ends",
+        "method": {"name": "own_function", "function": "ends_of_this_test:train"},
+        "train": {"epochs": 1},
+        "search": {
+            "space": {"method.how": {"choices": ["fine", "odd", "well", "exit", "huge", "good"]}},
+            "sampler": "grid",
+            "metric": "val/accuracy",
+            "enqueue": [{"method.how": "fine"}],
+            "concurrency": 1,
+        },
+    }
+    (command.work / "ends.yaml").write_text(json.dumps(study))
+    done = command("run", "ends.yaml", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert "raylet" not in done.stdout + done.stderr
+    folder, (_, record) = command.folder("ends"), command.load("ends")
+    trials = {str(trial.params["method.how"]): trial for trial in record.trials.values()}
+    assert [trials[how].reports[0]["val/accuracy"] for how in ("fine", "well", "good")] == [2, 2, 2]
+    failed = {how: trials[how] for how in ("odd", "exit", "huge")}
+    assert {(trial.state, trial.kind, trial.attempt) for trial in failed.values()} == {("failed", "BUG", 0)}
+    told = {how: trial.reason or "" for how, trial in failed.items()}
+    assert told["odd"] == "Odd: odd value in row 3"
+    assert "raised SystemExit(3) in epoch 1" in told["exit"]
+    assert "yielded int for 'val/accuracy' in epoch 1, too large" in told["huge"]
+    text = folder.error_file(failed["odd"].number).read_text()
+    assert text.endswith("Odd: odd value in row 3")
+    assert "/ray/" not in text
+
+
+FLAG = """\
+import pathlib
+
+
+def train(config):
+    if pathlib.Path(__file__).with_name("not_mounted").exists():
+        raise FileNotFoundError("the data are not mounted")
+    yield {"val/accuracy": config["x"], "test/accuracy": config["x"]}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_failed_runs_again_once_its_cause_is_mended_and_a_search_that_is_over_goes_on(
+    make_command: Callable[[], Command],
+) -> None:
+    command = make_command()
+    (command.work / "flag_of_this_test.py").write_text(FLAG)
+    (flag := command.work / "not_mounted").touch()
+    study = {
+        "name": "flag",
+        "method": {"name": "own_function", "function": "flag_of_this_test:train"},
+        "train": {"epochs": 1},
+        "search": {
+            "space": {"method.x": {"low": 0.0, "high": 1.0}},
+            "baseline": {"method.x": 0.5},
+            "trials": 2,
+            "metric": "val/accuracy",
+        },
+    }
+    (command.work / "flag.yaml").write_text(json.dumps(study))
+    done = command("run", "flag.yaml", "--quiet")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        1,
+        "once its cause is mended: study resume flag --failed",
+    )
+    refused = command("resume", "flag", "--quiet")
+    assert refused.returncode == 2
+    assert "all that is left is what failed" in refused.stderr
+    flag.unlink()
+    done = command("resume", "flag", "--failed", "--quiet")
+    assert done.returncode == 0, done.stderr
+    asked = command("enqueue", "flag", "method.x=0.75")
+    assert "Once it is resumed, the search tries this configuration next" in asked.stdout, asked.stderr
+    done = command("resume", "flag", "--quiet")
+    assert done.returncode == 0, done.stderr
+    _, record = command.load("flag")
+    trials = list(record.trials.values())
+    assert [(trial.state, trial.attempt) for trial in trials] == [("complete", 1), ("complete", 1), ("complete", 0)]
+    assert (trials[0].params["method.x"], trials[2].params["method.x"]) == (0.5, 0.75)
+    Runs(Home(command.home).tracking_uri, "flag").agree_with(record)

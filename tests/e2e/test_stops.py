@@ -27,8 +27,14 @@ def command(make_command: Callable[[], Command]) -> Command:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("signum", "group"),
-    [(signal.SIGINT, True), (signal.SIGKILL, False), (signal.SIGTERM, False), (signal.SIGTERM, True)],
-    ids=["SIGINT", "SIGKILL", "SIGTERM", "SIGTERM to all"],
+    [
+        (signal.SIGINT, True),
+        (signal.SIGKILL, False),
+        (signal.SIGTERM, False),
+        (signal.SIGTERM, True),
+        (signal.SIGHUP, True),
+    ],
+    ids=["SIGINT", "SIGKILL", "SIGTERM", "SIGTERM to all", "SIGHUP"],
 )
 def test_stopped_study_goes_on_as_the_undisturbed_one(
     command: Command, finished: Command, signum: signal.Signals, group: bool

@@ -1,7 +1,6 @@
 """The home folder: studies are made whole or not at all."""
 
 import os
-import resource
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from escapes import ESCAPES
 from helpers import Told, named, quickstart, write_ledger
 from hypothesis import example, given
 from hypothesis import strategies as st
+from limits import full_disk
 
 from study.commands.export import exported
 from study.commands.final_training import extend, final_study
@@ -35,6 +35,15 @@ def test_a_new_study_has_its_file_and_its_ledger(home: Home) -> None:
     assert folder.name == "one"
     assert folder.spec() == named("one")
     assert [event["event"] for event in read(folder.ledger_file)] == ["created"]
+
+
+def test_a_study_whose_folder_was_renamed_has_its_new_name(home: Home) -> None:
+    """What it says to type is about that one, not about another study of the former name."""
+    folder = home.create(named("one"))
+    folder.path.rename(home.path / "two")
+    renamed = home.find("two")
+    assert (renamed.spec().name, renamed.checked_spec().name) == ("two", "two")
+    assert renamed.spec().hash == named("one").hash
 
 
 def test_where_the_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -219,13 +228,9 @@ def test_a_file_of_the_studys_name_is_in_the_way(home: Home) -> None:
 
 def test_a_disk_that_is_full_leaves_nothing_behind(home: Home) -> None:
     """A limit on the size of files stands for the full disk."""
-    spec, (soft, hard) = quickstart(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        with pytest.raises(UserError, match="cannot be written: File too large"):
-            home.create(spec)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    spec = quickstart()
+    with full_disk(0), pytest.raises(OSError, match="File too large"):
+        home.create(spec)
     assert everything(home.path) == []
 
 

@@ -1,5 +1,7 @@
 """The names of a group beside its number."""
 
+import pytest
+
 from study.metrics import group_names
 
 
@@ -16,3 +18,21 @@ def test_a_study_tells_all_of_its_groups():
     told = group_names.of_study({"val": [[3, 4]], "classes": ["no"], "biases": ["f", "m"]})
     assert told == {"group_0_0": "class 'no', bias class 'f'", "group_0_1": "class 'no', bias class 'm'"}
     assert group_names.of_study({"val": [[3, 4]]}) == group_names.of_study(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ([[3, 1], [2, 2]], "equalized_odds compares groups of the classes 'no', 'yes'; equal_opportunity compares"),
+        (
+            [[3, 0], [2, 2]],
+            "equalized_odds is no number: of class 'no' no two groups have samples; equal_opportunity comp",
+        ),
+        ([[3, 1], [0, 2]], "of class 'yes' no two groups have samples; equal_opportunity is no number without two"),
+    ],
+)
+def test_which_classes_a_gap_compares_is_said(cells: list[list[int]], told: str) -> None:
+    sentence = group_names.compared(cells, ("no", "yes"))
+    assert told in sentence
+    assert sentence.endswith("of the class 'yes'.")
+    assert group_names.compared([*cells, [1, 1]], None).count("equal_opportunity") == 0

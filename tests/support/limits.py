@@ -2,6 +2,7 @@
 
 import resource
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,22 @@ def within(seconds: float = 10.0, megabytes: int = 500) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, handler)
         resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@contextmanager
+def full_disk(largest: int) -> Iterator[None]:
+    """No file can become larger; what it is to hold beyond is refused, as by a full disk.
+
+    Python would keep the compiled modules that it could write a part of, and not load them again.
+    """
+    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = compiles
 
 
 def _status(name: str) -> int:

@@ -59,6 +59,14 @@ def yields(config: dict[str, Any]) -> Iterator[Any]:
     yield from config["values"]
 
 
+def ends(config: dict[str, Any]) -> Iterator[Any]:
+    """Raises what is no Exception."""
+    import builtins
+
+    raise getattr(builtins, config["how"])(3)
+    yield
+
+
 def returns(config: dict[str, Any]) -> float:
     """No generator."""
     return 0.5

@@ -1,7 +1,6 @@
 """What an error that ended a trial means, as Ray hands it on."""
 
 import ctypes
-import errno
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
-from study.sweep.failures import Failure, failure, full_disk, is_out_of_reach
+from study.sweep.failures import Broken, Failure, failure, is_out_of_reach
 from study.sweep.memory_kills import EndedForMemory
 from study.sweep.nodes import NodeUnusable
 from study.sweep.reuse import StillBusy
@@ -224,19 +223,6 @@ def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
     assert Failure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_is_no_failure_of_the_trial(number: int) -> None:
-    full = OSError(number, "no room", "/home/of/studies")
-    found = full_disk(cloudpickle.loads(cloudpickle.dumps(raised(full))))
-    assert found is not None
-    assert (found.errno, found.filename) == (number, "/home/of/studies")
-    wrapped = RuntimeError("write failed")
-    wrapped.__cause__ = full
-    assert full_disk(wrapped) is full
-    assert full_disk(OSError(errno.EACCES, "no")) is None
-    assert full_disk(raised(ValueError())) is None
-
-
 def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> None:
     died = Failure("PREEMPTED", "", node_died=True)
     assert died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=99), quickstart(), before=0)
@@ -257,3 +243,36 @@ def test_a_node_is_out_of_reach_where_ray_says_so_or_nothing_listens() -> None:
         assert not is_out_of_reach("unknown", nodes)
         assert not is_out_of_reach(None, nodes)
     assert is_out_of_reach("one", nodes)
+
+
+class Odd(Exception):
+    """Cannot be made anew from what it was made of, and has another error inside."""
+
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(f"odd {what} in {where}")
+        self.cause = KeyError("another")
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "reason"),
+    [
+        (Odd("value", "row 3"), "BUG", "Odd: odd value in row 3"),
+        (Mute(), "BUG", "Mute: its message cannot be had (ValueError)"),
+        (exceptions.GetTimeoutError("of a Ray of the function's own"), "BUG", "GetTimeoutError: of a Ray of the"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "OOM", "OutOfMemoryError: CUDA out of memory"),
+    ],
+)
+def test_what_a_trial_raises_comes_to_the_driver_as_it_was(error: Exception, kind: str, reason: str) -> None:
+    try:
+        raise error
+    except Exception as caught:
+        broken = Broken.by(caught)
+    found = failure(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
+    assert found.kind == kind
+    assert found.reason.startswith(reason)
+    assert "raise error" in broken.text

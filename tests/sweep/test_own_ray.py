@@ -2,19 +2,22 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience
-from study.sweep.session_folder import PREFIX
+from study.files.scratch import RUN
+from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience, no_room, short_place
 from study.upstream.environment import Part, variables
+from study.upstream.own_ray_internals import SESSION
 
 FAILS = """
 import json, os, signal, sys, time
@@ -143,7 +146,7 @@ def test_a_driver_that_is_killed_leaves_no_process() -> None:
             assert driver.stdout.readline() == "runs\n"
             started = psutil.Process(driver.pid).children(recursive=True)
             assert {process.name() for process in started} >= {"gcs_server", "raylet"}
-            (folder,) = Path(place).glob(f"{PREFIX}*")
+            (folder,) = Path(place).glob(f"{RUN}*")
             assert folder.stat().st_mode & 0o077 == 0
         finally:
             driver.kill()
@@ -199,3 +202,19 @@ def test_a_process_that_sent_a_clusters_token_starts_a_ray_of_its_own(tmp_path: 
     command = [sys.executable, "-c", TOKEN_BEFORE, str(tmp_path / "token")]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stdout) == (0, "runs\n"), done.stderr
+
+
+def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray refuses a socket whose path has more than 107 characters, 103 elsewhere than on Linux."""
+    for length in range(10, 120):
+        monkeypatch.setattr(tempfile, "tempdir", f"/{'x' * length}")
+        place = short_place()
+        assert len(f"{place}/{RUN}12345678") + SESSION <= 103
+        assert place == "/tmp" or len(place) == length + 1
+    assert place == "/tmp"
+
+
+def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert no_room(tmp_path) == ""
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=8192))
+    assert no_room(tmp_path).startswith(f"\n{tmp_path.parent}: No space left on device. Make room there, or ")

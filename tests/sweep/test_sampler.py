@@ -263,3 +263,23 @@ def test_the_end_of_a_trial_is_heard_once() -> None:
     sampler.tell(told(spec, 0, params, "pruned"))
     sampler.tell(told(spec, 0, params, "complete"))
     assert [one.state for one in sampler.history()] == [TrialState.PRUNED]
+
+
+GP = """
+from study.spec import load_study
+from study.sweep.sampler import Sampler
+
+Sampler(load_study("quickstart", ["search.sampler=gp"]))
+import optuna._gp.batched_lbfgsb  # says so where greenlet is missing
+"""
+
+
+def test_a_library_warns_nobody_of_what_it_lacks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", GP],
+        env={"PYTHONPATH": ":".join([str(ROOT), *sys.path])},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -46,6 +46,27 @@ def test_the_first_asks_the_agenda_and_the_second_interrupts(number: signal.Sign
     assert signal.set_wakeup_fd(-1) == -1
 
 
+def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    asked, told = agenda(), list[str]()
+    with stopped_by_signals(asked, told.append):
+        for _ in range(2):
+            signal.raise_signal(signal.SIGHUP)
+            time.sleep(TWICE)
+        assert (asked.stopping, asked.by_hand) == ("interrupted", False)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signal.signal(signal.SIGHUP, before)
+    assert told == [STOPPING]
+
+
+def test_under_nohup_the_end_of_a_terminal_is_nothing() -> None:
+    code = "import signal; from study.upstream import interrupt; interrupt.listen(); signal.raise_signal(signal.SIGHUP)"
+    done = subprocess.run(
+        ["nohup", sys.executable, "-c", f"{code}; print('goes on')"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "goes on\n")
+
+
 def test_an_alarm_with_which_ray_would_end_the_process_is_called_off() -> None:
     """Its C++ sets it before it hands SIGTERM on, where that comes while `ray.init` returns."""
     asked, told = agenda(), list[str]()

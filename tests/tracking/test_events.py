@@ -67,3 +67,32 @@ def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_us
     assert study.tags["study.unusable_nodes"] == "other: its driver is too old"
     (again,) = found.changes([opened])
     assert "study.unusable_nodes" in again.untag
+
+
+def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure() -> None:
+    spec, events = quickstart("train.epochs=2", "search.early_stopping={}", "search.replicates=2"), list[Event]()
+
+    def add(name: str, **fields: object) -> None:
+        events.append({"event": name, "time": float(len(events)), **fields})
+
+    add("created", id="study")
+    add("opened", owner="ada")
+    for number, stage, fields in ((0, "search", {}), (1, "replicate", {"repeats": 0})):
+        add("trial", trial=number, stage=stage, params={}, seed=number, **fields)
+        add("started", trial=number, node="here:1")
+        add("report", trial=number, epoch=1, metrics={"val/accuracy": 0.5})
+    add("ended", trial=0, state="failed", kind="BUG", reason="it broke")
+    add("ended", trial=1, state="pruned", reason="trial 0, its first seed, was failed")
+    add("closed", state="failed")
+    add("retried", trials=[0, 1])
+    add("opened", owner="ada")
+    for number in (0, 1):
+        add("started", trial=number, node="here:1")
+        for epoch in (1, 2):
+            add("report", trial=number, epoch=epoch, metrics={"val/accuracy": 0.5})
+        add("ended", trial=number, state="complete")
+    for change in Events(spec, Tracked(""), StudyRecord()).changes(events):
+        if change.key in ("0", "1"):
+            assert [point.step for point in change.points if point.name == "val/accuracy"] == [1, 2]
+            assert change.status == "FINISHED"
+            assert not change.tags.keys() & {"failure", "failure_kind", "pruned_by"}

@@ -67,6 +67,7 @@ def test_groups_come_with_the_intervals_of_their_samples() -> None:
     assert "| crow | sea | 1 | 0.0000 | 0.0000 | 0.000 to 0.793 |" in found
     assert "| gull | sea | 2 | 0.5000 | 0.5000 | 0.095 to 0.905 |" in found
     assert "- equalized_odds 0.2500: mean over pairs" in found
+    assert "On test equalized_odds is no number: of class 'gull' no two groups have samples; equal_opp" in found
 
 
 def test_the_group_that_is_served_worst_is_named_with_its_samples() -> None:

@@ -2,20 +2,23 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from final_training import people, train_table
+from final_training import TABLE, people, train_study, train_table
 from typer.testing import CliRunner, Result
 
 from study import data
 from study.api.model import Model
 from study.cli import app
+from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.spec import load_study
 from study.trained import Classifier, Description
 from study.trained.evaluate import evaluate
 from study.trained.predict import predict_rows
@@ -191,3 +194,36 @@ def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> N
     assert lines["val/group_0_1_accuracy"].endswith("class 'no', bias class 'm'")
     assert lines["val/group_1_0_accuracy"].endswith("class 'yes', bias class 'f'")
     assert "class" not in lines["val/accuracy"]
+    done = CliRunner().invoke(app, ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--json"])
+    assert json.loads(done.stdout)["groups"]["val/group_0_1_accuracy"] == "class 'no', bias class 'm'"
+
+
+def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Path) -> None:
+    """Not into the quartiles of their own."""
+    rows = pd.read_csv(people(here / "people.csv"))
+    rows.assign(age=20 + np.arange(len(rows)) * 7 % 40).to_csv(here / "people.csv", index=False)
+    Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
+    spec = load_study("people.yaml", ["data.bias=age", "data.bias_bins=quartiles"])
+    model = train_study(Home(here / "home"), final_study(spec, [3], "binned")).description_file(0)
+    facts = Description.read(model).facts
+    assert facts.bias_names == ("under 29.75", "29.75 to under 39.5", "39.5 to under 49.25", "49.25 and over")
+    low = pd.read_csv(here / "people.csv").query("age < 29")
+    pd.concat([low] * 3).to_csv("low.csv", index=False)
+    found = evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv"], device="cpu")
+    assert found["train/group_0_0_accuracy"] >= 0
+    assert np.isnan(found["train/group_0_1_accuracy"])
+    with pytest.raises(UserError, match=r"bias classes '24 and over', 'under 24' given, the model was trained on"):
+        evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
+
+
+def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: StudyFolder) -> None:
+    """pandas leaves a column as text for the sake of one cell that is no number."""
+    classifier = Classifier.load(loans.description_file(0), "cpu")
+    section = {**classifier.description.config["data"], "decimal": ",", "missing_marks": ["-"]}
+    told = replace(classifier.description, config={**classifier.description.config, "data": section})
+    sound = pd.DataFrame({"income": [1200.5, None], "job": "cook", "owner": "true"})
+    texts = pd.DataFrame({"income": ["1200,5", " - ", "much"], "job": "cook", "owner": "true"})
+    plain = predict_rows(classifier, sound, "rows")
+    found = predict_rows(Classifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
+    assert [row.probabilities for row in found.rows] == [row.probabilities for row in plain.rows]
+    assert list(found.unreadable) == [3]

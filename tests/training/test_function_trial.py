@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,10 @@ def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Pa
         ({"val/accuracy": "high"}, r"yielded str for 'val/accuracy' in epoch 1, allowed is a number"),
         ({"val/acc": 1, "train/loss": 2}, r"did not yield val/accuracy in epoch 1. It yielded: val/acc, train/loss"),
         ({}, r"did not yield val/accuracy in epoch 1. It yielded: nothing"),
+        ({"val/accuracy": "0.5"}, r"yielded str for 'val/accuracy' in epoch 1, allowed is a number"),
+        ({"val/accuracy": 10**400}, r"yielded int for 'val/accuracy' in epoch 1, too large: allowed is a number below"),
+        ({"val/accuracy": [[1, 2]]}, r"yielded list for 'val/accuracy' in epoch 1, allowed is a number"),
+        ({"val/f1-score": 1}, r"yielded 'val/f1-score', allowed are .*, NAME of letters, digits and underscores"),
     ],
 )
 def test_what_is_no_metric_is_told(yielded: Any, message: str) -> None:
@@ -169,3 +174,18 @@ def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_pat
     assert again.epochs_in(file) == 2
     assert [epoch["val/accuracy"] for epoch in again.run(file, choice=EpochChoice(goal))] == [3, 4]
     assert len(again.evaluate("test")) == 1000
+
+
+@pytest.mark.parametrize("name", ["SystemExit", "GeneratorExit", "KeyboardInterrupt"])
+def test_what_would_end_the_process_is_a_failure_of_the_function(name: str) -> None:
+    def run() -> None:
+        with pytest.raises(Wrong, match=rf"ends: raised {name}\(3\) in epoch 1"):
+            list(trial("ends", how=name).run())
+
+    with ThreadPoolExecutor() as pool:  # as in a process of trials, whose main thread is Ray's
+        pool.submit(run).result()
+
+
+def test_a_users_ctrl_c_is_left_alone() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        list(trial("ends", how="KeyboardInterrupt").run())

@@ -1,6 +1,8 @@
 """Which functions can be a study's, and how they are found."""
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import own_functions
@@ -79,3 +81,51 @@ def test_a_pickle_is_read_from_the_studys_folder_and_only_with_its_digest(tmp_pa
     (tmp_path / FILE).write_bytes(b"no pickle")
     with pytest.raises(UserError, match=r"function.pkl: cannot be read here \("):
         load(f"{PICKLE}{digest(b'no pickle')}", str(tmp_path))
+
+
+MODULES = {
+    "mine_a/__init__.py": """
+import colorsys, torch
+from mine_a import deep
+from mine_b import SEEN
+def train(config):
+    SEEN.append(1)
+    deep.HELD.append(1)
+    yield {"val/accuracy": len(SEEN) + len(deep.HELD)}
+""",
+    "mine_a/deep.py": "HELD = []",
+    "mine_b.py": "import mine_c\nSEEN = mine_c.SEEN",
+    "script/mine_c.py": "SEEN = []",
+    "script/run.py": """
+import sys, cloudpickle, pickle
+from study.training.own_function import forget, load
+where = sys.argv[1]
+class Held:
+    SEEN = []
+def train(config):
+    Held.SEEN.append(1)
+    yield {"val/accuracy": len(Held.SEEN)}
+pickled, others = cloudpickle.dumps(train), {}
+for trial in range(2):
+    function = load("mine_a:train", where)
+    others = others or dict(sys.modules)
+    assert list(function(config={})) == [{"val/accuracy": 2}], trial
+    del function
+    forget("mine_a:train", where)
+    assert list(pickle.loads(pickled)(config={})) == [{"val/accuracy": 1}], trial
+    forget("pickle:1", where)
+print(sorted(name for name, module in others.items() if sys.modules.get(name) is not module))
+""",
+}
+
+
+def test_a_forgotten_functions_modules_are_imported_anew(tmp_path: Path) -> None:
+    """Also those of its folder and of a script's that it imports, and classes of a pickle; nothing that is installed or
+    of Python's own. In a process of its own, as those of tests would go, too."""
+    for name, text in MODULES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    ran = subprocess.run(
+        [sys.executable, tmp_path / "script" / "run.py", tmp_path], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ran.stdout == "['mine_a', 'mine_a.deep', 'mine_b', 'mine_c']\n", ran.stderr

@@ -1,9 +1,7 @@
 """One trial: the same configuration gives the same metrics bit for bit, and nothing but PyTorch is needed."""
 
-import errno
 import json
 import os
-import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -195,20 +193,6 @@ def test_weights_that_cannot_be_taken_are_told(dataset: Dataset, tmp_path: Path)
     save_file({"another": torch.zeros(3)}, file)
     with pytest.raises(Unusable, match=r"one\.safetensors: does not fit these data or this version of study"):
         trial.load(file)
-
-
-def test_weights_that_a_full_disk_does_not_take_are_an_error_of_the_disk(dataset: Dataset, tmp_path: Path) -> None:
-    """The driver stops a study for that, and does not take it for a failure of the trial. A limit on the size of files
-    stands for the full disk."""
-    trial, (soft, hard) = Trial(config(), dataset, "cpu"), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(OSError, match="File too large") as full:
-            trial.save(tmp_path / "one.safetensors")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert full.value.errno == errno.EFBIG
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])

@@ -7,10 +7,13 @@ by `tests/sweep/test_processes.py`, `tests/sweep/test_own_ray.py` and `tests/e2e
 import inspect
 import os
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from contract import contract
 
@@ -142,7 +145,7 @@ def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.Mon
 
 
 def test_everything_is_as_ray_has_it_afterwards() -> None:
-    from ray._private import node, services
+    from ray._private import node, services, utils
 
     def parts() -> list[object]:
         return [
@@ -151,6 +154,7 @@ def test_everything_is_as_ray_has_it_afterwards() -> None:
             services.start_ray_process,
             services.get_node,
             services.ConsolePopen,
+            utils.set_kill_on_parent_death_linux,
         ]
 
     def started(name: str, process: object) -> None: ...
@@ -182,3 +186,45 @@ def test_tune_asks_its_module_for_the_classes_of_its_actors(monkeypatch: pytest.
 
         assert classes.get(Trainable) is classes.get(Trainable)
         assert hasattr(classes.get(Trainable), "remote")
+
+
+def test_a_process_of_rays_ends_with_the_one_that_started_it() -> None:
+    """Even where that ended before it could ask for it; and it is the command that it was given, without the option for
+    the script that it is in the place of."""
+    start = [sys.executable, "-I", "-S", own_ray_internals.fated.__file__, "python"]
+    parent = f"""
+import os, subprocess, sys, time
+open("/proc/self/comm", "w").write("python")
+print(subprocess.Popen([*{start!r}, "/bin/sleep", "--language=PYTHON", "120"]).pid, flush=True)
+time.sleep(120)
+"""
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child = psutil.Process(int(process.stdout.readline()))
+        deadline = time.monotonic() + 30
+        while child.cmdline() != ["/bin/sleep", "120"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.kill()
+        assert psutil.wait_procs([child], timeout=30)[1] == []
+    alone = subprocess.run([*start[:-1], "another", "/bin/sleep", "120"], timeout=60, check=False)
+    assert alone.returncode == 0, "at once"
+
+
+def test_the_command_of_a_raylets_processes_begins_with_a_script_that_can_be_left_out() -> None:
+    with contract("ray", "--python_worker_command=PYTHON .../setup_worker.py SCRIPT of its raylet", OWN_RAY):
+        import ray
+        from ray._private import services, utils
+
+        workers = Path(ray.__file__).parent / "_private" / "workers"
+        assert (workers / own_ray_internals.SETUP).exists()
+        source = inspect.getsource(services.start_raylet)
+        assert own_ray_internals.WORKER in source
+        setup = str(workers / own_ray_internals.SETUP)
+        for folder in ("", "with blanks/"):
+            words = [sys.executable, setup.replace("_private/", f"_private/{folder}"), "script.py", "--a=1"]
+            given = f"{own_ray_internals.WORKER}{subprocess.list2cmdline(words)}"
+            (made,) = own_ray_internals._ending_with_it([given])
+            assert made.endswith(f"fated.py raylet {sys.executable} script.py --a=1")
+        assert "set_kill_on_parent_death_linux()" in inspect.getsource(services.start_ray_process)
+        assert callable(utils.set_kill_on_parent_death_linux)

@@ -25,12 +25,13 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import formatting, seed_words
+from study.analysis.statistics import seed_words
 from study.analysis.statistics.frame import param, varied
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate, baseline, candidates
 from study.spec import StudySpec
 from study.spec.rungs import turn
+from study.text.short import parameter
 
 ORDER = "viridis"
 """Colours of trials in their order; those of values are others."""
@@ -96,7 +97,7 @@ def _title(spec: StudySpec, best: Candidate | None) -> str:
         return f"{spec.metric} over each searched parameter: no trial is complete"
     by = "confirmed on fresh seeds" if best.confirmed else f"by {seed_words.searched(spec)}"
     params = best.trial.params
-    values = (f"{_short(key)} {formatting.setting(params[key], 3)}" for key in varied(spec) if key in params)
+    values = (f"{_short(key)} {parameter(params[key], 3)}" for key in varied(spec) if key in params)
     return f"Best, {by}: {', '.join(values)}"
 
 

@@ -11,6 +11,7 @@ from study.metrics.rules import DEBIASED
 from study.spec import StudySpec
 
 WORST = "worst_group_accuracy"
+BY_CLASS = ("equalized_odds", "equal_opportunity")
 
 
 def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
@@ -22,6 +23,9 @@ def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         texts = [text for side in compared if (text := _worst(record, side, split))]
         if texts:
             yield f"The worst group on {split}: {'; '.join(texts)}.{_sizes(record, split)}"
+        cells = (record.groups or {}).get(split)
+        if cells and any(side.spread(f"{split}/{name}") for side in compared for name in BY_CLASS):
+            yield f"On {split} {group_names.compared(cells, (record.groups or {}).get('classes'))}"
     if named := _named(record):
         yield named
     side = compared[-1]

@@ -18,6 +18,7 @@ from study.home.as_searched import as_searched
 from study.home.record import StudyRecord
 from study.ranking.extended import extended, sentence
 from study.spec import StudySpec
+from study.text.short import parameter
 
 WIDTH = 110
 """Of a terminal's lines."""
@@ -89,7 +90,7 @@ def _values(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """The parameters of what won."""
     _, best = sides(spec, record)
     if best and spec.final_seeds is None and (params := record.trials[best.number].params):
-        values = ", ".join(f"{key} {formatting.setting(value)}" for key, value in params.items())
+        values = ", ".join(f"{key} {parameter(value)}" for key, value in params.items())
         yield f"{best.label.capitalize()} has {values}."
 
 

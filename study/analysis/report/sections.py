@@ -20,7 +20,7 @@ from study.analysis.report.rules import rules_section
 from study.analysis.report.summary_note import summary_note
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import final_side, sides
-from study.analysis.statistics.frame import trials_frame, varied
+from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
 from study.analysis.tables.front_table import front_note, printed_front
@@ -30,6 +30,7 @@ from study.home.record import StudyRecord
 from study.ranking import epochs
 from study.spec import StudySpec, rungs
 from study.text.moment import moment
+from study.text.short import ends, parameter
 
 EXTENDED = (
     "Learning curves and seeds show trials as far as they were extended, all other figures and the table of early "
@@ -97,16 +98,14 @@ def _without(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) 
 def _trials(spec: StudySpec, record: StudyRecord) -> Section:
     """Every trial, or the best ones of a large study."""
     if len(record.trials) <= LISTED:
-        return Section(
-            "All trials", [Table(report_tables.printed_trials(spec, trials_frame(spec, record)))], folded=True
-        )
+        return Section("All trials", [Table(report_tables.printed_trials(spec, record))], folded=True)
     by_rank = [
         *record.by_stage("baseline"),
         *(candidate.trial for candidate in ranking.candidates(record, spec)),
         *record.trials.values(),
     ]
     listed = dict(list({trial.number: trial for trial in by_rank}.items())[:LISTED])
-    table = report_tables.printed_trials(spec, trials_frame(spec, replace(record, trials=listed)))
+    table = report_tables.printed_trials(spec, replace(record, trials=listed))
     note = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
     return Section(f"{LISTED} trials", [Text(note), Table(table)], folded=True)
 
@@ -174,7 +173,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     if len(spec.seeds) > 1:
         settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
     settings["baseline"] = (
-        ", ".join(f"{key} {formatting.setting(value)}" for key, value in (search.baseline or {}).items()) or "none"
+        ", ".join(f"{key} {parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
     settings["early stopping"] = rungs.words(search.early_stopping, spec.epochs)
     settings["confirm"] = (
@@ -187,15 +186,13 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
 
 def _domain_text(spec: StudySpec, key: str) -> str:
     domain, condition = spec.search.space[key], spec.space.condition(key)
-    where = " and ".join(
-        f"{other} is {' or '.join(map(formatting.setting, values))}" for other, values in condition.items()
-    )
+    where = " and ".join(f"{other} is {' or '.join(map(parameter, values))}" for other, values in condition.items())
     where_clause = f", where {where}" if where else ""
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
-        return f"{'always' if is_constant else 'searched: other of'} {formatting.setting(domain.choices)}{where_clause}"
+        return f"{'always' if is_constant else 'searched: other of'} {parameter(domain.choices)}{where_clause}"
     scale = (", log" if domain.log else "") + (f", step {formatting.setting(domain.step)}" if domain.step else "")
-    return f"searched: {formatting.setting(domain.low)} to {formatting.setting(domain.high)}{scale}{where_clause}"
+    return f"searched: {ends(domain.low, domain.high)}{scale}{where_clause}"
 
 
 def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:

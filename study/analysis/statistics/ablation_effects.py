@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import CONFIDENCE, Difference, difference
 from study.analysis.statistics.frame import metric
 from study.errors import UserError
@@ -24,6 +23,7 @@ from study.ranking import Spread, ablation_steps, spread
 from study.ranking.ablation import Ablation, asked, runs
 from study.ranking.ablation_steps import Moved, Step
 from study.spec import StudySpec
+from study.text.short import parameter
 
 Part = Literal["path", "gain", "adding", "removing", "interaction"]
 PARTS: Mapping[Part, str] = {
@@ -135,7 +135,7 @@ def step_words(spec: StudySpec, ablation: Ablation, most: int = 3) -> list[StepW
 
     def words(step: Step, params: Mapping[str, Any]) -> str:
         there = {key: value for key in step if (value := ablation_steps.value(spec, params, key)) is not None}
-        shown = [f"{key} = {formatting.setting(value)}" for key, value in list(there.items())[:most]]
+        shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:most]]
         return ", ".join([*shown, *([f"{len(there) - most} more"] if len(there) > most else [])])
 
     ends = ablation.best.params, ablation.reference.params

@@ -14,6 +14,7 @@ from study.home.events import ENDED
 from study.home.record import StudyRecord
 from study.ranking import Spread, summary
 from study.spec import StudySpec
+from study.text.short import parameter
 
 Study = tuple[StudySpec, StudyRecord]
 
@@ -166,4 +167,4 @@ def _gain(gain: dict[str, Any] | None, name: str) -> str:
 
 
 def _setting(values: dict[str, Any], key: str) -> str:
-    return formatting.setting(values[key]) if key in values else formatting.MISSING
+    return parameter(values[key]) if key in values else formatting.MISSING

@@ -1,6 +1,6 @@
 """A study's trials as pandas tables."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from study.home.folder import Home
@@ -8,6 +8,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import epochs
 from study.spec import StudySpec
 from study.spec.schema import Domain
+from study.text.short import parameter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,8 +101,18 @@ def param(spec: StudySpec, trial: TrialRecord, key: str) -> Any:
     """The value that a trial ran with, None for a key that does not apply to it."""
     if key in trial.params:
         return trial.params[key]
-    section, _, name = key.partition(".")
-    return spec.sections.form(section, trial.params).get(name)
+    return _form(spec, trial, key).get(key.partition(".")[2])
+
+
+def shown(spec: StudySpec, trial: TrialRecord, key: str) -> str:
+    """The same for people; `-` for a key that does not apply to the trial."""
+    value = param(spec, trial, key)
+    applies = value is not None or key in trial.params or key.partition(".")[2] in _form(spec, trial, key)
+    return parameter(value) if applies else "-"
+
+
+def _form(spec: StudySpec, trial: TrialRecord, key: str) -> Mapping[str, Any]:
+    return spec.sections.form(key.partition(".")[0], trial.params)
 
 
 def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:

@@ -5,7 +5,7 @@ import pandas as pd
 from study import ranking
 from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, side_of
-from study.analysis.statistics.frame import param, param_keys
+from study.analysis.statistics.frame import param_keys, shown
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.spec.objective import Objective, front
@@ -33,7 +33,7 @@ def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         }
         row |= {name: formatting.mean(name, side.spread(name)) for name in tests}
         row["on the front on test"] = on_test.get(side.number, "not read")
-        rows.append(row | {key: formatting.setting(param(spec, candidate.trial, key)) for key in keys})
+        rows.append(row | {key: shown(spec, candidate.trial, key) for key in keys})
     return pd.DataFrame(rows)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
-from study.analysis.statistics.frame import param, param_keys
+from study.analysis.statistics.frame import param, param_keys, shown, trials_frame
 from study.home.record import StudyRecord
 from study.ranking import Candidate, Spread, baseline, candidates, epochs, spread
 from study.ranking.beside import beside
@@ -46,7 +46,7 @@ def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP)
             f"{spec.metric} in the search": formatting.mean(spec.metric, _in_search(spec, candidate)),
             "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
             "seeds": ", ".join(str(trial.seed) for trial in candidate.repeats) or formatting.MISSING,
-            **{key: formatting.setting(param(spec, candidate.trial, key)) for key in keys},
+            **{key: shown(spec, candidate.trial, key) for key in keys},
         }
         for candidate in listed
         if candidate is not None
@@ -161,8 +161,9 @@ def printed_counts(record: StudyRecord) -> pd.DataFrame:
     return trial_counts(record).reset_index().astype(str)
 
 
-def printed_trials(spec: StudySpec, frame: pd.DataFrame) -> pd.DataFrame:
+def printed_trials(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """`trials_frame` as text, of the metrics only the study's own; `trials.csv` has all."""
+    frame = trials_frame(spec, record)
     keys = [key for key in frame.columns if str(key).split(".")[0] in spec.base]
     texts: dict[str, Iterable[str]] = {
         "trial": [str(number) for number in frame.index],
@@ -170,7 +171,7 @@ def printed_trials(spec: StudySpec, frame: pd.DataFrame) -> pd.DataFrame:
         "state": frame["state"],
         "epochs": frame["epochs"].astype(str),
         spec.metric: [formatting.value(spec.metric, number) for number in frame[spec.metric]],
-        **{key: [formatting.setting(value) for value in frame[key]] for key in keys},
+        **{key: [shown(spec, record.trials[number], key) for number in frame.index] for key in keys},
         "seed": frame["seed"].astype(str),
         "repeats": [formatting.MISSING if pd.isna(number) else str(number) for number in frame["repeats"]],
         "seconds": [formatting.MISSING if pd.isna(number) else f"{number:.1f}" for number in frame["seconds"]],

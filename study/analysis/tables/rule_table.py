@@ -3,7 +3,7 @@
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import param, param_keys
+from study.analysis.statistics.frame import param_keys, shown
 from study.analysis.statistics.rule_picks import PickResult, RulePicks
 from study.spec import StudySpec
 
@@ -21,7 +21,7 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
         if is_ordered:
             row["tau"] = _tau(result)
         trial = result.pick.candidate.trial
-        rows.append(row | {key: formatting.setting(param(spec, trial, key)) for key in keys})
+        rows.append(row | {key: shown(spec, trial, key) for key in keys})
     return pd.DataFrame(rows, dtype=object)
 
 

@@ -33,7 +33,7 @@ class Options:
             "the folder of all data sets. Links in it are followed"
         ),
     ]
-    labels: Annotated[str, Doc("the CSV (or .parquet) file with the labels, relative to `path`, without `..`")] = (
+    labels: Annotated[str, Doc("the CSV (or .parquet, .pq) file with the labels, relative to `path`, without `..`")] = (
         "labels.csv"
     )
     file: Annotated[
@@ -45,6 +45,7 @@ class Options:
         str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
     ] = None
     bias_gaps: user_data.BiasGaps = "error"
+    bias_bins: user_data.BiasBins = None
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
     condition_file: Annotated[
         str | None,
@@ -151,6 +152,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     width = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
     facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
+    facts = replace(facts, bias_edges=labels.bias_edges)
     return facts, {name: everything.take(members) for name, members in splits.items()}
 
 

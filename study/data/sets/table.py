@@ -31,12 +31,16 @@ class Options:
 
     path: Annotated[
         str,
-        Doc("the .csv or .parquet file; absolute, or relative to the current folder or to the folder of all data sets"),
+        Doc(
+            "the .csv, .parquet or .pq file; absolute, or relative to the current folder or to the folder of all data "
+            "sets"
+        ),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
     positive: positive_class.Positive = None
     bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
     bias_gaps: user_data.BiasGaps = "error"
+    bias_bins: user_data.BiasBins = None
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
     condition_file: Annotated[
@@ -135,6 +139,19 @@ def encoded(options: Options, encoding: Encoding) -> Dataset:
     return Dataset(facts, _splits(table, encoding))
 
 
+def reading(options: Options) -> list[str]:
+    """How each column is read, in a few lines."""
+    table = _read(options)
+    names = label_files.names(table.path)
+    used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
+    unnamed = [name for name in names if name not in used]
+    return [
+        *inputs.reading(table.rows, table.features),
+        *([f"  left out, as they count the rows: {some(table.left_out)}"] if table.left_out else []),
+        *([f"  left out, as data.features does not name them: {some(unnamed)}"] if unnamed else []),
+    ]
+
+
 def labels(options: Options) -> dict[str, Labels]:
     """The labels of each split's rows."""
     table = _read(options)
@@ -158,6 +175,11 @@ def notes(options: Options) -> list[str]:
     elif repeated and options.split:
         count = _shared(table)
         found += [f"{count} rows outside train have the inputs of a training row"] if count else []
+    found += [
+        note
+        for doubt in (inputs.spellings, inputs.likely_dates, inputs.likely_gaps)
+        for note in doubt(table.rows, table.features)
+    ]
     return found
 
 
@@ -173,7 +195,8 @@ def _facts(table: _Read) -> Facts:
     width = sum(1 if columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
     condition = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
-    return replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
+    facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
+    return replace(facts, bias_edges=labels.bias_edges)
 
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:

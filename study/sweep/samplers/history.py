@@ -14,6 +14,7 @@ from study.home.events import State
 from study.spec import StudySpec
 from study.spec.distributions import distributions
 from study.spec.objective import Score
+from study.spec.same import identity
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class History:
         self.trials: dict[int, FrozenTrial] = {}
         self.internal: dict[int, dict[str, float]] = {}
         self.given: set[int] = set()
-        self._known: set[tuple[tuple[str, float], ...]] = set()
+        self._known: set[frozenset[tuple[str, bool, Any]]] = set()
         self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
         self._ended: dict[int, FrozenTrial] = {}
@@ -68,7 +69,7 @@ class History:
         if given:
             self.given.add(number)
         self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
-        self._known.add(self._key(params))
+        self._known.add(identity(params))
 
     def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
         """Complete trials of another study, before any of this one; their numbers are below 0. The same parameters may
@@ -82,11 +83,7 @@ class History:
 
     def knows(self, params: Mapping[str, Any]) -> bool:
         """Whether a trial with these parameters was decided on."""
-        return self._key(params) in self._known
-
-    def _key(self, params: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-        """Parameters in Optuna's form, in which true and 1 are two."""
-        return tuple(sorted((key, self.distributions[key].to_internal_repr(value)) for key, value in params.items()))
+        return identity(params) in self._known
 
     def tell(self, end: TrialEnd) -> bool:
         """How a trial ended. Says whether it ran; nothing of one that did not."""

@@ -93,6 +93,12 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert worst.endswith("(cat with light of 8 samples). The split has 3 groups of 8 to 40 samples.")
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
+    gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
+    gap.groups = {**told.groups, "val": [[40, 8], [4, 30]]}
+    assert (
+        "On val equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
+        "class 'dog'."
+    ) in list(groups(ONE, gap))
 
 
 def test_a_search_whose_best_is_the_baseline_gained_nothing() -> None:

@@ -56,7 +56,7 @@ def test_a_parameter_that_a_method_does_not_have_is_missing(writer):
     assert list(frame["method.name"]) == ["eps_sup_con", "ce", "eps_sup_info_nce"]
     assert list(frame["method.epsilon"].isna()) == [False, True, False]
     assert parameters(spec, record) is not None
-    assert list(printed_trials(spec, frame)["method.epsilon"]) == ["0.1", "-", "0.2"]
+    assert list(printed_trials(spec, record)["method.epsilon"]) == ["0.1", "-", "0.2"]
 
 
 def test_no_trial_gives_a_frame_with_its_columns(spec, writer):

@@ -254,3 +254,11 @@ def test_splits_are_disjoint_complete_and_stratified(cells, val, test, seed):
     for cell in range(4):
         count = int((labels == cell).sum())
         assert abs((labels[splits["test"]] == cell).sum() - test * count) < 1
+
+
+def test_a_bias_of_numbers_has_groups(home):
+    write(home, rows())
+    dataset = load(bias="weight", bias_bins=[1, 2.5])
+    assert dataset.facts.bias_names == ("under 1", "1 to under 2.5", "2.5 and over")
+    weights = np.array(numbers(dataset.splits["train"].inputs)) / 8
+    assert dataset.splits["train"].bias.tolist() == np.digitize(weights, [1, 2.5]).tolist()

@@ -268,8 +268,11 @@ def test_any_constant_is_zero(value):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("income,s\u00e9x\nlow,f\n".encode("latin-1"), r"people\.csv: is not in UTF-8\. Save it as UTF-8"),
-        (b"income;sex\nlow;f\n", r"no column 'income'\. Its columns are separated by ';', a comma is needed\."),
+        ("income,s\u00e9x\nlow,f\n".encode("latin-1"), r"people\.csv: is not in UTF-8, see line 1\. Save it as UTF-8"),
+        (
+            b"income;sex\nlow;f\n",
+            r"no column 'income'\. Its columns are separated by ';', see line 1; a comma is needed\.",
+        ),
     ],
 )
 def test_what_spreadsheets_write_by_default_is_told(home, content, message):

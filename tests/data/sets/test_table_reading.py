@@ -1,11 +1,16 @@
 """A user's table is read as it is meant, or refused with its line."""
 
+import csv
+import re
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from study import data
 from study.data.dataset import Dataset
@@ -67,6 +72,12 @@ def test_a_stray_among_numbers_is_refused_with_its_line(tmp_path: Path) -> None:
         (lambda value: f"{value} %", "written for people"),
         (lambda value: f"{value * 1000:,.0f}", "written for people"),
         (lambda value: f"2026-01-{int(value) % 28 + 1:02d}", "holds dates"),
+        (lambda value: f"{int(value) % 28 + 1}. March 2026", "holds dates"),
+        (lambda value: f"{int(value) % 24}:30", "holds dates"),
+        (lambda value: f"{value} kg", r"with a unit, as '[\d.]+ kg'.*words"),
+        (lambda value: "n.a." if int(value) % 5 == 0 else value, r"but for 'n\.a\.' \(line \d+\).*missing_marks"),
+        (lambda value: "<25" if value < 28 else value, r"but for '<25' \(line \d+\)"),
+        (lambda value: "n.a." if int(value) % 5 == 0 else str(value).replace(".", ","), r"as '\d+,\d'.*decimal"),
         (lambda value: f"person {value}", "names, not kinds"),
     ],
 )
@@ -127,35 +138,90 @@ def test_blanks_around_texts_do_not_count(tmp_path: Path) -> None:
     same(load(write(tmp_path, rows)), load(write(tmp_path, frame())))
 
 
-@pytest.mark.parametrize(
-    "dialect",
-    [
-        {"encoding": "utf-8-sig"},
-        {"lineterminator": "\r\n"},
-        {"quoting": 1},
-        {"na_rep": "NA"},
-        {"na_rep": ""},
-        {"na_rep": "?"},
-        {"sep": ";"},
-        {"sep": "\t"},
-        {"decimal": ","},
-        {"encoding": "utf-16"},
-        {"encoding": "latin-1"},
-        {"float_format": "%.3f"},
-    ],
-    ids=str,
+DIALECTS: list[dict[str, object]] = [
+    {},
+    {"sep": ";"},
+    {"sep": "\t"},
+    {"decimal": ","},
+    {"sep": ";", "decimal": ","},
+    {"encoding": "latin-1"},
+    {"encoding": "utf-16"},
+    {"encoding": "utf-8-sig"},
+    {"lineterminator": "\r\n"},
+    {"quoting": csv.QUOTE_ALL},
+    {"quoting": csv.QUOTE_NONNUMERIC, "lineterminator": "\r\n"},
+    {"float_format": "%.3f"},
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(DIALECTS),
+    st.sampled_from(["", "NA", "?", "n.a."]),
+    st.lists(st.integers(0, 60), max_size=3),
+    st.sets(st.integers(0, 119), max_size=4),
+    st.sets(st.integers(0, 119), max_size=4),
 )
-def test_a_dialect_is_read_as_the_same_data_or_refused(tmp_path: Path, dialect: dict[str, object]) -> None:
+@example({"sep": ";", "decimal": ","}, "?", [3], {5}, {7})
+@example({"decimal": ","}, "", [], set(), set())
+@example({}, "?", [0], set(), {7})
+def test_a_dialect_is_read_as_the_same_data_or_refused_with_a_line(
+    tmp_path_factory: pytest.TempPathFactory,
+    dialect: dict[str, object],
+    gap: str,
+    blank: list[int],
+    no_income: set[int],
+    no_city: set[int],
+) -> None:
+    """Or a word that may be a gap is named."""
+    place = tmp_path_factory.mktemp("dialect")
     rows = frame()
-    rows.loc[5, "income"] = None
-    rows["city"] = rows["city"].replace("Kiel", "Köln")
-    plain = load(write(tmp_path, rows), missing="drop")
+    rows["city"] = rows["city"].replace("Kiel", "Köln, Nord")
+    rows.loc[[*no_income], "income"] = None
+    rows.loc[[*no_city], "city"] = None
+    plain = load(write(place, rows), missing="drop")
+    path = write(place, rows, **{"na_rep": gap, **dialect})
+    written = str(dialect.get("encoding", "utf-8"))
+    end = str(dialect.get("lineterminator", "\n"))
+    lines = path.read_bytes().decode(written).split(end)
+    for line in sorted(blank, reverse=True):
+        lines.insert(line, "")
+    path.write_bytes(end.join(lines).encode(written))
     try:
-        read = load(write(tmp_path, rows, **dialect), missing="drop")
+        read = load(path, missing="drop")
     except UserError as error:
-        assert len(str(error).splitlines()) == 1  # noqa: PT017
+        assert re.search(r"line \d+", str(error)), error  # noqa: PT017
         return
-    same(read, plain)
+    named = data.notes({"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "drop"})
+    if no_city and gap in ("?", "n.a."):
+        assert any(f"'city' has the words '{gap}' ({len(no_city)} rows)" in note for note in named)
+    else:
+        same(read, plain)
+
+
+def named_rows(read: Dataset) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of each split with the names of their labels, in an order of their own."""
+    classes, biases = read.facts.class_names, read.facts.bias_names
+    assert classes
+    assert biases
+    return {
+        name: sorted(
+            (*(round(float(number), 4) for number in row), classes[target], biases[bias])
+            for row, target, bias in zip(split.inputs, split.target, split.bias, strict=True)
+        )
+        for name, split in read.splits.items()
+    }
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(120)))
+def test_the_order_of_rows_changes_nothing_else(tmp_path_factory: pytest.TempPathFactory, order: Sequence[int]) -> None:
+    place = tmp_path_factory.mktemp("order")
+    rows = frame().assign(split=[("train", "train", "val", "test")[k % 4] for k in range(120)])
+    plain = load(write(place, rows), split="split")
+    moved = load(write(place, rows.iloc[list(order)]), split="split")
+    assert moved.facts == plain.facts
+    assert named_rows(moved) == named_rows(plain)
 
 
 def test_a_running_number_is_no_input_unless_it_is_named(tmp_path: Path) -> None:
@@ -213,6 +279,10 @@ def test_a_decimal_comma_changes_no_words_and_a_point_beside_it_is_refused(tmp_p
     assert encoding is not None
     assert encoding[2].values == ("Bonn, Nord", "Kiel, Nord", "Ulm, Nord")
     assert data.encoded(section, encoding).facts.shape == (5,)
+    with pytest.raises(
+        UserError, match=r"'income' holds numbers with a point, as '[\d.]+' \(line \d+\), but data.decimal is a comma"
+    ):
+        load(write(tmp_path, frame()), decimal=",")
     rows.loc[7, "income"] = "1.234"
     with pytest.raises(UserError, match=r"'1\.234' \(line 9\)"):
         load(write(tmp_path, rows), decimal=",")
@@ -229,3 +299,95 @@ def test_marks_and_words_hold_for_parquet_and_whatever_blanks_are_around(tmp_pat
     for path in (write(tmp_path, rows), tmp_path / "rows.parquet"):
         same(load(path, missing_marks=["?"], missing="drop"), plain)
     assert load(tmp_path / "rows.parquet", words=["age"], missing_marks=["?"], missing="drop").facts.shape[0] > 30
+
+
+@pytest.mark.parametrize("name", ["rows.CSV", "rows.pq", "rows.PARQUET"])
+def test_endings_are_known_in_any_letters(tmp_path: Path, name: str) -> None:
+    plain, path = load(write(tmp_path, frame())), tmp_path / name
+    frame().to_csv(path, index=False) if path.suffix == ".CSV" else frame().to_parquet(path)
+    same(load(path), plain)
+
+
+def test_a_spreadsheet_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (path := tmp_path / "rows.xlsx").write_bytes(b"PK")
+    with pytest.raises(UserError, match=r"rows\.xlsx: is a spreadsheet\. Save its sheet as CSV"):
+        load(path)
+
+
+def test_decimals_of_parquet_without_a_fraction_are_whole_labels(tmp_path: Path) -> None:
+    rows = frame(target=("0", "1"))
+    rows["repaid"] = rows["repaid"].map(lambda text: Decimal(f"{text}.00"))
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert load(tmp_path / "rows.parquet").facts.class_names == ("0", "1")
+    rows["repaid"] += Decimal("0.50")
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert load(tmp_path / "rows.parquet").facts.class_names == ("0.50", "1.50")
+
+
+def test_a_line_is_that_of_the_file_behind_empty_lines_and_breaks_in_cells(tmp_path: Path) -> None:
+    rows = frame().astype({"income": object})
+    rows["city"] = rows["city"].replace("Kiel", "Ki\nel")
+    rows.loc[57, "income"] = "?"
+    path = write(tmp_path, rows)
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join(["", *lines[:4], "", "  ", *lines[4:]]))
+    line = next(number for number, text in enumerate(path.read_text().split("\n"), 1) if ",?," in text)
+    with pytest.raises(UserError, match=rf"'\?' \(line {line}\)"):
+        load(path)
+
+
+def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> None:
+    kinds = {"term": np.array(["36 months", "60 months"])[np.arange(120) % 2], "owner": np.arange(120) % 3 == 0}
+    rows = frame().assign(**kinds, id=range(120), day=20260101 + np.arange(120) % 7)
+    rows["city"] = rows["city"].where(rows.index != 4, rows["city"].str.upper())
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
+    assert data.reading(section) == [
+        "inputs: 6 columns, 11 numbers for the network",
+        "  numbers (3): age, income, day",
+        "  yes or no (1): owner",
+        "  words (2): city (4 words), term (2 words)",
+        "  left out, as they count the rows: id",
+    ]
+    assert data.describe(section).shape == (11,)
+    notes = data.notes(section)
+    assert "column 'city' has words that may be one: 'KIEL', 'Kiel'. Each is a kind of its own" in notes
+    assert "column 'day' looks like dates, as 20260101, and is read as a number" in notes
+    assert data.reading({**section, "features": ["age"]})[-1] == (
+        "  left out, as data.features does not name them: income, city, term, owner, id, day"
+    )
+    wide = pd.concat([frame(), pd.DataFrame(np.random.default_rng(0).normal(size=(120, 200))).add_prefix("x")], axis=1)
+    assert max(map(len, data.reading({**section, "path": str(write(tmp_path, wide))}))) < 120
+
+
+def test_a_bias_of_numbers_has_groups_named_by_their_ranges(tmp_path: Path) -> None:
+    rows = frame()
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "age"}
+    facts = data.describe({**section, "bias_bins": (25, 40, 60)})
+    assert facts.bias_names == ("under 25", "25 to under 40", "40 to under 60", "60 and over")
+    read = data.load({**section, "bias_bins": (25, 40, 60), "features": ["income"]})
+    counts = np.bincount(np.concatenate([split.bias for split in read.splits.values()]))
+    assert counts.tolist() == np.histogram(rows["age"], [0, 25, 40, 60, 99])[0].tolist()
+    quartiles = data.describe({**section, "bias_bins": "quartiles"})
+    assert quartiles.bias_edges == tuple(np.quantile(rows["age"], [0.25, 0.5, 0.75]))
+    assert data.describe({**section, "bias_bins": (10, 40)}).bias_names == ("10 to under 40", "40 and over")
+    both = data.describe({**section, "bias": "age+sex", "bias_bins": (40,)})
+    assert both.bias_names == ("under 40+f", "40 and over+f", "under 40+m", "40 and over+m")
+    rows["age"] += 0.5
+    rows.loc[7, "age"] = None
+    known = {**section, "path": str(write(tmp_path, rows, decimal=",")), "decimal": ",", "bias_gaps": "unknown"}
+    assert data.describe({**known, "bias_bins": (24.5,)}).bias_names == ("under 24.5", "24.5 and over")
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"bias": "sex", "bias_bins": (1,)}, "'sex': data.bias_bins needs one of numbers, it has no column .* 'f'"),
+        ({"bias": "age", "bias_bins": (40, 25)}, r"\[40, 25\] given; numbers in ascending order, or quartiles"),
+        ({"bias": "age", "bias_bins": ()}, r"\[\] given; numbers in ascending order"),
+        ({"bias": "age+income", "bias_bins": "quartiles"}, "it has several columns of numbers"),
+        ({"bias": None, "bias_bins": (40,)}, r"given without data\.bias"),
+    ],
+)
+def test_bins_of_no_numbers_or_without_order_are_refused(tmp_path: Path, keys: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        load(write(tmp_path, frame()), **keys)

@@ -1,0 +1,101 @@
+"""What failed runs again, once a user has mended its cause."""
+
+import math
+from pathlib import Path
+
+import pytest
+from course import BROKEN, Course, outcome, score, spec_of
+
+from study.commands import extension
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.home.ledger import read
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.sweep.failures import Failure
+
+STOPPINGS = {
+    "asha": "search.early_stopping={name: asha, grace: 1, reduction: 2}",
+    "none": "search.early_stopping.name=none",
+}
+
+
+def broken(trial: TrialRecord, epoch: int) -> float | Failure | None:
+    """The baseline, searched trials, a replicate, and a fresh seed; by an exception, or without a number at the end."""
+    if trial.stage == "baseline" or (trial.stage == "confirm" and trial.seed % 2):
+        return BROKEN
+    if trial.stage == "replicate" and trial.number % 4 == 0:
+        return BROKEN
+    if trial.stage == "search" and trial.number % 5 == 1:
+        return BROKEN if epoch == 2 else score(trial, epoch)
+    return math.nan if trial.stage == "search" and trial.number % 5 == 3 else score(trial, epoch)
+
+
+def retried(path: Path, spec: StudySpec) -> StudyRecord:
+    return extension.failed_again(StudyFolder(path.parent), spec)
+
+
+@pytest.mark.parametrize("replicates", [1, 2])
+@pytest.mark.parametrize("stopping", STOPPINGS)
+def test_what_failed_runs_again_with_its_configuration_and_seed_and_resumes_as_it_would_have_gone(
+    tmp_path: Path, stopping: str, replicates: int
+) -> None:
+    spec, path = spec_of(STOPPINGS[stopping], f"search.replicates={replicates}"), tmp_path / "ledger.jsonl"
+    before = Course(path, spec, broken).play().record
+    failed = {trial.number for trial in before.trials.values() if trial.state == "failed"}
+    assert {before.trials[number].stage for number in failed} >= {"baseline", "search", "confirm"}
+    begun = len(path.read_bytes().splitlines())
+    waiting = retried(path, spec)
+    assert waiting.state == "interrupted"
+    again = {trial.number for trial in waiting.trials.values() if trial.state == "waiting"}
+    assert again >= failed
+    after = Course(path, spec).play().record
+    for number, trial in before.trials.items():
+        now = after.trials[number]
+        assert (now.params, now.seed, now.stage) == (trial.params, trial.seed, trial.stage)
+        assert now.attempt == trial.attempt + (number in again)
+        if number in again:
+            assert now.state in ("complete", "pruned")
+        else:
+            assert (now.state, now.reports) == (trial.state, trial.reports)
+    assert {trial.state for trial in after.by_stage("baseline")} == {"complete"}
+    assert len(after.repeats_of(0)) == 2
+    lines = path.read_bytes().splitlines(keepends=True)
+    for cut in range(begun + 1, len(lines), 7):
+        (copy := tmp_path / str(cut)).mkdir()
+        (copy / "ledger.jsonl").write_bytes(b"".join(lines[:cut]))
+        resumed = Course(copy / "ledger.jsonl", spec).play().record
+        assert [one[:4] for one in outcome(resumed)] == [one[:4] for one in outcome(after)]
+        assert [trial.state for trial in resumed.trials.values()] == [trial.state for trial in after.trials.values()]
+
+
+def test_a_study_that_gave_up_begins_again_and_one_that_fails_again_gives_up_again(tmp_path: Path) -> None:
+    spec, path = spec_of("search.trials=3", STOPPINGS["none"]), tmp_path / "ledger.jsonl"
+    first = Course(path, spec, lambda trial, epoch: BROKEN).play()
+    assert first.agenda.outcome == "failed"
+    with pytest.raises(UserError, match=r"has failed, and all .* is what failed. .* study resume .* --failed"):
+        extension.check_not_spent(first.record, spec)
+    retried(path, spec)
+    assert Course(path, spec, lambda trial, epoch: BROKEN).play().agenda.outcome == "failed"
+    assert retried(path, spec).trials[0].attempt == 2
+    last = Course(path, spec).play()
+    assert last.agenda.outcome == "complete"
+    assert {trial.state for trial in last.record.trials.values()} == {"complete"}
+    with pytest.raises(UserError, match="no trial has failed"):
+        retried(path, spec)
+
+
+def test_what_failed_as_it_was_extended_is_still_what_it_was_to_the_search(tmp_path: Path) -> None:
+    spec, path = spec_of(STOPPINGS["none"], "search.trials=4"), tmp_path / "ledger.jsonl"
+    course = Course(path, spec).play()
+    story = list(course.record.story)
+    events = (("lengthened", {"epochs": 6, "trials": [1]}), ("started", {"trial": 1, "epoch": 4}))
+    course = Course(path, spec)
+    for name, fields in (*events, ("ended", {"trial": 1, "state": "failed", "kind": "BUG", "reason": "it broke"})):
+        course.record.apply(course.ledger.append(name, **fields))
+    course.ledger.append("closed", state="complete")
+    course.ledger.close()
+    assert retried(path, spec).story == story
+    record = Course(path, spec).play().record
+    assert (record.trials[1].state, record.trials[1].epochs) == ("complete", 6)
+    assert [event["event"] for event in read(path)].count("retried") == 1
