@@ -96,7 +96,7 @@ def test_a_trial_that_is_extended_left_its_lane():
     assert found.index.tolist() == [0, 1, 0]
     assert found["lane"].tolist() == [0, 0, 0]
     assert (found["start"].tolist(), found["end"].tolist()) == ([0, 3, 7], [2, 5, 19])
-    assert record.trials[0].seconds == 2 + 4
+    assert record.trials[0].seconds == 2 + 12
 
 
 def test_a_trial_whose_end_only_the_next_session_wrote_has_a_length_above_zero():
