@@ -135,7 +135,7 @@ def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> st
     found = texts.isin([text for text in texts.unique() if re.fullmatch(pattern, text)])
     if found.mean() < MOSTLY:
         return None
-    row = int(found.idxmax())
+    row = int(found[found].index[0])
     return f"{quoted(texts.loc[row])} ({label_files.place(path, row)})"
 
 
