@@ -147,8 +147,9 @@ def own(tmp_path: Path, sampler: str, domain: str) -> StudySpec:
     ("baseline", "expected"),
     [("null", 6), ("{method.lambda: 0.5, method.epsilon: 0.1}", 6), ("{method.lambda: 0.6, method.epsilon: 0.1}", 7)],
 )
-def test_a_grid_without_a_number_of_trials_has_one_for_each_cell(baseline: str, expected: int) -> None:
+def test_a_search_tries_each_configuration_of_a_small_space_once(baseline: str, expected: int) -> None:
     cells = "search.space={method.lambda: {low: 0, high: 1, step: 0.5}, method.epsilon: {choices: [0.0, 0.1]}}"
     given = (cells, f"search.baseline={baseline}", "search.trials=null")
     assert quickstart("search.sampler=grid", *given).trials == expected
-    assert quickstart("search.sampler=random", *given).trials == 100
+    assert quickstart("search.sampler=random", *given).trials == expected
+    assert quickstart("search.sampler=grid", *given[:2], "search.trials=3").trials == 3
