@@ -16,7 +16,7 @@ def test_only_modules_with_the_attribute_are_found() -> None:
 
 
 def test_each_data_set_and_model_has_what_its_package_asks_for() -> None:
-    for module in catalogue.modules("study.data.sets", "Options").values():
+    for module in map(data.module, data.names()):
         assert callable(module.describe)
         assert callable(module.load)
     for module in catalogue.modules("study.models", "Options").values():

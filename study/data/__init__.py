@@ -1,4 +1,5 @@
-"""Data sets by name: each is one module with a dataclass `Options`, `describe(options)` and `load(options)`.
+"""Data sets by name: each is one module with a dataclass `Options`, `describe(options)` and `load(options)`, or a row
+of such in `sets.listed_images`.
 
 `describe` gives the facts of the data set without reading it; `load` gives its arrays, from `cache.cached` if reading
 takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs, `files(options)` those of a user's
@@ -52,7 +53,9 @@ __all__ = [
 
 
 def _own() -> Mapping[str, Any]:
-    return modules("study.data.sets", "Options")
+    from study.data.sets.listed_images import SETS  # a data set's module needs this one
+
+    return {**modules("study.data.sets", "Options"), **SETS}
 
 
 CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), _own)

@@ -6,7 +6,7 @@ import numpy as np
 from data_files import compas_row, write_adult, write_cifar10, write_compas, write_mnist
 from pictures import picture
 
-from study.data.sets import celeba
+from study.data.sets.listed_images import CELEBA_ATTRIBUTES
 
 SIZE = (4, 4)
 
@@ -49,7 +49,7 @@ def _write_drawn(root: Path) -> None:
 def _write_lists(root: Path, pair) -> None:  # type: ignore[no-untyped-def]
     birds = ["img_id,img_filename,y,split,place,place_filename"]
     faces = {"train": ["file,age,gender,race,service_test"], "val": ["file,age,gender,race,service_test"]}
-    attributes, parts = ["240", " ".join(celeba.ATTRIBUTES)], []
+    attributes, parts = ["240", " ".join(CELEBA_ATTRIBUTES)], []
     mine = ["file,target,bias,part,number"]
     for index in range(240):
         (target, bias), part = pair(index), index // 2 % 4
@@ -59,7 +59,7 @@ def _write_lists(root: Path, pair) -> None:  # type: ignore[no-untyped-def]
         faces[split].append(f"{split}/{index}.jpg,3-9,{('Male', 'Female')[target]},{('White', 'Black')[bias]},False")
         picture(root / f"fairface/{split}/{index}.jpg", index, SIZE)
         signs = {"Attractive": 2 * target - 1, "Male": 2 * bias - 1}
-        attributes.append(f"{index}.jpg " + " ".join(str(signs.get(name, 1)) for name in celeba.ATTRIBUTES))
+        attributes.append(f"{index}.jpg " + " ".join(str(signs.get(name, 1)) for name in CELEBA_ATTRIBUTES))
         parts.append(f"{index}.jpg {max(0, part - 1)}")
         picture(root / f"celeba/img_align_celeba/{index}.jpg", index, SIZE)
         mine.append(f"{index}.png,{('cat', 'dog')[target]},{bias},{('train', 'train', 'val', 'test')[part]},{index}")

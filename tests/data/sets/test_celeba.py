@@ -4,7 +4,7 @@ import pytest
 from pictures import numbers, picture, truncate
 
 from study import data
-from study.data.sets.celeba import ATTRIBUTES
+from study.data.sets.listed_images import CELEBA_ATTRIBUTES
 from study.errors import UserError
 
 SPLITS = [0] * 8 + [1] * 4 + [2] * 4
@@ -13,7 +13,7 @@ SPLITS = [0] * 8 + [1] * 4 + [2] * 4
 def values(index: int) -> dict[str, int]:
     """Attributes of an image: the four that the tests use run through all combinations, the others are absent."""
     bits = {"Male": 0, "Young": 1, "Attractive": 2, "Big_Nose": 3}
-    return {name: (index >> bits[name] & 1 if name in bits else 0) for name in ATTRIBUTES}
+    return {name: (index >> bits[name] & 1 if name in bits else 0) for name in CELEBA_ATTRIBUTES}
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
     rows = [
         name + "".join(f" {2 * value - 1:2d}" for value in values(index).values()) for index, name in enumerate(names)
     ]
-    (folder / "list_attr_celeba.txt").write_text("\n".join(["16", " ".join(ATTRIBUTES) + " ", *rows]) + "\n")
+    (folder / "list_attr_celeba.txt").write_text("\n".join(["16", " ".join(CELEBA_ATTRIBUTES) + " ", *rows]) + "\n")
     splits = [f"{name} {split}" for name, split in zip(names, SPLITS, strict=True)]
     (folder / "list_eval_partition.txt").write_text("\n".join(splits) + "\n")
     return folder

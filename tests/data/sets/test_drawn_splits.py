@@ -9,7 +9,7 @@ from pictures import SHARED, numbers, picture, truncate
 
 from study import data
 from study.data import balance
-from study.data.sets.utkface import attributes_of
+from study.data.sets.listed_images import utkface_attributes
 from study.errors import UserError
 
 FAIRFACE = SHARED / "fairface" / "fairface_label_val.csv"
@@ -97,12 +97,12 @@ def test_a_seed_draws_the_same_images_again_and_no_image_twice(faces):
     ],
 )
 def test_what_a_name_says(name, found):
-    assert attributes_of(name) == found
+    assert utkface_attributes(name) == found
 
 
 @given(st.text("0123456789_ .jpgchi", max_size=50))
 def test_no_name_breaks_the_loader(name):
-    assert attributes_of(name) is None or set(attributes_of(name)) == {"age", "gender", "ethnicity"}
+    assert utkface_attributes(name) is None or set(utkface_attributes(name)) == {"age", "gender", "ethnicity"}
 
 
 def test_the_known_malformed_names_are_left_out(faces):

@@ -1,0 +1,632 @@
+"""Data sets that are listed images: folders of pictures, and lists or file names that say their labels.
+
+Each is a row of `SETS`: its keys, its files, how many classes it has, and a function that lists the files of each split
+with their labels, whose name and docstring are those of the data set.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Doc
+
+from study.data import balance, holdout, label_files, listings
+from study.data.dataset import Dataset, Facts
+from study.data.image_files import Frame, Size
+from study.data.imagenet import DEVIATION, MEAN
+from study.data.listings import Listing
+from study.data.prepared import prepared
+from study.data.source import Source
+from study.errors import UserError
+from study.knobs import Range
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ListedImages:
+    """A data set, of the form that `study.data` asks of a module.
+
+    Attributes:
+        labels: lists the files of each split with their labels, for these options.
+        Options: its keys.
+        FRAME: how images become square.
+        sources: its files, for these options; all are part of its fingerprint.
+        counts: of classes and bias classes, for these options.
+        condition: the width of its condition.
+        imagenet: whether pixels are normalised as ImageNet's, else with 0.5.
+        given: whether `val: given` is allowed where there is the key `val`.
+    """
+
+    labels: Callable[[Any], dict[str, Listing]]
+    Options: type[Any]
+    FRAME: Frame
+    sources: Callable[[Any], tuple[Source, ...]]
+    counts: Callable[[Any], tuple[int, int | None]]
+    condition: int | None = None
+    imagenet: bool = False
+    given: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.labels.__doc__)
+
+    @property
+    def name(self) -> str:
+        """What a study file calls it."""
+        return self.labels.__name__
+
+    def describe(self, options: Any) -> Facts:
+        """Its facts, without reading it."""
+        if hasattr(options, "val") and not self.given:
+            holdout.refuse_given(options.val, self.name)
+        facts = Facts(*self.counts(options), (3, options.size, options.size), condition=self.condition)
+        return replace(facts, mean=MEAN, deviation=DEVIATION) if self.imagenet else facts
+
+    def load(self, options: Any) -> Dataset:
+        """Its splits, whose images are read once for these options and files."""
+        facts, places = self.describe(options), [source.find() for source in self.sources(options)]
+        return prepared(
+            self.name, options, facts, places, lambda: listings.read(self.labels(options), options.size, self.FRAME)
+        )
+
+
+@dataclass(frozen=True)
+class Published:
+    """Keys of the `data` section of bffhq and of waterbirds."""
+
+    size: Size = 224
+    val: holdout.Val = "given"
+    val_share: holdout.GivenShare = 0.1
+    split_seed: holdout.GivenSeed = 0
+
+
+BFFHQ = Source("bffhq", note="The folder bffhq of the DisEnt authors' data (kakaoenterprise/Learning-Debiased-...).")
+
+BFFHQ_PLACES = {
+    "train": (("0.5pct/align", "0.5pct/conflict"), ("train/align", "train/conflict")),
+    "val": (("0.5pct/valid",), ("valid",)),
+    "test": (("test",),),
+}
+"""Where each split may lie: the first alternative that is there is read."""
+
+
+def bffhq(options: Any) -> dict[str, Listing]:
+    """bffhq: young and old faces, most young ones of women, most old ones of men (bFFHQ of Lee et al. 2021, DisEnt).
+
+    The published folder `bffhq`: training images in 0.5pct/align/CLASS and 0.5pct/conflict/CLASS (or train/align,
+    train/conflict, as it is often repacked), validation in 0.5pct/valid (or valid), test in test; the file names are
+    ID_TARGET_BIAS.png. The layout is taken from public loaders of the data set, the official archive was not at hand.
+    Images are square; they are resized.
+    """
+    return listings.with_validation({name: _bffhq_split(BFFHQ.find(), name) for name in BFFHQ_PLACES}, options)
+
+
+def _bffhq_split(parent: Path, split: str) -> Listing:
+    for folders in BFFHQ_PLACES[split]:
+        if all((parent / folder).is_dir() for folder in folders):
+            files = [file for folder in folders for file in listings.images_in(parent / folder)]
+            pairs = np.array([_bffhq_labels(file) for file in files], np.int64)
+            return Listing(files, pairs[:, 0].copy(), pairs[:, 1].copy())
+    places = " or ".join(", ".join(folders) for folders in BFFHQ_PLACES[split])
+    raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")
+
+
+def _bffhq_labels(file: Path) -> tuple[int, int]:
+    parts = file.stem.split("_")
+    if len(parts) < 3 or not {parts[-2], parts[-1]} <= {"0", "1"}:
+        raise UserError(f"{file}: its name is not ID_TARGET_BIAS.png with labels 0 or 1. Remove it")
+    return int(parts[-2]), int(parts[-1])
+
+
+WATERBIRDS = Source(
+    "waterbird_complete95_forest2water2",
+    note="The folder of the authors' archive waterbird_complete95_forest2water2.tar.gz (group_DRO repository).",
+)
+
+WATERBIRDS_COLUMNS = ("img_filename", "y", "split", "place")
+
+
+def waterbirds(options: Any) -> dict[str, Listing]:
+    """waterbirds: land and water birds on land or water (Sagawa et al. 2020); the background betrays the class.
+
+    The official folder waterbird_complete95_forest2water2 with its metadata.csv, official splits. Images are squashed
+    to a square, as in the authors' code: no bird and no background is cut off.
+    """
+    folder = WATERBIRDS.find()
+    path = folder / "metadata.csv"
+    table = label_files.read(path, WATERBIRDS_COLUMNS)
+    target, bias = (label_files.codes(table[column], path, column, ("0", "1")) for column in ("y", "place"))
+    codes = label_files.codes(table["split"], path, "split", ("0", "1", "2"))
+    label_files.check_files(table["img_filename"], path, "img_filename")
+    everything = Listing([folder / name for name in table["img_filename"]], target, bias)
+    return listings.with_validation(listings.by_code(everything, codes, ("train", "val", "test")), options)
+
+
+_IN_FILE_ORDER = (
+    "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair Blond_Hair "
+    "Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup High_Cheekbones Male "
+    "Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose Receding_Hairline Rosy_Cheeks "
+    "Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat Wearing_Lipstick Wearing_Necklace "
+    "Wearing_Necktie Young"
+)
+CELEBA_ATTRIBUTES = _IN_FILE_ORDER.split()
+
+CELEBA_NOTE = "From the CelebA page of its authors (Align&Cropped Images, Anno, Eval); its terms forbid passing it on."
+CELEBA_LABELS = Source("celeba/list_attr_celeba.txt", note=CELEBA_NOTE)
+CELEBA_PARTITION = Source("celeba/list_eval_partition.txt", note=CELEBA_NOTE)
+CELEBA_IMAGES = Source("celeba/img_align_celeba", note=CELEBA_NOTE)
+
+
+@dataclass(frozen=True)
+class Celeba:
+    """Keys of the `data` section of celeba."""
+
+    target: Annotated[
+        str,
+        Doc(
+            "attribute that is the class, such as `Attractive`; several as one label: `Male+Young` is Male + "
+            "2 Young, four values (FSCL paper section 4.1 and its code)"
+        ),
+    ] = "Attractive"
+    sensitive: Annotated[
+        str,
+        Doc(
+            "attribute that is the bias, such as `Male`; several as one label: `Male+Young` is Male + 2 "
+            "Young, four values"
+        ),
+    ] = "Male"
+    size: Size = 128
+    val: holdout.Val = "given"
+    val_share: holdout.GivenShare = 0.1
+    split_seed: holdout.GivenSeed = 0
+
+
+def celeba(options: Any) -> dict[str, Listing]:
+    """celeba: 202,599 faces with 40 binary attributes (Liu et al. 2015), of which any is the class and any the bias.
+
+    The official files: list_attr_celeba.txt, list_eval_partition.txt and the folder img_align_celeba, in `celeba`. An
+    image is cropped to the square in its middle, where the aligned face is: faces keep their proportions.
+    """
+    attributes, partition, images = (source.find() for source in (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES))
+    table = label_files.read(attributes, sep=r"\s+", skiprows=1, index_col=0)
+    target, bias = (_celeba_label(table, _celeba_attributes(options, key)) for key in ("target", "sensitive"))
+    splits = label_files.read(partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file")
+    if not splits.index.equals(table.index):
+        counts = f"{len(splits)} and {len(table)} images"
+        raise UserError(
+            f"{partition}: does not list the images of {attributes} in their order ({counts}). Get both again"
+        )
+    codes = label_files.codes(splits["split"], partition, "split", ("0", "1", "2"))
+    label_files.check_files(table.index, attributes, "file")
+    everything = Listing([images / name for name in table.index], target, bias)
+    return listings.with_validation(listings.by_code(everything, codes, ("train", "val", "test")), options)
+
+
+def _celeba_counts(options: Celeba) -> tuple[int, int]:
+    target, sensitive = (_celeba_attributes(options, key) for key in ("target", "sensitive"))
+    if shared := [name for name in sensitive if name in target]:
+        raise UserError(f"data.sensitive: {shared[0]!r} given, allowed is another attribute than data.target")
+    return 2 ** len(target), 2 ** len(sensitive)
+
+
+def _celeba_attributes(options: Celeba, key: str) -> list[str]:
+    names = str(getattr(options, key)).split("+")
+    for name in names:
+        label_files.choose(name, CELEBA_ATTRIBUTES, f"data.{key}")
+    if len(set(names)) < len(names):
+        raise UserError(f"data.{key}: {'+'.join(names)!r} names an attribute twice")
+    return names
+
+
+def _celeba_label(table: "pd.DataFrame", names: Sequence[str]) -> NDArray[np.int64]:
+    path = CELEBA_LABELS.find()
+    label_files.need(table.columns, names, path)
+    parts = [label_files.codes(table[name], path, name, ("-1", "1")) for name in names]
+    return label_files.combined(parts, [2] * len(parts))
+
+
+UTKFACE = Source(
+    "UTKFace",
+    note="The folder of the aligned and cropped faces from the UTKFace page of its authors, parts put together.",
+)
+
+FaceAttribute = Literal["age", "gender", "ethnicity"]
+
+UTKFACE_NAME = re.compile(r"(\d{1,3})_([01])_([0-4])_\d+ ?(?:\.?jpg)?(?:\.chip)?\.(?:jpg|jpeg|png)", re.IGNORECASE)
+"""Also the known names with a space or no dot before the first `jpg`."""
+
+UTKFACE_UNNAMED = 0.01
+"""Share of the files that may lack a field of their name: three or so are known of 23,708. Those are left out."""
+
+
+@dataclass(frozen=True)
+class Utkface:
+    """Keys of the `data` section of utkface."""
+
+    target: Annotated[
+        FaceAttribute,
+        Doc(
+            "attribute that is the class: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35), "
+            "as in the FSCL code"
+        ),
+    ] = "gender"
+    sensitive: Annotated[
+        FaceAttribute,
+        Doc("attribute that is the bias: gender (1: male), ethnicity (1: Caucasian) or age (1: below 35)"),
+    ] = "ethnicity"
+    severity: Annotated[
+        int,
+        Range(low=1, high=100),
+        Doc("the FSCL paper's alpha (2, 3, 4): how many times as many men as women one group has; 1: balanced"),
+    ] = 2
+    size: Size = 128
+    val: holdout.Val = "unbiased"
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
+    eval_samples: Annotated[
+        int, Range(low=4), Doc("number of images in the validation split, and again in the test split")
+    ] = 2_400
+
+
+def utkface(options: Any) -> dict[str, Listing]:
+    """utkface: about 23,700 faces whose file names say age, gender, ethnicity, drawn as biased as wanted (FSCL paper).
+
+    The folder UTKFace of aligned and cropped faces, named age_gender_race_datetime.jpg.chip.jpg. FSCL paper section
+    4.1 and Table 9: 10,000 training images in which one sensitive group has `severity` times as many men as women and
+    the other the opposite; 2,400 validation and 2,400 test images, every (class, sensitive value) equally often. Which
+    images those were is not published: here a seed draws them. Images are square; they are resized.
+    """
+    return balance.splits(_utkfaces(options), options, options.severity, _utkface_common(options), "utkface")
+
+
+def utkface_attributes(name: str) -> dict[str, int] | None:
+    """The three attributes that a file name says; None where a field is missing, so that none can be trusted."""
+    match = UTKFACE_NAME.fullmatch(name)
+    if not match:
+        return None
+    age, gender, race = (int(field) for field in match.groups())
+    return {"age": int(age < 35), "gender": int(gender == 0), "ethnicity": int(race == 0)}
+
+
+def _utkface_common(options: Utkface) -> frozenset[balance.Cell]:
+    """The two cells that are common (Table 9): more men among Caucasians and among those of 35 or more."""
+    opposite = "age" in (options.target, options.sensitive)
+    return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})
+
+
+def _utkfaces(options: Utkface) -> Listing:
+    files = listings.images_in(UTKFACE.find())
+    named: list[tuple[Path, dict[str, int]]] = []
+    for file in files:
+        if attributes := utkface_attributes(file.name):
+            named.append((file, attributes))
+    nameless = len(files) - len(named)
+    if nameless > max(3, UTKFACE_UNNAMED * len(files)):
+        raise UserError(
+            f"{UTKFACE.find()}: {nameless} of {len(files)} file names are not age_gender_race_datetime.jpg.chip.jpg "
+            "(race 0 to 4, gender 0 or 1). Is this the folder of aligned and cropped faces?"
+        )
+    target, bias = (
+        np.array([attributes[key] for _, attributes in named], np.int64) for key in (options.target, options.sensitive)
+    )
+    return Listing([file for file, _ in named], target, bias)
+
+
+FAIRFACE_VALUES = {
+    "age": ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"),
+    "gender": ("Female", "Male"),
+    "race": ("White", "Black", "East Asian", "Southeast Asian", "Indian", "Middle Eastern", "Latino_Hispanic"),
+}
+"""Values of each attribute, in the order of their codes."""
+
+FairfaceAttribute = Literal["age", "gender", "race"]
+
+FAIRFACE_NOTE = "From the FairFace repository (joojs/fairface): images and labels."
+FAIRFACE_LABELS = {
+    split: Source(f"fairface/fairface_label_{split}.csv", note=FAIRFACE_NOTE) for split in ("train", "val")
+}
+FAIRFACE_IMAGES = tuple(Source(f"fairface/{split}", note=FAIRFACE_NOTE) for split in FAIRFACE_LABELS)
+
+
+@dataclass(frozen=True)
+class Fairface:
+    """Keys of the `data` section of fairface."""
+
+    target: Annotated[FairfaceAttribute, Doc("attribute that is the class")] = "gender"
+    sensitive: Annotated[FairfaceAttribute, Doc("attribute that is the bias")] = "race"
+    size: Size = 128
+    val: holdout.Val = "biased"
+    val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+
+
+def fairface(options: Any) -> dict[str, Listing]:
+    """fairface: 97,698 faces with age band, gender and race (Kärkkäinen and Joo 2021), of which one is class, one bias.
+
+    The official lists fairface_label_train.csv and fairface_label_val.csv and the folders train and val, in
+    `fairface`. The official validation images are the test split; validation is cut from training. Images are square;
+    they are resized.
+    """
+    train, val = listings.cut(_fairface_split(options, "train"), options.val_share, options.split_seed, options.val)
+    return {"train": train, "val": val, "test": _fairface_split(options, "val")}
+
+
+def _fairface_split(options: Fairface, split: str) -> Listing:
+    path = FAIRFACE_LABELS[split].find()
+    table = label_files.read(path, ("file", *FAIRFACE_VALUES))
+    target, bias = (
+        label_files.codes(table[name], path, name, FAIRFACE_VALUES[name])
+        for name in (options.target, options.sensitive)
+    )
+    label_files.check_files(table["file"], path, "file")
+    return Listing([path.parent / name for name in table["file"]], target, bias)
+
+
+def _two_attributes(options: Utkface | Fairface) -> tuple[str, str]:
+    """The attributes that are class and bias; raises a UserError if they are one."""
+    if options.target == options.sensitive:
+        raise UserError(f"data.sensitive: {options.sensitive!r} given, allowed is another attribute than data.target")
+    return options.target, options.sensitive
+
+
+ANIMAL_RATIO = 5
+"""How many times as many dark cats as bright ones, bright dogs as dark ones."""
+
+SPECIES, COLOURS = ("cat", "dog"), ("bright", "dark")
+
+ANIMALS = Source("dogs_and_cats/train", note="The folder `train` of Kaggle's competition Dogs vs. Cats.")
+ANIMAL_LISTS = tuple(
+    Source(f"dogs_and_cats/list_{colour}.txt", note="From the repository learning-not-to-learn of the LNL paper.")
+    for colour in COLOURS
+)
+
+
+@dataclass(frozen=True)
+class DogsAndCats:
+    """Keys of the `data` section of dogs_and_cats."""
+
+    size: Size = 128
+    val: holdout.Val = "unbiased"
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
+    eval_samples: Annotated[
+        int, Range(low=4), Doc("number of images in the validation split, and again in the test split")
+    ] = 2_400
+
+
+def dogs_and_cats(options: Any) -> dict[str, Listing]:
+    """dogs_and_cats: cats most of which are dark, dogs most of which are bright (FSCL paper section 4.5, appendix H.2).
+
+    The training images of Kaggle's Dogs vs. Cats (`train/cat.0.jpg`) and the lists of bright and dark animals of the
+    LNL paper's repository, list_bright.txt and list_dark.txt; images on neither list are not used. Training has 3,425
+    dark cats and as many bright dogs, 685 bright cats and as many dark dogs; the test split has 600 of each. The paper
+    says nothing of a validation split: here it is as large and as balanced as the test split. Which images those were
+    is not published: here a seed draws them. Photographs are cropped to the square in their middle: animals keep their
+    shape.
+    """
+    animals = _animals(*(source.find() for source in (ANIMALS, *ANIMAL_LISTS)))
+    return balance.splits(animals, options, ANIMAL_RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats")
+
+
+def _animals(images: Path, *lists: Path) -> Listing:
+    names: dict[str, tuple[int, int]] = {}
+    for colour, path in enumerate(lists):
+        for line, name in enumerate(path.read_text(encoding="utf-8").split(), 1):
+            species = name.partition(".")[0]
+            if species not in SPECIES:
+                raise UserError(f"{path}: entry {line}: {name!r} begins neither with 'cat.' nor with 'dog.'")
+            if label_files.leads_out(name):
+                raise UserError(f"{path}: entry {line}: {name!r} given, {label_files.INSIDE}")
+            if names.setdefault(name, (SPECIES.index(species), colour))[1] != colour:
+                raise UserError(f"{path}: entry {line}: {name!r} is on the other list, too")
+    labels = np.array(list(names.values()), np.int64).reshape(-1, 2)
+    return Listing([images / name for name in names], labels[:, 0].copy(), labels[:, 1].copy())
+
+
+SHOES = (
+    *("Ankle", "Athletic", "Boat Shoes", "Boot", "Clogs and Mules", "Crib Shoes", "Firstwalker", "Flat", "Flats"),
+    *("Heel", "Heels", "Knee High", "Loafers", "Mid-Calf", "Over the Knee", "Oxfords", "Prewalker"),
+    *("Prewalker Boots", "Slipper Flats", "Slipper Heels", "Sneakers and Athletic Shoes"),
+)
+SHOE_ATTRIBUTES = 126
+
+SHOE_TEST_SHARE = 0.3
+
+SHOE_NOTE = "From the UT Zappos50K page of its authors."
+SHOE_DATA = Source("ut-zap50k-data", note=SHOE_NOTE)
+SHOE_IMAGES = (Source("ut-zap50k-images", note=SHOE_NOTE), Source("ut-zap50k-images-square", note=SHOE_NOTE))
+
+
+@dataclass(frozen=True)
+class UtZappos:
+    """Keys of the `data` section of ut_zappos."""
+
+    square: Annotated[bool, Doc("read the images of the folder ut-zap50k-images-square")] = False
+    size: Size = 32
+    val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses test and validation images, by class")] = 0
+
+
+def ut_zappos(options: Any) -> dict[str, Listing]:
+    """ut_zappos: 50,025 shoes of 21 kinds with 126 binary attributes (UT-Zap50K), CCL-K paper section 3.2.
+
+    The official folders ut-zap50k-images (or ut-zap50k-images-square) and ut-zap50k-data. As in appendix F.1: the 21
+    subcategories are the classes, the attributes the condition, 70% of the images training and 30% test, drawn here by
+    a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
+    that no toe or heel is cut off.
+    """
+    rest, test = listings.cut(
+        _shoes(SHOE_DATA.find(), SHOE_IMAGES[options.square].find()), SHOE_TEST_SHARE, options.split_seed
+    )
+    train, val = listings.cut(rest, options.val_share, options.split_seed)
+    return {"train": train, "val": val, "test": test}
+
+
+def _shoes(data: Path, images: Path) -> Listing:
+    """Every shoe of both tables, with its image: `100627-72` is the file 100627.72.jpg."""
+    kinds, attributes = data / "meta-data.csv", data / "meta-data-bin.csv"
+    table = label_files.read(kinds, ("CID", "SubCategory"))
+    binary = label_files.read(attributes, ("CID",))
+    columns = [str(name) for name in binary if not str(name).startswith(("CID", "Category", "SubCategory"))]
+    if len(columns) != SHOE_ATTRIBUTES:
+        raise UserError(f"{attributes}: has {len(columns)} attributes, {SHOE_ATTRIBUTES} are needed. Get it again")
+    if list(binary["CID"]) != list(table["CID"]):
+        raise UserError(f"{attributes}: its CIDs are not those of {kinds.name} in their order. Get both again")
+    files = {file.stem.replace(".", "-"): file for file in listings.images_in(images)}
+    absent = [cid for cid in table["CID"] if cid not in files]
+    if absent:
+        raise UserError(f"{images}: no image of {len(absent)} shoes, as {absent[0]}. Unpack the archive again")
+    target = label_files.codes(table["SubCategory"], kinds, "SubCategory", SHOES)
+    vectors = label_files.numbers(binary, columns, attributes)
+    if not np.isin(vectors, (0.0, 1.0)).all():
+        raise UserError(f"{attributes}: its attributes are not 0 or 1 everywhere. Get it again")
+    return Listing([files[cid] for cid in table["CID"]], target, None, vectors)
+
+
+BIRDS, BIRD_ATTRIBUTES = 200, 312
+
+CUB = Source("CUB_200_2011", note="The folder of the archive CUB_200_2011.tgz from the CUB-200-2011 page.")
+
+
+@dataclass(frozen=True)
+class Cub:
+    """Keys of the `data` section of cub."""
+
+    condition: Annotated[
+        Literal["binary", "continuous"],
+        Doc(
+            "binary: which attributes were seen in the image; continuous: the share of people who see each "
+            "attribute in the image's species, 0 to 1"
+        ),
+    ] = "binary"
+    size: Size = 224
+    val_share: Annotated[
+        holdout.Share, Doc("share of the training images that is held out for validation, by species")
+    ] = 0.1
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+
+
+def cub(options: Any) -> dict[str, Listing]:
+    """cub: 11,788 birds of 200 species with 312 attributes (CUB-200-2011), for the CCL-K paper's weak supervision.
+
+    The official folder CUB_200_2011 with its split of 5,994 training and 5,794 test images. (Appendix F.2 of the paper
+    goes on to 6,871 and 6,918 images, more than there are.) Validation is cut from training. Photographs are cropped
+    to the square in their middle, as is usual for this data set.
+    """
+    whole, test = _birds(CUB.find(), options.condition)
+    train, val = listings.cut(whole, options.val_share, options.split_seed)
+    return {"train": train, "val": val, "test": test}
+
+
+def _birds(folder: Path, condition: str) -> tuple[Listing, Listing]:
+    names, classes, training = (
+        _bird_column(folder / file, "image")
+        for file in ("images.txt", "image_class_labels.txt", "train_test_split.txt")
+    )
+    if not list(names) == list(classes) == list(training):
+        raise UserError(f"{folder}: its three lists of images name different images. Unpack the archive again")
+    label_files.check_files(names.values(), folder / "images.txt", "file")
+    path = folder / "image_class_labels.txt"
+    target = label_files.codes(classes.values(), path, "class", [str(1 + index) for index in range(BIRDS)])
+    split = label_files.codes(training.values(), folder / "train_test_split.txt", "is_training", ("1", "0"))
+    attributes = folder / "attributes"
+    vectors = (
+        _seen_attributes(attributes, list(names))
+        if condition == "binary"
+        else _attributes_of_species(attributes)[target]
+    )
+    everything = Listing([folder / "images" / name for name in names.values()], target, None, vectors)
+    return everything.take(split == 0), everything.take(split == 1)
+
+
+def _bird_column(path: Path, what: str) -> dict[str, str]:
+    """A list of two columns: number and value."""
+    table = label_files.read(path, sep=" ", header=None, names=[what, "value"])
+    return dict(zip(table[what], table["value"], strict=True))
+
+
+def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
+    """Attributes seen in each image; rows are `image attribute present certainty time`, some with fields too many."""
+    path = folder / "image_attribute_labels.txt"
+    if not path.is_file():
+        raise UserError(f"{path}: not found")
+    places = {image: place for place, image in enumerate(images)}
+    seen = np.zeros((len(images), BIRD_ATTRIBUTES), np.float32)
+    rated = np.zeros((len(images), BIRD_ATTRIBUTES), bool)
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                image, attribute, present = line.split(maxsplit=3)[:3]
+                place, column = places[image], int(attribute) - 1
+                valid = 0 <= column < BIRD_ATTRIBUTES and present in ("0", "1")
+            except (ValueError, KeyError):
+                valid = False
+            if not valid:
+                raise UserError(f"{path}: line {number}: not an image's number, an attribute from 1 to 312 and 0 or 1")
+            seen[place, column], rated[place, column] = int(present), True
+    if not rated.all():
+        raise UserError(f"{path}: lacks {np.size(rated) - rated.sum()} of {np.size(rated)} rows: cut short?")
+    return seen
+
+
+def _attributes_of_species(folder: Path) -> NDArray[np.float32]:
+    """Per species the percentage of people, (200, 312), as shares."""
+    path = folder / "class_attribute_labels_continuous.txt"
+    table = label_files.read(path, sep=" ", header=None)
+    if table.shape != (BIRDS, BIRD_ATTRIBUTES):
+        raise UserError(
+            f"{path}: has {table.shape[0]} x {table.shape[1]} numbers, {BIRDS} x {BIRD_ATTRIBUTES} are needed"
+        )
+    return label_files.numbers(table, list(table.columns), path) / np.float32(100)
+
+
+def _fairface_counts(options: Fairface) -> tuple[int, int]:
+    target, sensitive = (len(FAIRFACE_VALUES[name]) for name in _two_attributes(options))
+    return target, sensitive
+
+
+def _utkface_counts(options: Utkface) -> tuple[int, int]:
+    return _two(_two_attributes(options))
+
+
+def _two(options: Any) -> tuple[int, int]:
+    return 2, 2
+
+
+SETS = {
+    row.name: row
+    for row in (
+        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True, given=True),
+        ListedImages(waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True, given=True),
+        ListedImages(
+            celeba,
+            Celeba,
+            "crop",
+            lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES),
+            _celeba_counts,
+            given=True,
+        ),
+        ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts),
+        ListedImages(
+            fairface, Fairface, "squash", lambda _: (*FAIRFACE_LABELS.values(), *FAIRFACE_IMAGES), _fairface_counts
+        ),
+        ListedImages(dogs_and_cats, DogsAndCats, "crop", lambda _: (ANIMALS, *ANIMAL_LISTS), _two),
+        ListedImages(
+            ut_zappos,
+            UtZappos,
+            "squash",
+            lambda options: (SHOE_DATA, SHOE_IMAGES[options.square]),
+            lambda _: (len(SHOES), None),
+            condition=SHOE_ATTRIBUTES,
+        ),
+        ListedImages(
+            cub, Cub, "crop", lambda _: (CUB,), lambda _: (BIRDS, None), condition=BIRD_ATTRIBUTES, imagenet=True
+        ),
+    )
+}
+"""The data sets by name."""
