@@ -53,9 +53,8 @@ __all__ = [
 
 
 def _own() -> Mapping[str, Any]:
-    from study.data.sets.listed_images import SETS  # a data set's module needs this one
-
-    return {**modules("study.data.sets", "Options"), **SETS}
+    (listed_images,) = modules("study.data.sets", "SETS").values()
+    return {**modules("study.data.sets", "Options"), **listed_images.SETS}
 
 
 CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), _own)
