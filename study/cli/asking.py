@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from study.cli.cluster import Name
-from study.cli.options import Json, Where, print_json
+from study.cli.options import Json, Where, print_json, tell
 from study.errors import UserError
 from study.text.shell import typed
 
@@ -38,7 +38,7 @@ def stop(
         folder = Home.locate().find(name)
         done = asking.stopped_trials(folder, trial) if trial else [asking.ended_search(folder)]
         documents = [one.to_document() for one in done]
-        print_json({"name": name, "asked": documents}) if as_json else print(*(one.words for one in done), sep="\n")
+        print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
     if address is None:
@@ -75,7 +75,7 @@ def enqueue(
         _show_remote(Jobs(address).ask(name, "enqueue", name, *given), as_json)
         return
     done = asking.enqueued(Home.locate().find(name), assignments or (), like)
-    print_json({"name": name, "asked": [done.to_document()]}) if as_json else print(done.words)
+    print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
 
 
 def _show_remote(document: dict[str, object], as_json: bool) -> None:
@@ -85,4 +85,4 @@ def _show_remote(document: dict[str, object], as_json: bool) -> None:
         return
     asked = document["asked"]
     assert isinstance(asked, list)
-    print(*(one["words"] for one in asked), sep="\n")
+    tell("\n".join(one["words"] for one in asked))

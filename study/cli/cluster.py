@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from study.cli.elsewhere import Follow, check_follow, follow_driver, show_submitted
-from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
+from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json, tell
 from study.errors import UserError
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
@@ -61,7 +61,7 @@ def jobs(address: Head, as_json: Json = False) -> None:
     from study.commands.elsewhere import Elsewhere
 
     listed = Elsewhere(address).jobs()
-    print_json(remote_status.jobs_document(listed)) if as_json else print(remote_status.jobs_table(address, listed))
+    print_json(remote_status.jobs_document(listed)) if as_json else tell(remote_status.jobs_table(address, listed))
 
 
 def logs(
@@ -102,7 +102,7 @@ def logs(
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])
     document = trial_log.document(home.find(name), trial)
-    print_json(document) if as_json else print(trial_log.text(document))
+    print_json(document) if as_json else tell(trial_log.text(document))
 
 
 def fetch(
@@ -119,7 +119,7 @@ def fetch(
     from study.home.folder import Home
 
     done = fetching.fetch(Home.locate(), name, address, models, rename)
-    print_json(fetching.to_document(done)) if as_json else print("\n".join(fetching.words(done)))
+    print_json(fetching.to_document(done)) if as_json else tell("\n".join(fetching.words(done)))
 
 
 def window(name: Name, as_json: Json = False) -> None:
@@ -137,7 +137,7 @@ def status(name: str, address: str, as_json: bool) -> None:
     from study.commands.elsewhere import Elsewhere
 
     document = Elsewhere(address).status(name)
-    print_json(document) if as_json else print(remote_status.text(document))
+    print_json(document) if as_json else tell(remote_status.text(document))
 
 
 def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
@@ -183,7 +183,7 @@ def up(
     from study.home.folder import Home
 
     cluster = local_cluster.up(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
-    print_json(local_cluster.document(cluster)) if as_json else print("\n".join(local_cluster.lines(cluster)))
+    print_json(local_cluster.document(cluster)) if as_json else tell("\n".join(local_cluster.lines(cluster)))
 
 
 def down() -> None:
@@ -201,4 +201,4 @@ def cluster_status(as_json: Json = False) -> None:
     from study.home.folder import Home
 
     cluster = LocalCluster.of(Home.locate())
-    print_json(local_cluster.document(cluster)) if as_json else print("\n".join(local_cluster.lines(cluster)))
+    print_json(local_cluster.document(cluster)) if as_json else tell("\n".join(local_cluster.lines(cluster)))

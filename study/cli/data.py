@@ -7,7 +7,7 @@ import typer
 
 from study.cli import cluster
 from study.cli.cluster import Env, Python
-from study.cli.options import Json, Quiet, Set, Where, print_json
+from study.cli.options import Json, Quiet, Set, Where, print_json, tell
 
 
 def list_data(as_json: Json = False) -> None:
@@ -15,7 +15,7 @@ def list_data(as_json: Json = False) -> None:
     from study.commands import data as data_commands
 
     rows = data_commands.overview()
-    print_json(rows) if as_json else print(data_commands.table(rows))
+    print_json(rows) if as_json else tell(data_commands.table(rows))
 
 
 def prepare_data(
@@ -37,7 +37,7 @@ def prepare_data(
         return
     with data_commands.download_bars(quiet) as progress:
         document = data_commands.prepare(name, assignments or (), progress)
-    print_json(document) if as_json else print(data_commands.text(document))
+    print_json(document) if as_json else tell(data_commands.text(document))
 
 
 def export_data(

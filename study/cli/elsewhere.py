@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
-from study.cli.options import HERE, print_json
+from study.cli.options import HERE, print_json, tell
 from study.errors import UserError
 from study.text.shell import typed
 
@@ -124,7 +124,7 @@ def follow_driver(remote: "Jobs", name: str, job: str, with_rays: bool = False) 
         print(f"\ndetached; {name} goes on. Again: {typed('logs', name, '-f', '--address', remote.address)}")
         print(f"To stop it: {typed('stop', name, '--address', remote.address)}")
         raise typer.Exit(130) from None
-    print("", *closing_lines(remote.address, ended), sep="\n")
+    tell("\n".join(["", *closing_lines(remote.address, ended)]))
     if ended.exit_status:
         raise typer.Exit(ended.exit_status)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, print_json
+from study.cli.options import Json, print_json, tell
 
 Address = Annotated[
     str | None,
@@ -32,7 +32,7 @@ def doctor(
         if not removed:
             print("no killed driver left anything in the temporary folder", file=sys.stderr)
     document = doctors.document(doctors.diagnose(address))
-    print_json(document) if as_json else print(doctors.text(document))
+    print_json(document) if as_json else tell(doctors.text(document))
     if document["state"] == "problem":
         raise typer.Exit(1)
 

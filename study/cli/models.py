@@ -20,6 +20,7 @@ from study.cli.options import (
     print_json,
     printable,
     show,
+    tell,
     view,
 )
 from study.text.shell import typed
@@ -38,7 +39,7 @@ def list_models(as_json: Json = False) -> None:
     from study.commands import backbones
 
     rows = backbones.overview()
-    print_json(rows) if as_json else print(backbones.table(rows))
+    print_json(rows) if as_json else tell(backbones.table(rows))
 
 
 def prepare_model(
@@ -62,7 +63,7 @@ def prepare_model(
         return
     with download_bars(quiet) as progress:
         document = backbones.prepare(network, weights, progress)
-    print_json(document) if as_json else print(backbones.text(document))
+    print_json(document) if as_json else tell(backbones.text(document))
 
 
 def train(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from study.errors import UserError
+from study.text.printed import printed
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:
@@ -83,8 +84,14 @@ def print_json(document: Any) -> None:
 
 
 def printable(text: str) -> str:
-    """Text with names of files in it, which need not be UTF-8: bytes that are none as `\\xe9`."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    """Text with names in it that others gave, of files, classes, columns or studies: bytes that are no UTF-8 as
+    `\\xe9`, and so what a terminal would obey."""
+    return printed(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+
+
+def tell(text: str) -> None:
+    """One text for people on standard output, see `printable`."""
+    print(printable(text), flush=True)
 
 
 def view(quiet: bool) -> "ProgressView":
@@ -104,7 +111,7 @@ def show(outcome: "RunEnd") -> None:
     """
     from study.commands.run_end import closing_lines
 
-    print("\n".join(closing_lines(outcome)))
+    tell("\n".join(closing_lines(outcome)))
     end(outcome)
 
 

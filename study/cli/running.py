@@ -19,6 +19,7 @@ from study.cli.options import (
     end,
     print_json,
     show,
+    tell,
     view,
 )
 from study.errors import UserError
@@ -107,7 +108,7 @@ def extend(
     request = longer.Request(epochs, top, stopped, _numbers(trials))
 
     def planned(plan: dict[str, Any]) -> None:
-        print_json(plan) if as_json else print("\n".join(longer.lines(plan)), flush=True)
+        print_json(plan) if as_json else tell("\n".join(longer.lines(plan)))
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
@@ -203,7 +204,7 @@ def ablate(
     request = ablation.Request(seeds, _keys(knobs), _keys(order))
 
     def planned(plan: dict[str, Any]) -> None:
-        print_json(plan) if as_json else print("\n".join(ablation.lines(plan)), flush=True)
+        print_json(plan) if as_json else tell("\n".join(ablation.lines(plan)))
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
@@ -231,7 +232,7 @@ def ablate(
         planned(plan)
     outcome = running.ablate(home, name, view(quiet or as_json), request, address)
     result = ablation.result(home.find(name))
-    print_json(result) if as_json else print(f"\n{ablation.table(result)}")
+    print_json(result) if as_json else tell(f"\n{ablation.table(result)}")
     if outcome is not None:
         end(outcome) if as_json else show(outcome)
 
@@ -257,14 +258,14 @@ def trial(
     def tell(found: Mapping[str, str]) -> None:
         device.update(found)
         if not as_json:
-            print(f"device  {in_words(found)}", flush=True)
+            tell(f"device  {in_words(found)}")
 
     for metrics in one_trial.run(study, tell=tell):
         epochs.append(metrics)
         if not as_json:
-            print(one_trial.line(study, metrics), flush=True)
+            tell(one_trial.line(study, metrics))
     if not as_json and epochs:
-        print("\n".join([f"\nall metrics after epoch {len(epochs)}:", *one_trial.table(epochs[-1])]))
+        tell("\n".join([f"\nall metrics after epoch {len(epochs)}:", *one_trial.table(epochs[-1])]))
     if as_json:
         print_json(
             {"name": study.name, "config": study.trial_config({}).to_document(), "device": device, "epochs": epochs}
@@ -295,6 +296,6 @@ def reproduce(
     home, request = Home.locate(), reproducing.Request(name, profile, tuple(assignments or ()), seeds)
     outcome = None if only_report else reproducing.reproduce(home, table, request, view(quiet or as_json))
     current = reproducing.current_table(home, table, request)
-    print_json(reproducing.document(current)) if as_json else print(reproducing.markdown(current))
+    print_json(reproducing.document(current)) if as_json else tell(reproducing.markdown(current))
     if outcome is not None and not as_json:
         show(outcome)

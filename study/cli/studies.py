@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
+from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json, tell
 from study.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def plan(
     from study.spec import load_study
 
     document = estimate.plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
-    print_json(document) if as_json else print(estimate.text(document))
+    print_json(document) if as_json else tell(estimate.text(document))
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
@@ -54,7 +54,7 @@ def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
 
     folder = _home(address, name).find(name)
     document = costs.document(folder.spec(), StudyRecord.load(folder.ledger_file))
-    print_json(document) if as_json else print(costs.text(document))
+    print_json(document) if as_json else tell(costs.text(document))
 
 
 def list_studies(address: Where = None, as_json: Json = False) -> None:
@@ -67,11 +67,11 @@ def list_studies(address: Where = None, as_json: Json = False) -> None:
 
         there = Elsewhere(address)
         rows = there.overview()
-        print_json(rows) if as_json else print(there.table(rows))
+        print_json(rows) if as_json else tell(there.table(rows))
         return
     home = Home.locate()
     rows = status.overview(home)
-    print_json(rows) if as_json else print(status.table(home, rows))
+    print_json(rows) if as_json else tell(status.table(home, rows))
 
 
 def show_status(name: Name, address: Where = None, as_json: Json = False) -> None:
@@ -83,7 +83,7 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
         cluster.status(name, address, as_json)
         return
     document = status.document(Home.locate().find(name))
-    print_json(document) if as_json else print("\n".join(status.lines(document)))
+    print_json(document) if as_json else tell("\n".join(status.lines(document)))
 
 
 def report(
@@ -131,7 +131,7 @@ def compare(
     home = _home(address, *names)
     folders = [home.find(name) for name in names]
     comparison = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
-    print_json(comparison) if as_json else print(markdown_table(compare_studies.printed_comparison(comparison)))
+    print_json(comparison) if as_json else tell(markdown_table(compare_studies.printed_comparison(comparison)))
 
 
 def export(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, print_json
+from study.cli.options import Json, print_json, tell
 
 
 def spaces(as_json: Json = False) -> None:
@@ -14,7 +14,7 @@ def spaces(as_json: Json = False) -> None:
     from study.commands import spaces as shipped
 
     document = shipped.document()
-    print_json(document) if as_json else print(shipped.text(document))
+    print_json(document) if as_json else tell(shipped.text(document))
 
 
 def schema(

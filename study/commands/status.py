@@ -1,14 +1,18 @@
 """The studies of a home at a glance."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
-from study import ranking
+from pydantic import BaseModel, ConfigDict
+
+from study import __version__, ranking
 from study.analysis.report import lead
 from study.commands import placement, progress
 from study.errors import UserError
+from study.files.whole import write_whole
 from study.home.devices import devices, in_words
 from study.home.events import ENDED
 from study.home.fetched import fetched
@@ -114,29 +118,69 @@ def asked_lines(asked: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"asked     {count} request{'s' * (count > 1)} that no driver has answered yet"
 
 
+EXACT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Row(BaseModel):
+    """A study in the list; what is no number or text in JSON is not there."""
+
+    model_config = EXACT
+    name: str
+    state: Literal["new", "complete", "failed", "interrupted"]
+    owner: str | None
+    trials: dict[str, int]
+    metric: str
+    best: float | None
+    began: float | None
+
+
+class Kept(BaseModel):
+    """A row as it lies in a study's folder, and the files that it is of."""
+
+    model_config = EXACT
+    of: list[int | str]
+    row: Row
+
+
 def overview(home: Home) -> list[dict[str, Any]]:
-    """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, when it began."""
+    """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, when it began.
+
+    Of a study that does not run its row is kept in its folder, and made again once its ledger or study file has another
+    size or time; one that cannot be read or written is as if it were not there.
+    """
     rows: list[dict[str, Any]] = []
     for folder in home.studies():
         try:
-            spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+            rows.append(_row(folder))
         except UserError as error:
             unknown = dict.fromkeys(("owner", "metric", "best", "began"))
             rows.append({"name": folder.name, "state": "unreadable", "trials": {}, **unknown, "reason": str(error)})
-            continue
-        best = ranking.best(record, spec)
-        rows.append(
-            {
-                "name": spec.name,
-                "state": record.state,
-                "owner": record.owner,
-                "trials": {state: count for state, count in record.counts().items() if count},
-                "metric": spec.metric,
-                "best": best.value if best else None,
-                "began": record.sessions[0]["time"] if record.sessions else None,
-            }
-        )
     return rows
+
+
+def _row(folder: StudyFolder) -> dict[str, Any]:
+    files = [path.stat() for path in (folder.ledger_file, folder.spec_file)]  # before they are read
+    of = [__version__, folder.name, *(part for file in files for part in (file.st_ino, file.st_size, file.st_mtime_ns))]
+    file = folder.path / ".row.json"
+    with suppress(OSError, ValueError):
+        kept = Kept.model_validate_json(file.read_bytes())
+        if kept.of == of and kept.row.name == folder.name:
+            return kept.row.model_dump()
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    best = ranking.best(record, spec)
+    row = {
+        "name": spec.name,
+        "state": record.state,
+        "owner": record.owner,
+        "trials": {state: count for state, count in record.counts().items() if count},
+        "metric": spec.metric,
+        "best": best.value if best else None,
+        "began": record.sessions[0]["time"] if record.sessions else None,
+    }
+    if record.state != "running":
+        with suppress(OSError, ValueError):  # a home that is only read; what is no number in JSON
+            write_whole(file, json.dumps({"of": of, "row": row}, allow_nan=False))
+    return row
 
 
 def table(home: Home, rows: list[dict[str, Any]]) -> str:

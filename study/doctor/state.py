@@ -4,19 +4,23 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from study import address as addresses
 from study import data
 from study.commands import data as data_commands
-from study.doctor.finding import Finding
+from study.doctor.finding import Finding, isolated
 from study.doctor.machine import existing
 from study.errors import UserError
 from study.home import format as home_format
+from study.tracking.connection import public
+from study.tracking.mlflow_versions import TIMEOUT, load_mlflow, mlflow_versions
 
 if TYPE_CHECKING:
     from study.home.folder import Home
 
+REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
 ANOTHER_HOME = "another home: STUDY_HOME=..."
 
 
@@ -60,7 +64,6 @@ def data_sets() -> Iterator[Finding]:
 def mlflow(home: "Home") -> Iterator[Finding]:
     """Whether MLflow answers, and its version; passwords are not shown."""
     from study.tracking.database_file import damage
-    from study.tracking.mlflow_versions import mlflow_versions
 
     if home.owns_tracking and not home.database.exists():
         yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
@@ -69,11 +72,21 @@ def mlflow(home: "Home") -> Iterator[Finding]:
         remedy = "study resume of each study makes its runs again, and keeps the damaged file"
         yield Finding("MLflow", "problem", f"{home.database}: damaged: {why}", remedy)
         return
+    if home.owns_tracking:
+        yield from _answer(home)
+        return
+    load_mlflow()  # the time that it takes is not the server's
+    for found in isolated("MLflow", lambda: _answer(home), TIMEOUT):
+        where = public(home.tracking_uri)
+        told = found.told if where in found.told else f"{where}: {found.told}"
+        yield replace(found, told=told, remedy=REMEDY if found.state == "problem" else found.remedy)
+
+
+def _answer(home: "Home") -> Iterator[Finding]:
     try:
         uri, version, own = mlflow_versions(home)
     except UserError as error:
-        how = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
-        yield Finding("MLflow", "problem", str(error), None if home.owns_tracking else how)
+        yield Finding("MLflow", "problem", str(error))
         return
     if version and version.split(".")[0] != own.split(".")[0]:
         yield Finding(

@@ -83,10 +83,10 @@ def forms(sections: Sections, domains: Domains) -> Forms:
 
 def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
     """The choices of a domain of `SECTION.name` that exist."""
+    if domain is None or not domain.choices:
+        return []  # without loading every method or network for its name
     existing = {*sections.alternatives.get(section, {}), *names(section)}
-    return [
-        choice for choice in (domain.choices or [] if domain else []) if isinstance(choice, str) and choice in existing
-    ]
+    return [choice for choice in domain.choices if isinstance(choice, str) and choice in existing]
 
 
 def names(section: str) -> list[str]:

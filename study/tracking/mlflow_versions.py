@@ -3,9 +3,16 @@
 from study.errors import UserError
 from study.home.folder import Home
 from study.tracking.connection import connect, error_line, public, server_version
+from study.upstream.environment import Part, set_here
 
 TIMEOUT = 5
 """Seconds that a request may take."""
+
+
+def load_mlflow() -> None:
+    """Load what a client needs, of a server or a database."""
+    set_here(Part.MLFLOW_CLIENT)
+    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
 
 
 def mlflow_versions(home: Home) -> tuple[str, str | None, str]:

@@ -1,6 +1,9 @@
 """The studies of a home at a glance."""
 
+import errno
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,48 @@ def test_whose_study_it_is_is_shown(home: Home) -> None:
     assert status.document(hers)["owner"] == "ada"
     told = status.lines(status.document(hers))
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
+
+
+def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, load = status.overview(home), StudyRecord.load
+    monkeypatch.setattr(StudyRecord, "load", lambda path: pytest.fail(f"{path} is read again"))
+    assert status.overview(home) == rows
+    monkeypatch.setattr(StudyRecord, "load", load)
+    ledger = Ledger(home.find("hers").ledger_file)
+    ledger.append("opened", version="1", owner="ada")
+    assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "running"
+    ledger.close()
+    assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "",
+        lambda text: text[:-9],
+        lambda text: "[" * 100_000,
+        lambda text: text.replace('"ada"', "7"),
+        lambda text: text.replace('"name": "old"', '"name": "new"'),
+        lambda text: text.replace('"0.1', '"0.0').replace("ada", "eve"),
+        lambda text: "\0\udcff",
+    ],
+)
+def test_a_kept_row_that_is_damaged_or_foreign_is_made_again(home: Home, change: Callable[[str], str]) -> None:
+    rows = status.overview(home)
+    (file,) = home.find("old").path.glob(".row.json")
+    whole = file.read_text()
+    file.write_text(change(whole), errors="surrogateescape")
+    assert status.overview(home) == rows
+    assert file.read_text() == whole
+
+
+def test_a_home_that_is_only_read_is_listed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(status, "write_whole", refused)
+    assert len(status.overview(home)) == 3
+    assert not [*home.path.glob("*/.row.json")]
 
 
 def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: Home) -> None:
