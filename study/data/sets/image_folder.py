@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 from typing_extensions import Doc
 
 from study.data import contents, headers, holdout, label_files, listings, positive_class, split_words, user_data
@@ -61,6 +62,7 @@ class Options:
             "where there are none, the shares"
         ),
     ] = None
+    group: user_data.Group = None
     val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
@@ -134,7 +136,16 @@ def _tables(options: Options) -> list[Path]:
     return [table_in(label_files.locate(options.path), options.labels), *more]
 
 
+def notes(options: Options) -> list[str]:
+    """What was decided about the files that no key says."""
+    return _found(options)[2]
+
+
 def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
+    return _found(options)[:2]
+
+
+def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     folder = label_files.locate(options.path)
     path = table_in(folder, options.labels)
     table = label_files.read(path, (options.file, *([options.split] if options.split else [])))
@@ -145,7 +156,14 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     _check_alone(files, names, path, options.file)
     split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    splits = user_data.divide(labels.cells, split_names, options, place)
+    copies = contents.alike(files)
+    same = holdout.together(user_data.group_codes(table, options, path), copies)
+    splits = user_data.divide(labels.cells, split_names, options, place, same)
+    found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
+    if copies is not None:
+        repeated, across = len(copies) - len(np.unique(copies)), user_data.copied(splits, copies)
+        told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
+        found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
     labels = positive_class.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
@@ -153,7 +171,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
     facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
     facts = replace(facts, bias_edges=labels.bias_edges)
-    return facts, {name: everything.take(members) for name, members in splits.items()}
+    return facts, {name: everything.take(members) for name, members in splits.items()}, found
 
 
 def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:

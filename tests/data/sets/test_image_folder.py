@@ -262,3 +262,27 @@ def test_a_bias_of_numbers_has_groups(home):
     assert dataset.facts.bias_names == ("under 1", "1 to under 2.5", "2.5 and over")
     weights = np.array(numbers(dataset.splits["train"].inputs)) / 8
     assert dataset.splits["train"].bias.tolist() == np.digitize(weights, [1, 2.5]).tolist()
+
+
+def test_pictures_of_equal_bytes_stay_in_one_split_and_so_do_groups(home):
+    write(home, rows(80))
+    for number in range(40):  # the second half are copies and links of the first
+        (home / f"{number + 40}.png").unlink()
+        if number % 2:
+            (home / f"{number + 40}.png").symlink_to(home / f"{number}.png")
+        else:
+            (home / f"{number + 40}.png").write_bytes((home / f"{number}.png").read_bytes())
+    found = drawn(load())
+    assert sum(len({*numbers}) for numbers in found.values()) == 40
+    section = {"name": "image_folder", "path": "mine"}
+    assert data.notes(section) == ["40 of 80 pictures have the bytes of another one: they stay in one split"]
+    own = data.notes({**section, "split": "part", "group": "gender"})
+    assert own[0].startswith("data.group: 2 values of 'gender' are in several splits: '")
+    for picture in home.glob("*.png"):
+        picture.unlink()
+    write(home, rows(80))
+    assert data.notes(section) == []
+    table = pd.read_csv(home / "labels.csv").assign(patient=[n // 4 for n in range(80)])
+    table.to_csv(home / "labels.csv", index=False)
+    people = [{number // 4 for number in split} for split in drawn(load(group="patient")).values()]
+    assert sum(map(len, people)) == 20
