@@ -140,7 +140,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
         )
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
-    rows = label_files.read(table)
+    rows = label_files.read_labels(table)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:

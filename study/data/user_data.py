@@ -47,6 +47,12 @@ BiasGaps = Annotated[
 """Type of the key `bias_gaps`."""
 
 
+MissingMarks = Annotated[
+    tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null and None")
+]
+"""Type of the key `missing_marks`."""
+
+
 Group = Annotated[
     str | None,
     Doc(

@@ -47,6 +47,7 @@ class Options:
     ] = None
     bias_gaps: user_data.BiasGaps = "error"
     bias_bins: user_data.BiasBins = None
+    missing_marks: user_data.MissingMarks = ()
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
     condition_file: Annotated[
         str | None,
@@ -148,7 +149,9 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
 def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     folder = label_files.locate(options.path)
     path = table_in(folder, options.labels)
-    table = label_files.read(path, (options.file, *([options.split] if options.split else [])))
+    table = label_files.read_labels(
+        path, (options.file, *([options.split] if options.split else [])), options.missing_marks
+    )
     headers.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)

@@ -58,10 +58,7 @@ class Options:
             "becomes the mean of the training rows, a text a value of its own (labels are never filled)"
         ),
     ] = "error"
-    missing_marks: Annotated[
-        tuple[str, ...],
-        Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null and None"),
-    ] = ()
+    missing_marks: user_data.MissingMarks = ()
     decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
     words: Annotated[
         tuple[str, ...], Doc("inputs that are words even where they look like numbers, as codes of regions")
@@ -177,6 +174,9 @@ def notes(options: Options) -> list[str]:
         kept = "" if table.same is not None else "; so few values make rows equal by chance, they are not kept together"
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
+    for key, codes in (("target", table.labels.target), ("bias", table.labels.bias)):
+        named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
+        found += inputs.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
     found += [
         note
         for doubt in (inputs.spellings, inputs.likely_dates, inputs.likely_gaps)

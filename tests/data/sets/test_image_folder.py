@@ -168,7 +168,7 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
         (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but missing: .*mine/x+7\.png"),
         (lambda lines: [], r"labels\.csv: has no rows"),
         (lambda lines: [lines[0], lines[1] + ",7,8", *lines[2:]], r"labels\.csv: not readable as a table"),
-        (lambda lines: [lines[0].replace("cat", "nan"), *lines[1:]], r"column 'target', row 1: the value is 'nan', no"),
+        (lambda lines: [lines[0].replace("cat", "nan"), *lines[1:]], r"column 'target', row 1: the value is empty, or"),
         (
             lambda lines: [lines[0].replace("cat", "-inf"), *lines[1:]],
             r"column 'target', row 1: the value is '-inf', no",
@@ -286,3 +286,15 @@ def test_pictures_of_equal_bytes_stay_in_one_split_and_so_do_groups(home):
     table.to_csv(home / "labels.csv", index=False)
     people = [{number // 4 for number in split} for split in drawn(load(group="patient")).values()]
     assert sum(map(len, people)) == 20
+
+
+@pytest.mark.parametrize("mark", ["NA", "nan", "", "?"])
+def test_marks_of_missing_values_are_those_of_tables(home, mark):
+    table = pd.DataFrame([line.split(",") for line in rows()], columns=HEADER.split(","))
+    write(home, rows())
+    table.assign(gender=[mark, *table["gender"][1:]]).to_csv(home / "labels.csv", index=False)
+    marks = {"missing_marks": ["?"]} if mark == "?" else {}
+    facts = load(bias="gender", bias_gaps="unknown", **marks).facts
+    assert (facts.bias_names, facts.some_bias) == (("f", "m"), True)
+    with pytest.raises(UserError, match=r"column 'gender', row 1: the value is empty"):
+        load(bias="gender", **marks)

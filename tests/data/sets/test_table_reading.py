@@ -435,3 +435,20 @@ def test_groups_and_equal_rows_that_own_splits_divide_are_warned_of(tmp_path: Pa
 def test_a_group_is_neither_class_nor_input(tmp_path: Path, keys: dict[str, object]) -> None:
     with pytest.raises(UserError, match="group"):
         load(write(tmp_path, frame()), **keys)
+
+
+def test_a_running_number_may_be_written_with_decimals(tmp_path: Path) -> None:
+    rows = frame().sort_values("repaid")
+    plain = load(write(tmp_path, rows))
+    same(load(write(tmp_path, rows.assign(id=np.arange(1.0, 121.0)))), plain)
+    assert load(write(tmp_path, rows.assign(id=np.arange(120) / 2))).facts.shape[0] == plain.facts.shape[0] + 1
+
+
+def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> None:
+    rows = frame().assign(gender=lambda found: found["sex"].map({"f": "woman", "m": "man"}))
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
+    (note,) = data.notes(section)
+    assert note.startswith("column 'gender' is an input, and has one value for each value of data.bias (sex)")
+    write(tmp_path, rows.assign(gender=rows["repaid"].map({"no": 0, "yes": 1})))
+    notes = data.notes({**section, "features": ["age", "income", "gender"]})
+    assert any("'gender' is an input, and has one value for each value of data.target (repaid)" in n for n in notes)
