@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_folders import HEADER, drawn, load, rows, write
-from pictures import numbers, truncate
+from pictures import numbers, picture, truncate
 from PIL import Image
 
 from study import data
+from study.commands import init
+from study.commands.init_answers import Asker
 from study.errors import UserError
+from study.spec import load_study
 
 
 @pytest.fixture(autouse=True)
@@ -278,8 +281,8 @@ def test_pictures_of_equal_bytes_stay_in_one_split_and_so_do_groups(home):
     assert data.notes(section) == ["40 of 80 pictures have the bytes of another one: they stay in one split"]
     own = data.notes({**section, "split": "part", "group": "gender"})
     assert own[0].startswith("data.group: 2 values of 'gender' are in several splits: '")
-    for picture in home.glob("*.png"):
-        picture.unlink()
+    for old in home.glob("*.png"):
+        old.unlink()
     write(home, rows(80))
     assert data.notes(section) == []
     table = pd.read_csv(home / "labels.csv").assign(patient=[n // 4 for n in range(80)])
@@ -298,3 +301,41 @@ def test_marks_of_missing_values_are_those_of_tables(home, mark):
     assert (facts.bias_names, facts.some_bias) == (("f", "m"), True)
     with pytest.raises(UserError, match=r"column 'gender', row 1: the value is empty"):
         load(bias="gender", **marks)
+
+
+@pytest.mark.parametrize("parts", [[""], ["train", "val", "test"]])
+def test_folders_are_classes_where_there_is_no_table(home, parts):
+    for number in range(48):
+        picture(home / parts[number // 2 % len(parts)] / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    dataset = load(labels="folders")
+    assert (dataset.facts.class_names, dataset.facts.bias_classes) == (("cat", "dog"), None)
+    assert sorted(number for found in drawn(dataset).values() for number in found) == list(range(48))
+    for name, split in dataset.splits.items():
+        assert split.target.tolist() == [number % 2 for number in numbers(split.inputs)]
+        assert parts == [""] or {number // 2 % 3 for number in numbers(split.inputs)} == {parts.index(name)}
+    with pytest.raises(
+        UserError, match=r"labels\.csv: not found\. Where folders are the classes: data\.labels: folders"
+    ):
+        load()
+    with pytest.raises(UserError, match=r"data\.bias: 'gender' given, but folders of classes say no bias"):
+        load(labels="folders", bias="gender")
+    old = home / parts[0] / "cat" / "0.png"
+    old.rename(home / parts[0] / "dog" / "0.png")  # the same pictures in the same order, another class
+    moved = load(labels="folders")
+    assert sum(int(split.target.sum()) for split in moved.splits.values()) == 25
+    picture(home / "stray.png", 50, (6, 5))
+    with pytest.raises(UserError, match=r"'stray\.png' is in no folder of a class"):
+        load(labels="folders")
+
+
+def test_init_finds_folders_of_classes(home, monkeypatch):
+    for number in range(48):
+        picture(home / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    monkeypatch.chdir(home.parent)
+    told = []
+    path = init.write(init.Flags("own", "mine"), None, False, Asker(None, told.append))
+    section = load_study(str(path)).base["data"]
+    assert (section["labels"], section["bias"]) == ("folders", None)
+    assert "labels: folders: the class of an image is the name of its folder, the bias is not known" in told
+    with pytest.raises(UserError, match=r"--bias gender: names a column, but .*mine has no table"):
+        init.write(init.Flags("own", "mine", bias="gender"), None, True, Asker(None, told.append))
