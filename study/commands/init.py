@@ -140,7 +140,13 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
         )
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
-    rows = label_files.read(table)
+        if labels == image_folder.FOLDERS:
+            given = {"--file": flags.file, "--target": flags.target, "--bias": flags.bias}
+            if wrong := [f"{flag} {value}" for flag, value in given.items() if value not in (None, "", "none")]:
+                raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
+            asker.say(f"labels: {labels}: the class of an image is the name of its folder, the bias is not known")
+            return section
+    rows = label_files.read_labels(table)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:

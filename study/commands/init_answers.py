@@ -64,8 +64,11 @@ class Asker:
 
 
 def tables(folder: Path) -> str | None:
-    """The default answer for a folder's table: `labels.csv`, or the only table in it."""
+    """The default answer for a folder's table: `labels.csv`, the only table in it, or `folders` where it has folders
+    alone."""
     in_folder = _tables_in(folder)
+    if not in_folder and any(path.is_dir() and not is_hidden(path.name) for path in folder.iterdir()):
+        return image_folder.FOLDERS
     return "labels.csv" if "labels.csv" in in_folder or len(in_folder) != 1 else in_folder[0]
 
 
@@ -80,7 +83,9 @@ def is_table(folder: Path) -> Check:
     """Checks that the folder has a file of this name."""
 
     def check(name: str) -> None:
-        if not os.path.isfile(place := image_folder.table_in(folder, name)):
+        if name == image_folder.FOLDERS:
+            image_folder.in_folders(folder)
+        elif not os.path.isfile(place := image_folder.table_in(folder, name)):
             tables_there = _tables_in(folder)
             raise UserError(f"{place}: not found. Tables there: {', '.join(tables_there) or 'none'}")
 

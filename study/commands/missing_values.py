@@ -50,6 +50,6 @@ def _about_bias(section: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     place = label_files.locate(section["path"])
     path = place / section.get("labels", "labels.csv") if place.is_dir() else place
-    rows = label_files.read(path)
+    rows = label_files.read_labels(path, marks=section.get("missing_marks") or ())
     without = int((rows[user_data.columns_of(section["bias"], rows.columns, path)] == "").any(axis=1).sum())
     return (f"{without} of {len(rows)} rows have no bias label. bias_gaps: unknown: they stay, their bias is guessed.",)

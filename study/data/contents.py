@@ -8,10 +8,14 @@ import os
 import sqlite3
 import stat
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from study.data import hidden
 from study.data.source import writable
@@ -51,6 +55,20 @@ def digests(files: Sequence[Path]) -> list[str]:
         # a file that was written while it was read has another state now, so that its entry is never found
         _keep({name: (states[name], read[name]) for name in new if read[name] and states[name][2] < settled})
     return [known.get(name, "") for name in names]
+
+
+def alike(files: Sequence[Path]) -> NDArray[np.int64] | None:
+    """A number (N,) for each file that is the same for files of equal bytes, links among them; None: there are none.
+
+    Files are read only where others have their size.
+    """
+    sizes = [(-1 - number if found is None else found[0]) for number, found in enumerate(map(_state, map(str, files)))]
+    several = {size for size, count in Counter(sizes).items() if count > 1}
+    doubtful = [number for number, size in enumerate(sizes) if size in several]
+    hashes = dict(zip(doubtful, digests([files[number] for number in doubtful]), strict=True))
+    numbers: dict[object, int] = {}
+    found = [numbers.setdefault(hashes.get(number) or number, number) for number in range(len(files))]
+    return np.array(found, np.int64) if len(numbers) < len(files) else None
 
 
 def stamp(place: Path | Sequence[Path]) -> str:

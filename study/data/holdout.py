@@ -77,9 +77,64 @@ def cells(labels: Labelled) -> NDArray[np.int64]:
     return labels.target * (int(labels.bias.max()) + 1) + labels.bias
 
 
-def choose(groups: NDArray[np.int64], share: float, kind: Kind, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
-    """Indices to keep and to hold out, both sorted: `balanced` for an unbiased split, `stratified` for a biased one."""
-    return (balanced if kind == "unbiased" else stratified)(groups, share, seed)
+def choose(
+    groups: NDArray[np.int64],
+    share: float,
+    kind: Kind,
+    seed: int | Sequence[int],
+    same: NDArray[np.int64] | None = None,
+) -> tuple[Indices, Indices]:
+    """Indices to keep and to hold out, both sorted: `balanced` for an unbiased split, `stratified` for a biased one.
+
+    Args:
+        same: label (N,) of what must not be divided (one person's samples, copies of one picture), None: nothing.
+            An unbiased split then leaves out what it has too many of, so that some indices are in neither.
+    """
+    if same is None:
+        return (balanced if kind == "unbiased" else stratified)(groups, share, seed)
+    generator = np.random.default_rng(seed)
+    shuffled = generator.permutation(len(same))
+    cells, counts = np.unique(groups, return_inverse=True)[1], np.unique(groups, return_counts=True)[1]
+    starts = np.unique(same[shuffled], return_index=True)[1]  # where each one comes first, in random order
+    first = shuffled[starts]
+    order = np.lexsort((starts, cells[first])) if kind != "unbiased" else np.argsort(starts)
+    members = np.split(np.argsort(same, kind="stable"), np.cumsum(np.unique(same, return_counts=True)[1])[:-1])
+    gone, debt, held = np.zeros(len(counts), int), 0.0, list[int]()
+    kept = np.ones(len(groups), bool)
+    wanted = np.minimum(max(1, round(len(groups) * share / max(1, len(counts)))), counts // 2)
+    for number in order:
+        here = members[number]
+        found = np.bincount(cells[here], minlength=len(counts))
+        if kind != "unbiased":
+            debt += share * len(here)
+            if debt >= len(here) / 2:  # as `stratified`, where each sample is alone
+                debt -= len(here)
+                held += here.tolist()
+        elif (gone + found <= counts // 2).all() and (gone < wanted)[cells[here]].any():
+            taken = gone.copy()
+            gone += found
+            for sample in here:
+                taken[cells[sample]] += 1
+                held += [int(sample)] if taken[cells[sample]] <= wanted[cells[sample]] else []
+            kept[here] = False
+    kept[held] = False
+    return np.flatnonzero(kept), np.array(sorted(held), np.int64)
+
+
+def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """One label (N,) for samples that share a label in any of these, directly or by way of others; None: no labels."""
+    labels = [np.unique(part, return_inverse=True)[1] for part in parts if part is not None]
+    if len(labels) < 2:
+        return labels[0] if labels else None
+    from scipy.sparse import coo_matrix  # slow to import
+    from scipy.sparse.csgraph import connected_components
+
+    rows = np.arange(len(labels[0]))
+    offsets = len(rows) + np.cumsum([0, *(part.max(initial=-1) + 1 for part in labels)])
+    ends = np.concatenate([part + offset for part, offset in zip(labels, offsets, strict=False)])
+    edges = (np.ones(len(ends)), (np.tile(rows, len(labels)), ends))
+    whole = connected_components(coo_matrix(edges, shape=(offsets[-1], offsets[-1])), directed=False)[1]
+    return whole[: len(rows)].astype(np.int64)
 
 
 def cut(split: Split, share: float, seed: int, kind: Kind = "biased") -> tuple[Split, Split]:

@@ -122,10 +122,11 @@ def running_numbers(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[str,
     found = []
     for name in features:
         column = rows[name]
-        if column.dtype.kind not in "iu" or len(column) < FEWEST:
+        if column.dtype.kind not in "iuf" or len(column) < FEWEST:
             continue
-        steps = np.diff(np.sort(column.to_numpy()))
-        if steps[0] > 0 and (steps == steps[0]).all():
+        values = np.sort(column.to_numpy())
+        steps = np.diff(values)
+        if (values % 1 == 0).all() and steps[0] > 0 and (steps == steps[0]).all():
             found.append(name)
     return tuple(found)
 
@@ -143,6 +144,27 @@ def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[n
 def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
     """The number of each row's inputs among all that there are, (N,)."""
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
+
+
+def one_to_one(
+    rows: "pd.DataFrame", features: Sequence[str], codes: NDArray[np.int64] | None, key: str, named: Sequence[str]
+) -> list[str]:
+    """A sentence for each input that has one value for each class or bias class.
+
+    Args:
+        codes: of each row, (N,), -1 where it is not known; None: there are none.
+        key: of the study file that names the `named` columns, which do not count.
+    """
+    if codes is None:
+        return []
+    known = codes >= 0
+    there = rows[known].assign(**{"": codes[known]})
+    kinds = there[""].nunique()
+    return [
+        f"column {quoted(name)} is an input, and has one value for each value of {key} ({'+'.join(named)}): it tells it"
+        for name in features
+        if name not in named and kinds == there[name].nunique() == there.groupby([name, ""], dropna=False).ngroups
+    ]
 
 
 def check_copies(

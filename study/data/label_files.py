@@ -107,6 +107,11 @@ def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFra
     return frame.astype(object).where(frame.notna(), "").astype(str) if is_parquet(path) else frame.fillna("")
 
 
+def read_labels(path: Path, columns: Sequence[str] = (), marks: Sequence[str] = ()) -> "pd.DataFrame":
+    """A table as `read` gives it, '' also where one of `MISSING_MARKS` or of `marks` stands for a missing value."""
+    return without_marks(read(path, columns), marks).fillna("")
+
+
 def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     """A table with the types that pandas gives its columns; raises as `read`."""
     import pandas as pd
@@ -261,7 +266,7 @@ def codes(
     positions = {name: position for position, name in enumerate(allowed)} | ({"": -1} if gaps else {})
     for row, value in enumerate(texts, 1):
         if value not in positions:
-            problem = f"{quoted(value)}, allowed: {some(allowed)}" if value else "empty"
+            problem = f"{quoted(value)}, allowed: {some(allowed)}" if value else "empty, or a mark of a missing value"
             raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
         if classes is None and _is_endless(value):
             problem = f"{quoted(value)}, no class. Give it its label, or take the row out"

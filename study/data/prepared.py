@@ -9,7 +9,7 @@ from study.data import contents
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
 
-VERSION = 4
+VERSION = 5
 """Of the code that reads and resizes images, and numbers a user's labels."""
 
 

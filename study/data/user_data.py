@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -17,7 +17,7 @@ from study.data import conditions, holdout, label_files
 from study.data.split_words import ALIASES, splits_of
 from study.errors import UserError
 from study.knobs import Range
-from study.text.quoted import quoted
+from study.text.quoted import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,22 @@ BiasGaps = Annotated[
     ),
 ]
 """Type of the key `bias_gaps`."""
+
+
+MissingMarks = Annotated[
+    tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null and None")
+]
+"""Type of the key `missing_marks`."""
+
+
+Group = Annotated[
+    str | None,
+    Doc(
+        "column that says which samples belong together, as those of a person, camera or video: where the splits are "
+        "cut by shares each value is in one split. It is no input"
+    ),
+]
+"""Type of the key `group`."""
 
 
 BiasBins = Annotated[
@@ -111,7 +127,7 @@ def label_columns(options: Any, columns_of_table: Iterable[Any], path: Path) -> 
         UserError: one is not there.
     """
     valid = [str(name) for name in columns_of_table]
-    named = (getattr(options, key, None) for key in ("file", "key", "split"))
+    named = (getattr(options, key, None) for key in ("file", "key", "split", "group"))
     used = [
         *columns_of(options.target, valid, path),
         *columns_of(options.bias, valid, path),
@@ -217,21 +233,15 @@ def divide(
         cells: a label per (class, bias class).
         split_names: name of each sample's split, None: none is given.
         place: file and column of the names, for the message.
-        same: where shares divide, the group of each sample, (N,): those of one group come into one split. The first
-            of each stands for its group. An unbiased validation split has these first ones alone, so that it stays
-            unbiased; the others of its groups are in no split.
+        same: the group of each sample, (N,): where shares divide, those of one group come into one split. An unbiased
+            validation split leaves out what it has too many of, so that it stays unbiased; those are in no split.
 
     Raises:
         UserError: a split's name is not known, the validation split that is asked for is not given, or nothing is left
             for a split.
     """
-    if same is not None:
-        groups, first = np.unique(same, return_index=True)
-        chosen = divide(cells[first], None, options, place)
-        whole = {name: np.flatnonzero(np.isin(same, groups[members])) for name, members in chosen.items()}
-        return whole | ({"val": np.sort(first[chosen["val"]])} if options.val == "unbiased" else {})
     if split_names is None:
-        rest, test = holdout.stratified(cells, options.test_share, options.split_seed)
+        rest, test = holdout.choose(cells, options.test_share, "biased", options.split_seed, same)
         splits = {"train": rest} | ({"test": test} if options.test_share else {})
     else:
         names = splits_of(split_names)
@@ -246,12 +256,48 @@ def divide(
         raise UserError(f"data.val: 'given' given, but {place} puts no sample into `val`. Allowed: biased, unbiased")
     if kind != "given" and "train" in splits:
         rest = splits["train"]
-        kept, held = holdout.choose(cells[rest], options.val_share, kind, options.split_seed)
+        within = None if same is None else same[rest]
+        kept, held = holdout.choose(cells[rest], options.val_share, kind, options.split_seed, within)
         splits |= {"train": rest[kept], "val": rest[held]}
     for name in ("train", *splits):
         if name not in splits or not len(splits[name]):
-            raise UserError(f"{place}: split {name} is empty: {len(cells)} samples, none is left for it")
+            few = "" if same is None else f" in {len(np.unique(same))} groups that stay together"
+            raise UserError(f"{place}: split {name} is empty: {len(cells)} samples{few}, none is left for it")
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
+
+
+def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.int64] | None:
+    """The group that `data.group` says of each row, (N,); None where it is not given.
+
+    Raises:
+        UserError: it is the class, or a row has none.
+    """
+    if options.group is None:
+        return None
+    if options.group in columns_of(options.target, table.columns, path):
+        raise UserError(f"data.group: {options.group!r} is the class: each class would be in one split alone")
+    return label_files.codes(table[options.group], path, options.group)
+
+
+def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray[np.int64]]) -> list[str]:
+    """What `data.group` does, or which of its groups the user's own splits divide."""
+    homes: dict[str, set[str]] = {}
+    for name, members in splits.items():
+        for row in members:
+            homes.setdefault(values[row], set()).add(name)
+    if divided := [quoted(value) for value, found in homes.items() if len(found) > 1]:
+        return [f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {some(divided)}"]
+    return [f"data.group: each of the {len(homes)} values of {quoted(column)} is in one split"]
+
+
+def copied(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
+    """How many samples of a split are those of an earlier one, as `3 in val`; empty: none."""
+    earlier, told = np.array([], np.int64), []
+    for name, members in splits.items():
+        if count := int(np.isin(same[members], earlier).sum()):
+            told.append(f"{count} in {name}")
+        earlier = np.union1d(earlier, same[members])
+    return ", ".join(told)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 from typing_extensions import Doc
 
 from study.data import contents, headers, holdout, label_files, listings, positive_class, split_words, user_data
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+FOLDERS = "folders"
+"""The key `labels` of images in a folder for each class, without a table."""
+
+PICTURES = {*listings.ENDINGS, ".tif", ".tiff"}
+"""Endings of files that are taken from such folders."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Keys of the `data` section."""
@@ -33,9 +41,13 @@ class Options:
             "the folder of all data sets. Links in it are followed"
         ),
     ]
-    labels: Annotated[str, Doc("the CSV (or .parquet, .pq) file with the labels, relative to `path`, without `..`")] = (
-        "labels.csv"
-    )
+    labels: Annotated[
+        str,
+        Doc(
+            "the CSV (or .parquet, .pq) file with the labels, relative to `path`, without `..`; `folders`: there is "
+            "none, an image's class is the name of its folder in `path` or in `train`, `val`, `test` there"
+        ),
+    ] = "labels.csv"
     file: Annotated[
         str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test`, without `..`")
     ] = "file"
@@ -46,6 +58,7 @@ class Options:
     ] = None
     bias_gaps: user_data.BiasGaps = "error"
     bias_bins: user_data.BiasBins = None
+    missing_marks: user_data.MissingMarks = ()
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
     condition_file: Annotated[
         str | None,
@@ -61,6 +74,7 @@ class Options:
             "where there are none, the shares"
         ),
     ] = None
+    group: user_data.Group = None
     val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
@@ -92,6 +106,8 @@ def load(options: Options) -> Dataset:
     with contents.unchanged(tables):  # from before their labels are read until their content is known
         facts, splits = _read(options)
         images = [file for listing in splits.values() for file in listing.files]
+        if options.labels == FOLDERS:
+            tables.append(label_files.locate(options.path))  # with its names, which are the classes
         return prepared(
             "image_folder",
             options,
@@ -131,21 +147,78 @@ def table_in(folder: Path, labels: str) -> Path:
 def _tables(options: Options) -> list[Path]:
     """The table of labels, and the file of conditions where there is one."""
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    return [table_in(label_files.locate(options.path), options.labels), *more]
+    return more if options.labels == FOLDERS else [table_in(label_files.locate(options.path), options.labels), *more]
+
+
+def in_folders(folder: Path) -> list[tuple[str, str]]:
+    """Each picture under a folder, relative to it, with its class: the name of its folder there, or, where there is a
+    folder `train`, of its folder in that of its split.
+
+    Raises:
+        UserError: there is none, or one is in no such folder.
+    """
+    in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in split_words.ALIASES.items())
+    found = []
+    for file in contents.files_of(folder):
+        name = file.relative_to(folder)
+        if file.suffix.lower() not in PICTURES:
+            continue
+        if len(name.parts) < 2 + in_splits:
+            raise UserError(
+                f"{folder}: {quoted(str(name))} is in no folder of a class. Move it into one, or give a table"
+            )
+        found.append((name.as_posix(), name.parts[int(in_splits)]))
+    if not found:
+        raise UserError(f"{folder}: holds no images in folders of classes ({', '.join(sorted(PICTURES))})")
+    return found
+
+
+def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
+    """The table of labels, or what stands for it where folders say the class."""
+    import pandas as pd
+
+    if options.labels == FOLDERS:
+        if options.bias is not None:
+            raise UserError(
+                f"data.bias: {options.bias!r} given, but folders of classes say no bias (data.labels: folders)"
+            )
+        return pd.DataFrame(in_folders(folder), columns=[options.file, options.target])
+    if options.labels == "labels.csv" and not path.exists():
+        raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {FOLDERS}")
+    needed = (options.file, *([options.split] if options.split else []))
+    table = label_files.read_labels(path, needed, options.missing_marks)
+    headers.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
+    return table
+
+
+def notes(options: Options) -> list[str]:
+    """What was decided about the files that no key says."""
+    return _found(options)[2]
 
 
 def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
+    return _found(options)[:2]
+
+
+def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     folder = label_files.locate(options.path)
-    path = table_in(folder, options.labels)
-    table = label_files.read(path, (options.file, *([options.split] if options.split else [])))
-    headers.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
+    path = folder if options.labels == FOLDERS else table_in(folder, options.labels)
+    table = _table(options, folder, path)
+    user_data.label_columns(options, table.columns, path)
     names = _names(table, options.file, path)
     labels = user_data.labels(table, path, options, names)
     files, by_folder = _places(folder, names)
     _check_alone(files, names, path, options.file)
     split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    splits = user_data.divide(labels.cells, split_names, options, place)
+    copies = contents.alike(files)
+    same = holdout.together(user_data.group_codes(table, options, path), copies)
+    splits = user_data.divide(labels.cells, split_names, options, place, same)
+    found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
+    if copies is not None:
+        repeated, across = len(copies) - len(np.unique(copies)), user_data.copied(splits, copies)
+        told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
+        found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
     labels = positive_class.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
@@ -153,7 +226,7 @@ def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
     facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
     facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
     facts = replace(facts, bias_edges=labels.bias_edges)
-    return facts, {name: everything.take(members) for name, members in splits.items()}
+    return facts, {name: everything.take(members) for name, members in splits.items()}, found
 
 
 def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:

@@ -58,10 +58,7 @@ class Options:
             "becomes the mean of the training rows, a text a value of its own (labels are never filled)"
         ),
     ] = "error"
-    missing_marks: Annotated[
-        tuple[str, ...],
-        Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null and None"),
-    ] = ()
+    missing_marks: user_data.MissingMarks = ()
     decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
     words: Annotated[
         tuple[str, ...], Doc("inputs that are words even where they look like numbers, as codes of regions")
@@ -70,6 +67,7 @@ class Options:
         str | None,
         Doc("column that says train, val or test. Without it the shares"),
     ] = None
+    group: user_data.Group = None
     val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
@@ -169,25 +167,22 @@ def notes(options: Options) -> list[str]:
     if table.left_out:
         names = some([quoted(name) for name in table.left_out])
         found.append(f"column {names} counts the rows and is no input: it may tell the class. With it: data.features")
-    repeated = table.rows.duplicated(table.features).sum()
-    if table.same is not None:
-        found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: they stay in one split")
-    elif repeated and options.split:
-        count = _shared(table)
-        found += [f"{count} rows outside train have the inputs of a training row"] if count else []
+    if options.group:
+        found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
+    if repeated := table.rows.duplicated(table.features).sum():
+        across = user_data.copied(table.splits, inputs.equal_rows(table.rows, table.features))
+        kept = "" if table.same is not None else "; so few values make rows equal by chance, they are not kept together"
+        told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
+        found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
+    for key, codes in (("target", table.labels.target), ("bias", table.labels.bias)):
+        named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
+        found += inputs.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
     found += [
         note
         for doubt in (inputs.spellings, inputs.likely_dates, inputs.likely_gaps)
         for note in doubt(table.rows, table.features)
     ]
     return found
-
-
-def _shared(table: _Read) -> int:
-    """How many rows outside the training split have the inputs of a training row."""
-    group = inputs.equal_rows(table.rows, table.features)
-    train = group[table.splits["train"]]
-    return sum(int(np.isin(group[members], train).sum()) for name, members in table.splits.items() if name != "train")
 
 
 def _facts(table: _Read) -> Facts:
@@ -240,8 +235,11 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
         inputs.check_copies(rows, features, labels, options.target, path)
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    same = None if split_names else inputs.to_keep_together(rows, features)
-    splits = user_data.divide(labels.cells, split_names, options, place, same)
+    if options.group in features:
+        raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
+    same = inputs.to_keep_together(rows, features)
+    together = holdout.together(user_data.group_codes(rows, options, path), same)
+    splits = user_data.divide(labels.cells, split_names, options, place, together)
     labels = positive_class.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)

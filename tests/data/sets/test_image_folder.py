@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_folders import HEADER, drawn, load, rows, write
-from pictures import numbers, truncate
+from pictures import numbers, picture, truncate
 from PIL import Image
 
 from study import data
+from study.commands import init
+from study.commands.init_answers import Asker
 from study.errors import UserError
+from study.spec import load_study
 
 
 @pytest.fixture(autouse=True)
@@ -168,7 +171,7 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
         (lambda lines: [*lines, "x" * 300 + lines[7]], r"1 file is listed but missing: .*mine/x+7\.png"),
         (lambda lines: [], r"labels\.csv: has no rows"),
         (lambda lines: [lines[0], lines[1] + ",7,8", *lines[2:]], r"labels\.csv: not readable as a table"),
-        (lambda lines: [lines[0].replace("cat", "nan"), *lines[1:]], r"column 'target', row 1: the value is 'nan', no"),
+        (lambda lines: [lines[0].replace("cat", "nan"), *lines[1:]], r"column 'target', row 1: the value is empty, or"),
         (
             lambda lines: [lines[0].replace("cat", "-inf"), *lines[1:]],
             r"column 'target', row 1: the value is '-inf', no",
@@ -262,3 +265,77 @@ def test_a_bias_of_numbers_has_groups(home):
     assert dataset.facts.bias_names == ("under 1", "1 to under 2.5", "2.5 and over")
     weights = np.array(numbers(dataset.splits["train"].inputs)) / 8
     assert dataset.splits["train"].bias.tolist() == np.digitize(weights, [1, 2.5]).tolist()
+
+
+def test_pictures_of_equal_bytes_stay_in_one_split_and_so_do_groups(home):
+    write(home, rows(80))
+    for number in range(40):  # the second half are copies and links of the first
+        (home / f"{number + 40}.png").unlink()
+        if number % 2:
+            (home / f"{number + 40}.png").symlink_to(home / f"{number}.png")
+        else:
+            (home / f"{number + 40}.png").write_bytes((home / f"{number}.png").read_bytes())
+    found = drawn(load())
+    assert sum(len({*numbers}) for numbers in found.values()) == 40
+    section = {"name": "image_folder", "path": "mine"}
+    assert data.notes(section) == ["40 of 80 pictures have the bytes of another one: they stay in one split"]
+    own = data.notes({**section, "split": "part", "group": "gender"})
+    assert own[0].startswith("data.group: 2 values of 'gender' are in several splits: '")
+    for old in home.glob("*.png"):
+        old.unlink()
+    write(home, rows(80))
+    assert data.notes(section) == []
+    table = pd.read_csv(home / "labels.csv").assign(patient=[n // 4 for n in range(80)])
+    table.to_csv(home / "labels.csv", index=False)
+    people = [{number // 4 for number in split} for split in drawn(load(group="patient")).values()]
+    assert sum(map(len, people)) == 20
+
+
+@pytest.mark.parametrize("mark", ["NA", "nan", "", "?"])
+def test_marks_of_missing_values_are_those_of_tables(home, mark):
+    table = pd.DataFrame([line.split(",") for line in rows()], columns=HEADER.split(","))
+    write(home, rows())
+    table.assign(gender=[mark, *table["gender"][1:]]).to_csv(home / "labels.csv", index=False)
+    marks = {"missing_marks": ["?"]} if mark == "?" else {}
+    facts = load(bias="gender", bias_gaps="unknown", **marks).facts
+    assert (facts.bias_names, facts.some_bias) == (("f", "m"), True)
+    with pytest.raises(UserError, match=r"column 'gender', row 1: the value is empty"):
+        load(bias="gender", **marks)
+
+
+@pytest.mark.parametrize("parts", [[""], ["train", "val", "test"]])
+def test_folders_are_classes_where_there_is_no_table(home, parts):
+    for number in range(48):
+        picture(home / parts[number // 2 % len(parts)] / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    dataset = load(labels="folders")
+    assert (dataset.facts.class_names, dataset.facts.bias_classes) == (("cat", "dog"), None)
+    assert sorted(number for found in drawn(dataset).values() for number in found) == list(range(48))
+    for name, split in dataset.splits.items():
+        assert split.target.tolist() == [number % 2 for number in numbers(split.inputs)]
+        assert parts == [""] or {number // 2 % 3 for number in numbers(split.inputs)} == {parts.index(name)}
+    with pytest.raises(
+        UserError, match=r"labels\.csv: not found\. Where folders are the classes: data\.labels: folders"
+    ):
+        load()
+    with pytest.raises(UserError, match=r"data\.bias: 'gender' given, but folders of classes say no bias"):
+        load(labels="folders", bias="gender")
+    old = home / parts[0] / "cat" / "0.png"
+    old.rename(home / parts[0] / "dog" / "0.png")  # the same pictures in the same order, another class
+    moved = load(labels="folders")
+    assert sum(int(split.target.sum()) for split in moved.splits.values()) == 25
+    picture(home / "stray.png", 50, (6, 5))
+    with pytest.raises(UserError, match=r"'stray\.png' is in no folder of a class"):
+        load(labels="folders")
+
+
+def test_init_finds_folders_of_classes(home, monkeypatch):
+    for number in range(48):
+        picture(home / ("cat", "dog")[number % 2] / f"{number}.png", number, (6, 5))
+    monkeypatch.chdir(home.parent)
+    told = []
+    path = init.write(init.Flags("own", "mine"), None, False, Asker(None, told.append))
+    section = load_study(str(path)).base["data"]
+    assert (section["labels"], section["bias"]) == ("folders", None)
+    assert "labels: folders: the class of an image is the name of its folder, the bias is not known" in told
+    with pytest.raises(UserError, match=r"--bias gender: names a column, but .*mine has no table"):
+        init.write(init.Flags("own", "mine", bias="gender"), None, True, Asker(None, told.append))

@@ -266,7 +266,8 @@ def test_rows_of_few_values_are_divided_one_by_one(tmp_path: Path) -> None:
     path = write(tmp_path, frame())
     few = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "features": ["city"]}
     assert len(data.load(few).splits["train"].target) == len(load(path).splits["train"].target)
-    assert data.notes(few) == []
+    (note,) = data.notes(few)
+    assert "so few values make rows equal by chance, they are not kept together" in note
 
 
 def test_a_decimal_comma_changes_no_words_and_a_point_beside_it_is_refused(tmp_path: Path) -> None:
@@ -391,3 +392,63 @@ def test_a_bias_of_numbers_has_groups_named_by_their_ranges(tmp_path: Path) -> N
 def test_bins_of_no_numbers_or_without_order_are_refused(tmp_path: Path, keys: dict[str, object], says: str) -> None:
     with pytest.raises(UserError, match=says):
         load(write(tmp_path, frame()), **keys)
+
+
+def splits_of_group(read: Dataset, people: np.ndarray) -> list[set[int]]:
+    """The people in each split; the condition of a row is its number."""
+    return [set(people[split.condition[:, 0].astype(int)]) for split in read.splits.values()]
+
+
+@pytest.mark.parametrize("val", ["biased", "unbiased"])
+def test_rows_of_one_group_stay_in_one_split_in_shares(tmp_path: Path, val: str) -> None:
+    people = np.random.default_rng(0).integers(0, 60, 600)
+    rows = frame(600).assign(patient=[f"p{n}" for n in people], row=range(600))
+    path = write(tmp_path, rows)
+    read = load(path, group="patient", condition=["row"], val=val)
+    found = splits_of_group(read, people)
+    assert not found[0] & found[1] | found[0] & found[2] | found[1] & found[2]
+    assert read.facts.shape == load(path, condition=["row"], features=["age", "income", "city"]).facts.shape
+    assert abs(len(read.splits["test"].target) - 90) < 15
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "group": "patient"}
+    assert "data.group: each of the 60 values of 'patient' is in one split" in data.notes(section)
+    if val == "unbiased":
+        counts = np.unique(2 * read.splits["val"].target + read.splits["val"].bias, return_counts=True)[1]
+        assert counts.min() >= 0.7 * counts.max()
+
+
+def test_groups_and_equal_rows_that_own_splits_divide_are_warned_of(tmp_path: Path) -> None:
+    rows = pd.concat([frame(80)] * 3, ignore_index=True)
+    rows["part"] = ["train"] * 120 + ["val"] * 60 + ["test"] * 60
+    rows["patient"] = [n % 80 for n in range(240)]
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
+    notes = data.notes({**section, "split": "part", "group": "patient"})
+    assert any(note.startswith("data.group: 80 values of 'patient' are in several splits: '") for note in notes)
+    assert any("some are in several splits: 60 in val, 60 in test" in note for note in notes)
+    rows = rows.assign(part=["train"] * 180 + ["test"] * 60)
+    write(tmp_path, rows)
+    read = load(tmp_path / "rows.csv", split="part", group="patient")
+    seen = {name: {row.tobytes() for row in split.inputs} for name, split in read.splits.items()}
+    assert not seen["train"] & seen["val"]  # validation is ours to cut
+
+
+@pytest.mark.parametrize("keys", [{"group": "repaid"}, {"group": "city", "features": ["age", "city"]}])
+def test_a_group_is_neither_class_nor_input(tmp_path: Path, keys: dict[str, object]) -> None:
+    with pytest.raises(UserError, match="group"):
+        load(write(tmp_path, frame()), **keys)
+
+
+def test_a_running_number_may_be_written_with_decimals(tmp_path: Path) -> None:
+    rows = frame().sort_values("repaid")
+    plain = load(write(tmp_path, rows))
+    same(load(write(tmp_path, rows.assign(id=np.arange(1.0, 121.0)))), plain)
+    assert load(write(tmp_path, rows.assign(id=np.arange(120) / 2))).facts.shape[0] == plain.facts.shape[0] + 1
+
+
+def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> None:
+    rows = frame().assign(gender=lambda found: found["sex"].map({"f": "woman", "m": "man"}))
+    section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
+    (note,) = data.notes(section)
+    assert note.startswith("column 'gender' is an input, and has one value for each value of data.bias (sex)")
+    write(tmp_path, rows.assign(gender=rows["repaid"].map({"no": 0, "yes": 1})))
+    notes = data.notes({**section, "features": ["age", "income", "gender"]})
+    assert any("'gender' is an input, and has one value for each value of data.target (repaid)" in n for n in notes)
