@@ -1,18 +1,198 @@
 """Studies run from Python."""
 
+import enum
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
-from study.api.functions import Function, function_study
 from study.api.notebook import view
-from study.api.plain import plain_mapping
 from study.api.studies import Study
 from study.commands import run as running
 from study.errors import UserError
 from study.home.folder import Home
-from study.spec import load_study
+from study.methods import OWN
+from study.spec import StudySpec, load_study
+from study.spec.document import Document, override
+from study.spec.load import resolve
+from study.text.short import shortened
+from study.training.own_function import PICKLE, check, digest
+
+# Values from Python as a study file has them: numbers, text, true or false, null, lists and mappings.
+
+ALLOWED = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
+
+
+def plain(value: Any, place: str) -> Any:
+    """Return a value as a study file has it, of the same kind: NumPy's numbers are Python's, arrays and tuples lists,
+    paths text.
+
+    Args:
+        place: what messages call it: `fixed: rate`.
+
+    Raises:
+        UserError: it, or something within it, has no form in a study file.
+    """
+    value = _of_numpy(value)
+    if isinstance(value, Mapping):
+        return plain_mapping(value, place, ".")
+    if isinstance(value, list | tuple):
+        return [plain(one, f"{place}[{number}]") for number, one in enumerate(value)]
+    if isinstance(value, PurePath):
+        return str(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, enum.Enum):
+        raise _refused(value, place)
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return value if type(value) is kind else kind(value)
+    raise _refused(value, place)
+
+
+def plain_mapping(values: Any, place: str, joint: str = ": ") -> dict[str, Any]:
+    """Return a mapping of names to plain values; a message has its place, the joint and the key.
+
+    Raises:
+        UserError: it is no mapping, a key is no text, or as `plain`.
+    """
+    if not isinstance(values, Mapping):
+        raise UserError(f"{place}: {_shown(values)} given, a mapping of names to values is needed")
+    for key in values:
+        if not isinstance(key, str):
+            raise UserError(f"{place}: the key {_shown(key)} given, allowed are names, which are text")
+    return {str(key): plain(value, f"{place}{joint}{key}") for key, value in values.items()}
+
+
+def _of_numpy(value: Any) -> Any:
+    """Return NumPy's numbers as Python's and its arrays as lists, everything else as it is."""
+    numpy = sys.modules.get("numpy")  # a value of NumPy's cannot be there before it is imported
+    return value.tolist() if numpy and isinstance(value, numpy.generic | numpy.ndarray) else value
+
+
+def _refused(value: Any, place: str) -> UserError:
+    return UserError(f"{place}: {_shown(value)} given. Allowed are {ALLOWED}")
+
+
+def _shown(value: Any) -> str:
+    return f"{shortened(repr(value))} of type {type(value).__name__}"
+
+
+# A study of a training function of one's own, from Python.
+
+Function = Callable[..., Iterator[Mapping[str, Any]]]
+
+
+def function_study(
+    train: Function,
+    *,
+    space: Mapping[str, Any],
+    name: str,
+    metric: str | Sequence[str],
+    maximize: bool | Sequence[bool] | None,
+    epochs: int,
+    fixed: Mapping[str, Any],
+    baseline: Mapping[str, Any] | None,
+    assignments: list[str],
+) -> tuple[StudySpec, bytes | None]:
+    """The study of a function, checked, and the function pickled where no other process could import it.
+
+    Raises:
+        UserError: something given cannot be used.
+    """
+    named, content = reference(train)
+    check(train, getattr(train, "__qualname__", named))
+    domains = domains_of(space)
+    fixed, values = plain_mapping(fixed, "fixed"), plain_mapping({} if baseline is None else baseline, "baseline")
+    _check_keys(space=domains, fixed=fixed, baseline=values)
+    names = metric if isinstance(metric, str) else list(metric)
+    search: dict[str, Any] = {"metric": names, "space": {f"method.{key}": domains[key] for key in domains}}
+    if maximize is not None:
+        search["direction"] = _direction(maximize)
+    if baseline is not None:
+        search["baseline"] = {f"method.{key}": value for key, value in values.items()}
+    method = {"name": OWN, "function": named, **fixed}
+    document = Document("study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search})
+    override(document, assignments)
+    return resolve(document), content
+
+
+def domains_of(space: Any) -> dict[str, Any]:
+    """What is searched, by key, as a study file has it.
+
+    Raises:
+        UserError: it is no mapping of names to domains.
+    """
+    kept = dict.fromkeys(space) if isinstance(space, Mapping) else space
+    return {key: domain(key, space[key]) for key in plain_mapping(kept, "space")}
+
+
+def domain(key: str, given: Any) -> Any:
+    """What is searched of a key, as a study file has it: a list or array is choices, a pair (low, high) a range, with a
+    third "log" one on a log scale.
+
+    Raises:
+        UserError: it is none of these, or holds what a study file cannot.
+    """
+    values = plain(given, f"space: {key}")
+    if isinstance(given, tuple) and len(values) == 2:
+        return {"low": values[0], "high": values[1]}
+    if isinstance(given, tuple) and values[2:] == ["log"]:
+        return {"low": values[0], "high": values[1], "log": True}
+    if isinstance(values, list) and not isinstance(given, tuple):
+        return {"choices": values}
+    if isinstance(values, dict):
+        return values
+    raise UserError(
+        f"space: {key}: {given!r} given; a range is (low, high), one on a log scale (low, high, 'log'), choices "
+        "are a list. A value that stays as it is goes into fixed"
+    )
+
+
+def reference(train: Function) -> tuple[str, bytes | None]:
+    """How a study file names a function, and its pickle where that is the only way.
+
+    Raises:
+        UserError: it can neither be imported by others nor pickled.
+    """
+    module, name = getattr(train, "__module__", "__main__"), getattr(train, "__qualname__", "<lambda>")
+    if module != "__main__" and _find(module, name) is train:
+        return f"{module}:{name}", None
+    import cloudpickle
+
+    try:
+        content: bytes = cloudpickle.dumps(train)
+    except Exception as error:  # whatever an object that it refers to does
+        raise UserError(
+            f"train: {name} cannot be pickled ({type(error).__name__}: {error}): it refers to something that cannot be "
+            "sent to another process. Make that within the function, or put the function into a module"
+        ) from None
+    return f"{PICKLE}{digest(content)}", content
+
+
+def _find(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _check_keys(**given: Mapping[str, Any]) -> None:
+    for argument, values in given.items():
+        if taken := [key for key in ("name", "function") if key in values]:
+            raise UserError(f"{argument}: {taken[0]}: is taken, the study file has the function there. Another key")
+    if both := sorted(given["space"].keys() & given["fixed"].keys()):
+        raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
+
+
+def _direction(maximize: Any) -> Any:
+    """`search.direction` of it."""
+    given = [maximize] if isinstance(maximize, bool) else maximize
+    if not isinstance(given, list | tuple) or not all(isinstance(one, bool) for one in given):
+        raise UserError(f"maximize: {maximize!r} given, allowed are True, False, or a list of them for several metrics")
+    words = ["max" if one else "min" for one in given]
+    return words[0] if isinstance(maximize, bool) else words
 
 
 def run(

@@ -1,18 +1,18 @@
 """A study of this home as a Python object: its trials as tables, its figures, and what can be done with it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study import ranking
-from study.api.configuration import Configuration, configuration
 from study.errors import UserError, nearest
 from study.home.as_searched import as_searched
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import summary
-from study.ranking.selection import Choice
+from study.ranking import Candidate, Spread, summary
+from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
@@ -21,6 +21,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from study.api.model import Model
+
+# A configuration of a study as a Python object.
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration of a study.
+
+    Attributes:
+        trial: the number of the trial that tried it in the search.
+        params: what was searched, by dotted key.
+        metrics: mean, sample standard deviation and count of every validation metric, and of every test metric that was
+            read, over `seeds`: those that it was confirmed on, else those of the search.
+        seeds: of training.
+    """
+
+    trial: int
+    params: dict[str, Any]
+    metrics: dict[str, Spread]
+    seeds: tuple[int, ...]
+
+
+def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration | None:
+    """What the trials of a candidate say of its configuration; None for none."""
+    if candidate is None:
+        return None
+    trials = trials_of(candidate)
+    metrics = ranking.spreads(spec.objective, trials)
+    return Configuration(
+        candidate.trial.number, dict(candidate.trial.params), metrics, tuple(trial.seed for trial in trials)
+    )
 
 
 class Study:

@@ -4,29 +4,84 @@ The first driver of a study is the job `study-NAME`, one that goes on with it `s
 the same study at the same moment is told by Ray that the job is there.
 """
 
+import json
 import os
+import re
 import shlex
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from study.address import check_jobs
 from study.cluster import following, nodes
-from study.cluster.answer import answered
-from study.cluster.client_errors import told_to_the_user
-from study.cluster.head import Head
-from study.cluster.job import SUITE, Job, job_id, tags
+from study.cluster.head import Head, gone, refused
+from study.cluster.job import STOPPED, SUITE, UNUSABLE, Job, job_id, tags
 from study.cluster.queue_state import with_places
 from study.cluster.upload import STUDY_FILE, Uploaded, size, upload
-from study.errors import UserError
+from study.errors import Interrupted, Stopped, UserError
 from study.home.standing import USUAL, Standing
 from study.logging import hush
 from study.spec import StudySpec
 from study.text.shell import typed
 from study.upstream import ray_internals
+
+# What a command of `study` that ran as a job answered.
+
+LONGEST = 2000
+"""Characters of a log that are shown where it has no error line, counted from its end."""
+
+
+def answered(ended: Job, log: str) -> Any:
+    """The JSON document that the command printed.
+
+    Args:
+        ended: its job, which is over.
+        log: what it wrote.
+
+    Raises:
+        UserError, Stopped, Interrupted: what it said, where it failed, by its exit status 2, 1 or 130.
+    """
+    if ended.state == "succeeded":
+        return _document(log)
+    error = next((line for line in log.splitlines() if line.startswith("error: ")), log[-LONGEST:])
+    said = error.removeprefix("error: ") or ended.message
+    if ended.exit_status == STOPPED:
+        raise Interrupted(said)
+    raise UserError(said) if ended.exit_status == UNUSABLE else Stopped(said)
+
+
+def _document(log: str) -> Any:
+    """The JSON document in a job's log, among what libraries may have written."""
+    for bracket in re.finditer(r"^[{\[]", log, re.MULTILINE):
+        with suppress(ValueError, RecursionError):
+            return json.JSONDecoder().raw_decode(log, bracket.start())[0]
+    raise UserError(f"no answer came back: {log[-LONGEST:]}")
+
+
+# What Ray's client of jobs raises, as what a user can mend.
+
+
+@contextmanager
+def told_to_the_user(address: str) -> Iterator[None]:
+    """Tell what Ray's client raises as what the user can mend."""
+    from ray.exceptions import RayError
+
+    try:
+        yield
+    except UserError:
+        raise
+    except ConnectionError:
+        raise gone(address) from None
+    except (RayError, RuntimeError, OSError, ValueError) as error:
+        text = str(error)
+        if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
+            raise refused(address) from None
+        last = text.strip().splitlines()[-1][:500] if text.strip() else repr(error)
+        raise UserError(f"--address {address}: {last}") from None
+
 
 ASK = 0.5
 """Seconds between two looks at a job that is waited for."""
@@ -239,7 +294,7 @@ class Jobs:
         """The JSON document that such a command printed, once it is over.
 
         Raises:
-            UserError, Stopped, Interrupted: see `study.cluster.answer.answered`; or it did not answer in time.
+            UserError, Stopped, Interrupted: see `study.cluster.jobs.answered`; or it did not answer in time.
         """
         ended = self.wait(job, patience, "answer")
         log = self.log(job)

@@ -1,27 +1,181 @@
 """`study init`: asks a few questions and writes a study file."""
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
+
+from ruamel.yaml import YAML
 
 from study import data
-from study.commands import init_answers, missing_values
-from study.commands.advice import advice
+from study.commands import init_answers
 from study.commands.draft import Wishes, draft
-from study.commands.draft_parts import Bias, Guess, Known, default_methods
-from study.commands.init_answers import Asker
-from study.commands.init_settings import Assignments
+from study.commands.draft_parts import Bias, Guess, Known, default_methods, section
+from study.commands.init_answers import Asker, one_of
 from study.data import cells, label_files, lacking, positive_class, split_words, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
-from study.errors import UserError
+from study.errors import UserError, nearest
 from study.files.output import check_output, write_output
+from study.spec.checks import fault
+from study.spec.document import Document, override, parse
 from study.spec.find import shipped_folder
 from study.spec.json_schema import FILE
-from study.spec.load import check_name
+from study.spec.load import check_name, resolve
 from study.text.quoted import quoted, some
+
+# Rows with missing values in a user's table: what `study init` asks about them, and what it notes in the file.
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """A `data` section that says what happens to rows with missing values, and notes about them for the file."""
+
+    section: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def ask(section: Mapping[str, Any], flag: str | None, asker: Asker) -> Gaps:
+    """The section of the user's files with what happens to rows without a value, if it does not say yet.
+
+    Raises:
+        UserError: the flag is for another kind of data, or cannot be used.
+    """
+    if section["name"] != "table" or "missing" in section:
+        if flag is not None:
+            raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
+        return Gaps(dict(section), _about_bias(section))
+    path = label_files.locate(section["path"])
+    rows = label_files.read_typed(path, **label_files.dialect(section))
+    bias = user_data.columns_of(section.get("bias"), rows.columns, path)
+    gaps = rows.drop(columns=bias).isna()
+    incomplete = int(gaps.any(axis=1).sum())
+    unlabelled = int(gaps[user_data.columns_of(section["target"], rows.columns, path)].any(axis=1).sum())
+    if not incomplete and flag is None:
+        return Gaps(dict(section), _about_bias(section))
+    counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
+    allowed = ("drop",) if unlabelled else ("fill", "drop")
+    question = f"{counted}. What happens to them, {' or '.join(allowed)}"
+    answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))
+    remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
+    note = f"{counted}. missing: {answer}: {remedy}."
+    return Gaps({**section, "missing": answer}, (note, *_about_bias(section)))
+
+
+def _about_bias(section: Mapping[str, Any]) -> tuple[str, ...]:
+    """How many samples have no bias label, where they are let in."""
+    if section.get("bias_gaps") != "unknown":
+        return ()
+    place = label_files.locate(section["path"])
+    path = place / section.get("labels", "labels.csv") if place.is_dir() else place
+    rows = label_files.read_labels(path, marks=section.get("missing_marks") or ())
+    without = int((rows[user_data.columns_of(section["bias"], rows.columns, path)] == "").any(axis=1).sum())
+    return (f"{without} of {len(rows)} rows have no bias label. bias_gaps: unknown: they stay, their bias is guessed.",)
+
+
+# `--set` of `study init`: keys that go into the drafted file, which keeps its comments.
+
+WIDTH = 4096
+"""Characters of a line: none is broken."""
+
+
+class Assignments:
+    """Overrides `section.key=value`, each read as YAML.
+
+    Args:
+        texts: as on the command line.
+
+    Raises:
+        UserError: one is not of that form.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = list(texts)
+        override(Document("--set", {}), self._texts)
+
+    def data(self, section: Mapping[str, Any]) -> dict[str, Any]:
+        """A `data` section with those that are its own: what else is drafted depends on it.
+
+        Raises:
+            UserError: one is no key of this data set, or cannot have this value.
+        """
+        document = Document("--set", {"data": dict(section)})
+        override(document, [text for text in self._texts if text.startswith("data.")])
+        values = dict(document.values["data"])
+        knobs = {knob.key: knob for knob in data.data_knobs(section["name"])}
+        for key in sorted(values.keys() - section.keys()):
+            if key not in knobs:
+                raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")
+            if why := fault(knobs[key], values[key]):
+                raise UserError(f"--set data.{key}: {why}")
+        return values
+
+    def applied(self, text: str, file: str) -> str:
+        """The text of a study file with the others, checked.
+
+        Args:
+            file: its future name, for messages.
+
+        Raises:
+            UserError: the file would not be a study.
+        """
+        others = [text for text in self._texts if not text.startswith("data.")]
+        if not others:
+            return text
+        yaml = YAML()
+        yaml.width = WIDTH
+        tree = yaml.load(text)
+        override(Document(file, tree), others)
+        stream = io.StringIO()
+        yaml.dump(tree, stream)
+        document = parse(stream.getvalue(), file)
+        document.values.pop("profiles", None)
+        resolve(document)
+        return stream.getvalue()
+
+
+# Why `study init` drafts the methods that it drafts: the sentence that it says, as in the guide's page on own data.
+
+Situation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
+"""What is known of the bias: labels of all samples or of some; without labels, what may betray the class."""
+
+WHY: Mapping[Situation, str] = {
+    "labels": "the bias of every sample is known: FairKL makes samples of a class as alike across biases as within one",
+    "some_labels": "the bias of some samples is known: a network guesses that of the others, then FairKL is used as if "
+    "all were known",
+    "colour": "colour may betray the class: strong colour changes take it away, and need no bias labels",
+    "texture": "a small pattern may betray the class: a network that sees nothing larger stands for the bias labels",
+    "unknown": "nothing is known of the bias: learning_from_failure gives weight to what a network that follows easy "
+    "signs gets wrong, and cross entropy shows whether that is needed",
+}
+"""The reason for the methods of each situation."""
+
+
+def situation(bias: Bias) -> Situation:
+    """The one of a user who knows this."""
+    return bias.guess if bias.known == "none" else bias.known
+
+
+def advice(bias: Bias, chosen: Sequence[str]) -> str:
+    """One line: the methods of a drafted file, and why.
+
+    Args:
+        chosen: the file's methods.
+    """
+    default = default_methods(bias)
+    reason = f"{_words(default, bias)}, as {WHY[situation(bias)]}"
+    if set(chosen) == set(default):
+        return f"method: {reason}"
+    return f"method: {_words(chosen, bias)}, as you said; without --method it would be {reason}"
+
+
+def _words(names: Sequence[str], bias: Bias) -> str:
+    """Names of methods, with what is added to them."""
+    with_fair_kl = [name for name in names if section(name, bias).get("regulariser") == "fair_kl"]
+    return " and ".join(f"{name} with fair_kl" if name in with_fair_kl else name for name in names)
+
 
 TRIALS = "24"
 CHOSEN = ("target", "sensitive")
@@ -75,7 +229,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     check_output(path)
     assignments = Assignments(flags.assignments)
     section = _validated(assignments.data(data_section(flags, asker)))
-    gaps = missing_values.ask(section, flags.missing, asker)
+    gaps = ask(section, flags.missing, asker)
     gaps = replace(gaps, section=_with_positive(gaps.section, asker))
     bias = _bias(gaps.section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None

@@ -1,6 +1,8 @@
 """A study's trials and state, folded from its ledger."""
 
+import gc
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -8,10 +10,24 @@ from typing import Any, Literal
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
-from study.home.collection import uncollected
 from study.home.epoch import Epoch
 from study.home.events import EVENTS, STATES, Ablating, Lengthened, Stage, misplaced, problem
 from study.home.trial_record import TrialRecord
+
+# Python's garbage collection, held back while very many objects are made that all stay.
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without garbage collection: it would look again and again at a million new objects, none of them garbage."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
 
 __all__ = ["Foreign", "StudyRecord", "TrialRecord"]
 

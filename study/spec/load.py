@@ -2,31 +2,202 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from graphlib import CycleError
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from study.errors import UserError
-from study.knobs import knobs
-from study.spec import grid, one_bias, own_function, sampler_limits
+from pydantic import ValidationError
+
+from study import methods, metrics
+from study.errors import UserError, nearest
+from study.knobs import Searched, knobs
+from study.spec import grid, own_function, sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
-from study.spec.document import Document, apply_profile, override, read
+from study.spec.document import Document, Key, apply_profile, override, read
 from study.spec.find import find
-from study.spec.forms import forms
-from study.spec.metric_checks import check_metrics
+from study.spec.forms import Forms, forms
 from study.spec.objective import Constraint
 from study.spec.origin import check_origin
-from study.spec.paper import configurations, written_out
 from study.spec.rungs import grace, most_brackets, with_grace
 from study.spec.same import distinct
 from study.spec.schema import Domain, Layout, Search
 from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
-from study.spec.sections import Sections
-from study.spec.space import space
+from study.spec.sections import Sections, train_knobs
+from study.spec.space import Space, space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_checks import check_trials, faults, resources
+from study.text.quoted import quoted
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
+
+# What the papers say about a search: the ranges that hyperparameters declare, and configurations to try first.
+
+
+def written_out(domains: Mapping[str, Domain], forms: Forms, problems: Problems) -> dict[str, Domain]:
+    """The domains with `range: paper` replaced: by a range that holds all that the space's methods declare for the key.
+
+    What the file itself gives of a range overrides this.
+    """
+    asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.keys}
+    return {
+        key: _written_out(key, domain, forms, problems) if key in asked else domain for key, domain in domains.items()
+    }
+
+
+def _written_out(key: str, domain: Domain, forms: Forms, problems: Problems) -> Domain:
+    at: Key = ("search", "space", key)
+    declared = list(dict.fromkeys(knob.searched for knob in forms.knobs(key, domain) if knob.searched))
+    own = domain.model_dump(include={"low", "high", "log", "step"}, exclude_defaults=True)
+    if not declared:
+        others = [other for other in forms.keys if any(knob.searched for knob in forms.knobs(other))]
+        problems.add(at, f"'paper' given, but no range is declared for it. Allowed for: {', '.join(others)}")
+        return Domain(choices=[0])
+    if any(declaration.choices for declaration in declared):
+        choices = list(dict.fromkeys(choice for declaration in declared for choice in declaration.choices))
+        if own:
+            problems.add(at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them")
+        return Domain(choices=choices, when=domain.when)
+    try:
+        return Domain(**{**_hull(declared), **own}, when=domain.when)
+    except ValidationError as error:
+        problems.add(at, error.errors()[0]["msg"].removeprefix("Value error, "))
+        return Domain(choices=[0])
+
+
+def _hull(declared: list[Searched]) -> dict[str, Any]:
+    """The smallest range that holds all of these; logarithmic, or in steps, where all are."""
+    steps = {declaration.step for declaration in declared}
+    return {
+        "low": min(declaration.low for declaration in declared if declaration.low is not None),
+        "high": max(declaration.high for declaration in declared if declaration.high is not None),
+        "log": all(declaration.log for declaration in declared),
+        "step": steps.pop() if len(steps) == 1 else None,
+    }
+
+
+def configurations(space: Space, sections: Sections) -> list[dict[str, Any]]:
+    """The papers' configurations that the search could give: of each method the first, then of each the second ...
+
+    A key without a value in the papers has the value that it has without a search, or else its first choice.
+    """
+    methods = space.domains["method.name"].ends() if "method.name" in space.domains else [None]
+    of_each = [_of_method(space, sections, method) for method in methods]
+    turns = [configuration for turn in zip_longest(*of_each) for configuration in turn if configuration is not None]
+    return [configuration for place, configuration in enumerate(turns) if configuration not in turns[:place]]
+
+
+def _of_method(space: Space, sections: Sections, method: Any) -> list[dict[str, Any] | None]:
+    first, count = _configuration(space, sections, method, 0)
+    others = (_configuration(space, sections, method, place)[0] for place in range(1, count))
+    return [first, *others] if count else []
+
+
+def _configuration(space: Space, sections: Sections, method: Any, place: int) -> tuple[dict[str, Any] | None, int]:
+    """One of a method's configurations, None if it is not in the space, and how many the papers have."""
+    params: dict[str, Any] = {}
+    count = 0
+    for key, domain in space.domains.items():
+        if not space.applies(key, params):
+            continue
+        section, name = key.split(".")
+        knob = sections.knobs(section, params).get(name)
+        if knob and knob.searched and knob.searched.paper:
+            values = knob.searched.paper
+            wishes, count = [values[min(place, len(values) - 1)]], max(count, len(values))
+        else:
+            wishes = [
+                method if key == "method.name" else sections.form(section, params).get(name),
+                *(domain.choices or []),
+            ]
+        value = next((wish for wish in wishes if domain.contains(wish)), _NONE)
+        if value is _NONE:
+            return None, count
+        params[key] = value
+    return params, count
+
+
+_NONE = object()
+
+
+# Checks of what a study searches for and limits: its metrics exist, and which direction of them is better is known.
+
+
+def check_metrics(spec: StudySpec, problems: Problems) -> None:
+    """Check that every metric that is searched for or limited exists on the validation split of all data sets."""
+    search = spec.search
+    by_data = [[]] if spec.function else spec.available
+    valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
+    searched = [search.metric] if isinstance(search.metric, str) else search.metric
+    named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
+    if len(set(searched)) < len(searched):
+        problems.add(("search", "metric"), f"{searched} given: one is repeated")
+    for index, text in enumerate(search.constraints):
+        place: Key = ("search", "constraints", str(index))
+        try:
+            named.append((place, Constraint.parse(text).metric))
+        except ValueError as error:
+            problems.add(place, str(error))
+    _check_directions(spec, searched, problems)
+    if spec.function:
+        own_function.check_metrics(dict(named), problems)
+        return
+    for at, name in named:
+        if name not in valid:
+            problems.add(at, f"{name!r} given. {_hint(name, valid)}Allowed: {', '.join(valid)}")
+
+
+def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) -> None:
+    """Check that it is known of each metric whether a higher or a lower value is better, and that nothing else is
+    given."""
+    given, at = spec.search.direction, ("search", "direction")
+    if isinstance(given, list) and len(given) != len(searched):
+        problems.add(at, f"{given} given, allowed is one for each of {len(searched)} metrics: {', '.join(searched)}")
+        return
+    if unknown := [name for name in searched if spec.function and not spec.direction(name)]:
+        allowed = "max or min" if len(searched) == 1 else f"a list of max and min, for {', '.join(searched)}"
+        python = "maximize=True or False" if len(searched) == 1 else "maximize=[True, False, ...]"
+        problems.add(
+            at,
+            f"is missing: the name {', '.join(unknown)} does not say whether a higher or a lower value is better. "
+            f"Allowed: {allowed} (study.run: {python})",
+        )
+    for name in searched:
+        says = metrics.better(name)
+        if says and metrics.is_certain(name) and spec.direction(name) != says:
+            word = "higher" if says == "max" else "lower"
+            message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
+            problems.add(at, f"{message}; what should go the other way needs another name")
+
+
+def _hint(name: str, valid: list[str]) -> str:
+    """What to do about a metric that a study cannot have."""
+    metric = metrics.METRICS.get(name.removeprefix("val/"))
+    if metric and metric.of_inferred:
+        kinds = " or ".join(kind for kind in train_knobs()["inferred_groups"].names if kind != "none")
+        return f"It needs train.inferred_groups: {kinds}. "
+    note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
+    return f"{note}{nearest(name, valid)}"
+
+
+# A bias of one value, which nothing that needs a bias can use.
+
+
+def fault(spec: StudySpec) -> str | None:
+    """Why a study's data do not do, where their bias is one value and the method, metric or a constraint needs one."""
+    names = None if spec.function else spec.facts.bias_names
+    if not names or len(names) > 1:
+        return None
+    without = metrics.available(replace(spec.facts, bias_classes=None, bias_names=None), inferred=True)
+    users = [name for name in spec.objective.needed if name.removeprefix("val/") not in without]
+    method = spec.trial_document({})["method"]
+    users += [f"method {method['name']}"] if methods.needs(method).bias else []
+    if not users:
+        return None
+    sentence = f"the bias is {quoted(names[0])} in every row: {', '.join(users)} can tell no groups apart"
+    return f"{sentence}. Name another column, or take a metric and a method that need no bias"
+
 
 MOST_TRIALS = 100
 """Trials of a search whose file gives no number."""
@@ -141,7 +312,7 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
-    if not of_model and (why := one_bias.fault(spec)):
+    if not of_model and (why := fault(spec)):
         problems.add(("data", "bias"), why)
     problems.raise_any()
     _check_budget(spec, problems)

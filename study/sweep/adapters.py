@@ -1,11 +1,16 @@
 """The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
 
 import json
+import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import ray
+from ray import cloudpickle
 from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
@@ -13,24 +18,173 @@ from ray.tune.search import Searcher
 from study.errors import of_disk
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
+from study.home.record import StudyRecord, TrialRecord
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, failure, is_out_of_reach
-from study.sweep.hang import Watch
+from study.sweep.job import Job, Work
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes, NodeUnusable
 from study.sweep.requests import Ear
-from study.sweep.run_error import error_of
 from study.sweep.share import Share
-from study.sweep.works import Works
+from study.training import own_function
+from study.training.device import asked_for
 from study.upstream.tune_controller import (
     actor,
     actor_id,
     end_free_processes,
     ended_trials,
+    error_files,
     forget,
     has_free_process,
     waits_for_room,
 )
+
+# Which trials report no more.
+
+TIMES, LEAST = 10.0, 60.0
+"""A trial hangs when it did not report for so many times the study's usual epoch, at least so many seconds."""
+
+SLOW = 10.0
+"""What is no usual epoch may take so many times longer: start, first epoch, last epoch, reading the test split."""
+
+NEWEST = 101
+"""Epochs whose median is the usual one."""
+
+BLINK = 5.0
+"""Seconds that count at most between two looks: while this process itself was stopped, nothing was heard."""
+
+
+class Watch:
+    """Tells the trials that hang; only time counts in which this process was awake.
+
+    Args:
+        limit: seconds without a report; None: by the usual epoch of the study's trials on that kind of device, which is
+            known from their reports; where there are none of that kind yet, by the slowest of the other kinds.
+        record: of the epochs so far.
+        last: a trial's last epoch, which may take longer than the others.
+    """
+
+    def __init__(self, limit: float | None, record: StudyRecord, last: int) -> None:
+        self._limit, self._last = limit, last
+        self._now, self._looked = 0.0, time.monotonic()
+        self._heard: dict[str, tuple[float, bool]] = {}
+        self._kinds: dict[str, str] = {}
+        self._epochs: dict[str, deque[float]] = {}
+        for trial in record.trials.values():
+            for report in trial.reports:
+                if (seconds := report.get("time/epoch")) is not None:
+                    self._took(trial.device.get("name", ""), seconds)
+
+    def heard(
+        self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "", last: int | None = None
+    ) -> None:
+        """A trial reported: an epoch and the seconds that it took, or that it begins (None).
+
+        Args:
+            kind: the name of the device that it runs on.
+            last: its last epoch, where that is another than the others'.
+        """
+        self._advance()
+        self._heard[name] = self._now, epoch is None or epoch + 1 == (last or self._last)
+        self._kinds[name] = kind
+        if seconds is not None:
+            self._took(kind, seconds)
+
+    def hanging(self, running: Iterable[str]) -> list[str]:
+        """Those of the trials that run now which did not report for too long; each is told once."""
+        self._advance()
+        self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
+        self._kinds = {name: kind for name, kind in self._kinds.items() if name in self._heard}
+        usual = {kind: self._usual(kind) for kind in {"", *self._kinds.values()}}
+        hanging = [
+            name
+            for name, (at, slow) in self._heard.items()
+            if self._now - at > self._patience(usual[self._kinds.get(name, "")], slow)
+        ]
+        self._heard |= {name: (float("inf"), True) for name in hanging}
+        return hanging
+
+    def _advance(self) -> None:
+        now = time.monotonic()
+        self._now, self._looked = self._now + min(now - self._looked, BLINK), now
+
+    def _took(self, kind: str, seconds: float) -> None:
+        self._epochs.setdefault(kind, deque(maxlen=NEWEST)).append(seconds)
+
+    def _usual(self, kind: str) -> float:
+        """Seconds after which a trial on a kind of device is too long silent."""
+        known = [self._epochs[kind]] if kind in self._epochs else list(self._epochs.values())
+        return max([LEAST, *(TIMES * statistics.median(epochs) for epochs in known)])
+
+    def _patience(self, usual: float, slow: bool) -> float:
+        if self._limit is not None:
+            return self._limit
+        return SLOW * usual if slow else usual
+
+
+# What workers are told of jobs.
+
+
+class Works:
+    """Turns the jobs of a study into what its workers are told.
+
+    Args:
+        agenda: of the study.
+        folder: its own.
+        states: says which states stay behind the last epoch.
+    """
+
+    def __init__(self, agenda: Agenda, folder: StudyFolder, states: KeptStates) -> None:
+        self._agenda, self._spec, self._folder, self._states = agenda, agenda.spec, folder, states
+        function = agenda.spec.function
+        self._function = own_function.place(function, folder.path) if function else None
+
+    def of(self, job: Job) -> Work:
+        """A job for one process, see `study.sweep.worker.run_job`."""
+        trial, folder = job.trial, self._folder
+        goal = self._spec.objective
+        kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
+        end = self._states.file(trial) if job.kind == "train" else None
+        work = {
+            "kind": job.kind,
+            "trial": trial.number,
+            "run": trial.run,
+            "alone": trial.alone,
+            "gpu": self._spec.resources.gpu,
+            "heard": trial.epochs,
+            "document": json.dumps(self._document(trial)),
+            "checkpoint": str(folder.checkpoint_file(trial.number)),
+            "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
+            "goal": json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
+            "function": self._function,
+            "device": asked_for(self._spec.resources.gpu),
+            "whole": trial.alone or self._spec.resources.gpu == 1,
+            "needed": goal.needed,
+            "end": str(end) if end else None,
+            "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
+        }
+        return Work(work)
+
+    def _document(self, trial: TrialRecord) -> dict[str, Any]:
+        longer = {"train.epochs": trial.until} if trial.until else {}
+        return self._spec.trial_document({**trial.params, "train.seed": trial.seed, **longer})
+
+
+# What ended a run of Ray Tune's.
+
+
+def error_of(trial: TuneTrial) -> BaseException:
+    """What ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
+    pickled, text = error_files(trial)
+    try:
+        if pickled is not None:
+            error = cloudpickle.loads(Path(pickled).read_bytes())
+            if isinstance(error, BaseException):
+                return error
+    except Exception:  # an exception's class may do anything when it is made anew
+        pass
+    return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")
+
 
 LOOK = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, of a thousand trials perhaps."""

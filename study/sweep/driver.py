@@ -2,8 +2,16 @@
 
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from study import data, models
@@ -20,19 +28,19 @@ from study.home.standing import Standing
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
+from study.sweep.joined_ray import JoinedRay
 from study.sweep.kept_states import KeptStates, tidy
-from study.sweep.own_ray import CannotStart
+from study.sweep.own_ray import CannotStart, OwnRay
 from study.sweep.processes import Processes
 from study.sweep.ray_session import Slots, fitting, gpus, nothing, ray_session
 from study.sweep.requests import Ear
-from study.sweep.same_data import check_same_data
 from study.sweep.share import Share, newcomer
 from study.sweep.shared_ray import Session
-from study.sweep.signals import stopped_by_signals
-from study.sweep.steps import PREPARING, STARTING
-from study.sweep.watch import RayEnded, watched
+from study.sweep.steps import PREPARING, STARTING, STOPPING
 from study.text.shell import typed
 from study.training import own_function
+from study.upstream.interrupt import NUMBERS, has_come, once
+from study.upstream.own_ray_internals import end_at_once
 from study.upstream.ray_internals import is_job, job_metadata, let_trials_inherit_environment
 from study.upstream.tune_controller import do_not_block_for_trials
 from study.upstream.tune_loop import lighten
@@ -40,6 +48,168 @@ from study.upstream.tune_trials import check_no_missing_arguments, plain_trials
 
 if TYPE_CHECKING:
     from study.sweep.nodes import Nodes
+
+# The signals that stop a driver that runs: acknowledged at once, whatever it does, and obeyed as soon as it can.
+
+__all__ = ["STOPPING", "TWICE", "stopped_by_signals"]
+
+TWICE = 0.3
+"""Seconds within which the same signal again is the first one, told twice: to a whole group of processes, and once more
+by one of them that passes it on, as `uv run` does."""
+
+
+@contextmanager
+def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
+    """Each of `NUMBERS` asks the agenda to stop; a second one, `TWICE` later, is the usual KeyboardInterrupt. A second
+    SIGHUP is nothing.
+
+    One that came before and that a library swallowed is obeyed, too. Outside the main thread, where no signal arrives,
+    it does nothing.
+
+    Python calls a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
+    library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.
+
+    Args:
+        tell: says so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    first: list[tuple[int, float]] = []
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if signum == signal.SIGHUP:
+            before[signum] = signal.SIG_IGN
+            once(signum)
+        if first and signum == first[0][0] and now - first[0][1] < TWICE:
+            return
+        if agenda.stopping:
+            raise KeyboardInterrupt
+        first.append((signum, now))
+        agenda.stopping, agenda.by_hand = "interrupted", signum == signal.SIGINT
+
+    def acknowledge() -> None:
+        told = False
+        while number := arrived.recv(1):
+            if number[0] == signal.SIGTERM:
+                signal.alarm(0)  # with which Ray's C++ ends the process, if it came before `take_signals_back`
+            if not told and number[0] in NUMBERS:
+                told = True
+                tell(STOPPING)
+
+    arrived, woken = socket.socketpair()
+    woken.setblocking(False)
+    thread = threading.Thread(target=acknowledge, name="signals", daemon=True)
+    thread.start()
+    descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+    if has_come():
+        agenda.stopping, agenda.by_hand = "interrupted", True
+        tell(STOPPING)
+    before = {number: signal.getsignal(number) for number in NUMBERS}
+    for number in NUMBERS:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(descriptor)
+        woken.close()
+        thread.join()
+        arrived.close()
+
+
+# A study goes on with the data that it began with, or says which are others now.
+
+NAMED = 3
+"""Files that the message names; it counts the rest."""
+
+
+def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> None:
+    """Raise a UserError if the data are not those of the study's last session: names data sets and files written since.
+
+    Args:
+        datasets: those of `spec.data_sections`, by `data.key`.
+    """
+    if not record.sessions or record.sessions[-1].get("data") == data.joint_fingerprint(datasets):
+        return
+    told = " ".join(_differences(spec, datasets, record))
+    raise UserError(
+        f"{spec.name}: its data have changed since it began; trials on other data do not compare. {told}".rstrip()
+        + " Put the earlier files back, or begin a study of another name"
+    )
+
+
+def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> Iterator[str]:
+    """A sentence on each data set that differs, and one on the files."""
+    last, sections = record.sessions[-1], {data.key(section): section for section in spec.data_sections}
+    for key, dataset in datasets.items():
+        before = last.get("datasets", {}).get(key)
+        if before and before["digest"] != dataset.fingerprint:
+            place = f" ({', '.join(before['sources'])})" if before["sources"] else ""
+            yield f"{before['title']}{place}: fingerprint {dataset.fingerprint}, was {before['digest']}."
+            written = _written_since(data.files(sections[key]), last["time"])
+            if written:
+                more = f" and {len(written) - NAMED} more" if len(written) > NAMED else ""
+                yield f"Written since then: {', '.join(str(file) for file in written[:NAMED])}{more}."
+
+
+def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
+    """Those files that were written, or put there, after a time; by the time of their state, which copying does not
+    keep."""
+    return [file for file in files if os.path.exists(file) and os.stat(file).st_ctime > seconds]
+
+
+# Whether Ray lives under a running study.
+
+EVERY = 0.25
+"""Seconds between two looks."""
+
+
+class RayEnded(Exception):
+    """One of Ray's processes has ended under a study; the message says which, and how."""
+
+
+@contextmanager
+def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
+    """Have the agenda stop soon after one of Ray's processes has ended. Ray itself would notice within a minute, print,
+    and end this process.
+
+    Args:
+        ray: gives the block a `grace` to end by itself; a call of Ray's in it may wait for an answer that never comes.
+        remedy: what to do then. It is said here only where the block does not end, and this process is ended instead.
+
+    Raises:
+        RayEnded: one has.
+    """
+    over, lost = threading.Event(), list[str]()
+
+    def watch() -> None:
+        while not over.wait(EVERY):
+            if ended := ray.ended():
+                lost.append(ended)
+                agenda.stopping = agenda.stopping or "interrupted"
+                if not over.wait(ray.grace):
+                    ray.kill(ray.all())
+                    print(f"error: {ended}. {remedy}", file=sys.stderr)
+                    end_at_once()
+                return
+
+    thread = threading.Thread(target=watch, name="ray's processes", daemon=True)
+    thread.start()
+    try:
+        yield
+    except BaseException:
+        if ended := ray.missing():  # whatever Ray, and Tune after it, made of that
+            raise RayEnded(ended) from None
+        raise
+    finally:
+        over.set()
+        thread.join()
+    if lost:
+        raise RayEnded(lost[0])
 
 
 def drive(

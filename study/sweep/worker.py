@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ray
 import torch
@@ -17,13 +17,41 @@ from study.data import Dataset
 from study.errors import of_disk
 from study.sweep import here
 from study.sweep.failures import Broken
-from study.sweep.goes_on import choice, goes_on_behind
 from study.sweep.nodes import NodeUnusable
-from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, deterministic, device_memory
+from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable, deterministic, device_memory
 from study.training.device import CUDA, CardFull, NoDevice, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, set_here
 from study.upstream.tune_trials import report_nothing_else
+
+if TYPE_CHECKING:
+    from study.ranking.epochs import EpochChoice
+
+# What a trial in a worker goes on from, and which epoch's weights it ends with.
+
+
+def choice(goal: str | None) -> "EpochChoice | None":
+    """What chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
+    if goal is None:
+        return None
+    from study.ranking.epochs import EpochChoice  # tenths of a second, which most studies have no use for
+    from study.spec.objective import Objective
+
+    return EpochChoice(Objective.from_document(json.loads(goal)))
+
+
+def goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
+    """The epoch behind which the trial goes on; where the file is of no use it is removed, and why is said."""
+    try:
+        epoch, note = trial.epochs_in(checkpoint), None
+    except Unusable as unusable:
+        epoch, note = 0, str(unusable)
+    if epoch > heard:
+        epoch, note = 0, f"{checkpoint}: is of epoch {epoch}, the study knows of {heard}"
+    if note:
+        checkpoint.unlink()
+    return epoch, note
+
 
 set_here(Part.TRIAL)
 report_nothing_else()

@@ -1,33 +1,225 @@
 """The training loop of one trial, top to bottom."""
 
+import ctypes
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
 
 from study import models
-from study.data.dataset import Dataset, Facts
+from study.data import holdout
+from study.data.dataset import Dataset, Facts, Split
+from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
-from study.training import augment, checkpoint, deterministic, elastic, gradient_cache, streamed, weights_file
-from study.training.checkpoint import Checkpoint
+from study.training import augment, checkpoint, deterministic, elastic, gradient_cache
+from study.training.checkpoint import Checkpoint, Unusable
 from study.training.chosen_weights import Choice, ChosenWeights
 from study.training.clock import Clock
 from study.training.config import TrialConfig
-from study.training.course import Course
 from study.training.device import best
+from study.training.device_memory import available
 from study.training.diverged import check_loss, check_networks
 from study.training.evaluation import Evaluation
-from study.training.heap import keep_freed_memory
 from study.training.networks import networks
 from study.training.optimization import adam, groups, optimizer, schedule
 from study.training.plain_step import Step, plain_step
-from study.training.resident import Resident
-from study.training.training_samples import with_share, with_val
+from study.training.resident import Copy, Resident, copy
+
+# A split whose inputs stay in the host's memory: each batch is brought to the device ahead of its step.
+
+SHARE = 0.25
+"""Of the device's memory that a trial may still take: a split with more inputs than that stays in the host's. The
+rest is for networks and what they compute."""
+
+AHEAD = 2
+"""Steps that the host may be ahead of the device: each holds a batch in pinned memory and one on the device."""
+
+HOST = torch.device("cpu")
+
+
+class Streamed(Resident):
+    """A split whose inputs are in the host's memory; everything else is as in `Resident`, the values too.
+
+    While a batch of `batches` or `in_order` is worked on, the next one is copied through pinned memory on a stream of
+    its own. Nothing waits for the device but the host, where it is more than two steps ahead.
+    """
+
+    def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
+        super().__init__(split, facts, device)
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self._used: deque[torch.cuda.Event] = deque()
+        self._index: Tensor | None = None
+        self._batch: tuple[Tensor, torch.cuda.Event | None] | None = None
+
+    def batches(self, order: Tensor, size: int) -> Iterator[Tensor]:
+        on_host, on_device = order.split(size), order.to(self.device).split(size)
+        batch = self._brought(on_host[0])
+        for place, index in enumerate(on_device):
+            self._index, self._batch = index, batch
+            if place + 1 < len(on_host):
+                batch = self._brought(on_host[place + 1])
+            yield index
+        self._index = self._batch = None
+
+    def in_order(self, size: int) -> Iterator[Tensor]:
+        yield from self.batches(torch.arange(len(self)), size)
+
+    def _of(self, array: NDArray[Any]) -> Copy:
+        return copy(array, HOST)
+
+    def _chosen(self, index: Tensor) -> Tensor:
+        batch = self._batch if index is self._index else None
+        values, arrived = batch or self._brought(index.cpu())
+        if arrived is not None:
+            here = torch.cuda.current_stream(self.device)
+            here.wait_event(arrived)
+            values.record_stream(here)
+            self._used.append(here.record_event())
+        return values
+
+    def _brought(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
+        """The inputs at these positions (B,) on the host, on their way to the device, and when they are there."""
+        if self._stream is None:
+            return self.inputs[index], None
+        while len(self._used) > AHEAD:
+            self._used.popleft().synchronize()
+        shape = (len(index), *self.inputs.shape[1:])
+        pinned = torch.empty(shape, dtype=self.inputs.dtype, pin_memory=True)
+        torch.index_select(self.inputs, 0, index, out=pinned)
+        with torch.cuda.stream(self._stream):
+            return pinned.to(self.device, non_blocking=True), self._stream.record_event()
+
+
+def on(device: torch.device, split: Split, facts: Facts) -> Resident:
+    """The split on the device, or in the host's memory where it would take more of the device than `SHARE`."""
+    if device.type == "cuda" and split.inputs.nbytes > SHARE * available(device):
+        return Streamed(split, facts, device)
+    return Resident(split, facts, device)
+
+
+# A data set with a share of its training samples (`train.data_share`), or with those of validation added
+# (`train.with_val`).
+
+SEED = 0
+"""Seed of the choice: all trials of a study, whatever their own seed, train on the same samples."""
+
+
+def with_share(dataset: Dataset, share: float) -> Dataset:
+    """The data set with this share of its training samples, exact to one sample in each (class, bias) cell."""
+    if share == 1.0:
+        return dataset
+    train = dataset.splits["train"]
+    groups = train.target if train.bias is None else train.target * (int(train.bias.max()) + 1) + train.bias
+    _, chosen = holdout.stratified(groups, share, SEED)
+    splits = {**dataset.splits, "train": holdout.take(train, chosen)}
+    return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, {share} of train")
+
+
+def with_val(dataset: Dataset) -> Dataset:
+    """The data set with the validation samples added behind the training samples, and no validation split."""
+    train, val = dataset.splits["train"], dataset.splits["val"]
+    arrays = {field.name: _joined(getattr(train, field.name), getattr(val, field.name)) for field in fields(Split)}
+    splits = {**{name: split for name, split in dataset.splits.items() if name != "val"}, "train": Split(**arrays)}
+    return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
+
+
+def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> Any:
+    return None if first is None or second is None else np.concatenate([first, second])
+
+
+# What a trial has while it trains, besides its networks.
+
+
+@dataclass(frozen=True)
+class Course:
+    """From `TrainingLoop.begin` to the last epoch.
+
+    Attributes:
+        labels: of the training split, as the method knows them.
+        main, beside: the optimizers of the method and of the probes.
+        rates: the schedule of `main`.
+        order, chance: give the order of the samples, and their augmentation.
+        kept: the file that the state is written to, if there is one.
+        at_end: the file that the state behind the last epoch is written to, if it is asked for.
+        chosen: the weights of the epoch chosen so far, if one is chosen.
+        done: epochs that were over when it began.
+    """
+
+    labels: Labels
+    main: Optimizer
+    beside: Optimizer
+    rates: LambdaLR
+    order: torch.Generator
+    chance: torch.Generator
+    kept: Checkpoint | None
+    at_end: Checkpoint | None
+    chosen: ChosenWeights | None
+    done: int
+
+    def keep(self, epoch: int, epochs: int) -> None:
+        """Write the state after an epoch whose metrics the caller knows, unless it is the last."""
+        if self.kept is not None and epoch < epochs:
+            self.kept.keep(epoch)
+
+
+# The weights of a trial's networks in a file, safetensors.
+
+
+def write(path: Path, networks: nn.Module) -> None:
+    """Write them in one step: a reader sees the whole file or none."""
+    from safetensors.torch import save
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, save({name: tensor.contiguous() for name, tensor in networks.state_dict().items()}))
+
+
+def read(path: Path, networks: nn.Module) -> None:
+    """Take the weights that `write` wrote of such networks.
+
+    Raises:
+        Unusable: the file is missing, cut short or otherwise damaged, or of other networks.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        networks.load_state_dict(load_file(path))
+    except (SafetensorError, OSError, RuntimeError) as error:
+        does_not_fit = isinstance(error, RuntimeError)
+        what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
+        raise Unusable(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
+
+
+# Memory of the CPU that a step frees and the next one needs again.
+
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""glibc's `mallopt` calls them so (malloc.h)."""
+KEPT = 2**30
+
+
+def keep_freed_memory() -> None:
+    """Have the process keep freed memory, up to 1 GiB in one piece, instead of giving it back to the system.
+
+    Each step of a trial needs the same large tensors. Without this glibc asks the system for them each time, and the
+    system's clearing of pages is up to a fifth of a small network's step. The peak of memory stays. Without glibc
+    nothing happens.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(TRIM_THRESHOLD, KEPT)
+        mallopt(MMAP_THRESHOLD, KEPT)
 
 
 class TrainingLoop:
@@ -185,14 +377,14 @@ class TrainingLoop:
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
-        weights_file.write(path, self._networks)
+        write(path, self._networks)
 
     def load(self, path: Path) -> None:
-        """Take the weights that `save` wrote for this configuration; raises as `weights_file.read`."""
-        weights_file.read(path, self._networks)
+        """Take the weights that `save` wrote for this configuration; raises as `read`."""
+        read(path, self._networks)
 
     def _on_device(self, facts: Facts) -> dict[str, Resident]:
-        return {name: streamed.on(self.device, split, facts) for name, split in self.dataset.splits.items()}
+        return {name: on(self.device, split, facts) for name, split in self.dataset.splits.items()}
 
     def _labels(self) -> Labels:
         """What the method knows of the training samples: all that the data say."""

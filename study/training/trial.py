@@ -1,14 +1,254 @@
 """One trial of a study."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from study.methods import Labels
-from study.training.bias import known_labels
-from study.training.inferred import inferred_groups
+from study import models
+from study.data.cache import cached
+from study.data.dataset import Dataset, Facts, Split
+from study.errors import UserError
+from study.knobs import options
+from study.methods import UNKNOWN, Labels
+from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
+from study.training.config import TrainOptions, TrialConfig
+from study.training.diverged import Diverged
 from study.training.loop import TrainingLoop
+from study.training.resident import tensor
+
+# A network that stands in for labels that the data do not have.
+#
+# It is trained once on a machine: its outputs are kept beside the prepared data, by all that they depend on. The other
+# trials of a study wait for it and read it.
+
+PLAIN = {"name": "cross_entropy"}
+BATCH = 256
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A classifier that is trained to stand in for labels.
+
+    Attributes:
+        config, dataset: what it is trained by and on.
+        made_from: what the data set is, for the name under which the result is kept.
+        splits: of the samples whose outputs are asked for.
+        keeps_features: the outputs are its features, else its logits.
+    """
+
+    config: TrialConfig
+    dataset: Dataset
+    made_from: str
+    splits: tuple[str, ...]
+    keeps_features: bool
+
+    def outputs(self, device: torch.device) -> Mapping[str, Split]:
+        """As tables, by split: features or logits as rows, float32 (N, F), predictions as classes (N,).
+
+        The state of torch's generators stays as it is, whether a network was trained for this or not.
+
+        Raises:
+            UserError: no folder for data can be written.
+            Diverged: the loss of the network is not finite.
+        """
+        config = self.config
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            features = models.build(config.model, self.dataset.facts, False).features
+            classes = self.dataset.facts.classes
+            facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=self.splits)
+            key: dict[str, Any] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
+            key |= {"method": dict(config.method), "facts": asdict(self.dataset.facts)}
+            key |= {"made_from": self.made_from, "torch": torch.__version__}
+            key |= {"weights": begun} if (begun := models.weights(config.model)) else {}
+            name = "bias_features" if self.keeps_features else "bias_guess"
+            return cached(name, key, facts, lambda: self._train(device)).splits
+
+    def _train(self, device: torch.device) -> dict[str, Split]:
+        loop = TrainingLoop(self.config, self.dataset, str(device))
+        try:
+            for _ in loop.run():
+                pass
+        except Diverged as problem:
+            raise Diverged(f"the network that stands in for bias labels: {problem}") from None
+        return {split: self._outputs(loop, split) for split in self.splits}
+
+    def _outputs(self, loop: TrainingLoop, split: str) -> Split:
+        features = loop.evaluate.features(split)
+        logits = loop.evaluate.scores("encoder", features)
+        kept = features if self.keeps_features else logits
+        return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())
+
+
+# What a method knows of the bias of the training samples: all of it, a part, or what a network makes of it.
+
+OBSERVED = 2048
+"""Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
+
+
+def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+    """The labels of the training split as the `method` section lets its method know them.
+
+    The state of torch's generators stays as it is, whether a network was trained for this or not.
+
+    Args:
+        labels: all that the data say of that split, on the trial's device.
+
+    Raises:
+        UserError: fewer than two samples would have a known bias, or no folder for data can be written.
+        Diverged: the loss of the network that stands in for labels is not finite.
+    """
+    return _SOURCES[config.method.get("bias_source", LABELS)](labels, config, dataset)
+
+
+def _all(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+    return labels
+
+
+def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+    """A share of the samples keeps its bias; the others have none, or one that is guessed (FSCL paper Table 5)."""
+    source, train, facts = options(SomeLabels, config.method), dataset.splits["train"], dataset.facts
+    if labels.bias is None or train.bias is None or facts.bias_classes is None:
+        raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
+    kept = _keeping(train.bias, source.known_bias, config.train.seed)
+    some_bias = labels.bias.where(tensor(kept, labels.bias.device), UNKNOWN)
+    if source.unknown_bias == "sup_con" or kept.all():
+        return replace(labels, bias=some_bias)
+    part = Split(train.inputs[kept], train.bias[kept])
+    observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
+    splits = {"train": part, "val": observed, "all": Split(train.inputs, np.zeros_like(train.target))}
+    facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
+    training = _training(config, config.train.seed)
+    own = TrialConfig({}, config.model, PLAIN, training)
+    made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
+    network = StandIn(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
+    guess = tensor(network.outputs(labels.bias.device)["all"].target, labels.bias.device)
+    return replace(labels, bias=some_bias.where(some_bias != UNKNOWN, guess))
+
+
+def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+    """Features of a network that sees too little of an image to know more than its bias (FairKL paper B.2.4)."""
+    model = {"name": "bagnet", "receptive_field": options(BiasModel, config.method).bias_field}
+    there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
+    splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
+    facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
+    training = _training(config, seed=0)
+    own = TrialConfig({}, model, PLAIN, training)
+    network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
+    device = labels.target.device
+    return replace(labels, bias=None, bias_features=tensor(network.outputs(device)["train"].inputs, device))
+
+
+_SOURCES: dict[str, Callable[[Labels, TrialConfig, Dataset], Labels]] = {
+    LABELS: _all,
+    SOME_LABELS: _some,
+    MODEL: _model,
+}
+
+
+def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+    """Which samples keep their bias: this share of those that have one, drawn by the seed, (N,)."""
+    labelled = np.flatnonzero(bias != UNKNOWN)
+    count = round(share * len(labelled))
+    if count < 2:
+        problem = f"{share} of {len(labelled)} training samples is {count}"
+        raise UserError(f"method.known_bias: {problem}; a network cannot learn the bias from fewer than 2")
+    kept = np.zeros(len(bias), dtype=np.bool_)
+    kept[np.random.default_rng(seed).permutation(labelled)[:count]] = True
+    return kept
+
+
+def _training(config: TrialConfig, seed: int) -> TrainOptions:
+    preparation = options(Preparation, config.method)
+    return TrainOptions(
+        epochs=preparation.bias_epochs,
+        batch_size=BATCH,
+        learning_rate=preparation.bias_learning_rate,
+        seed=seed,
+        threads=config.train.threads,
+        deterministic=config.train.deterministic,
+    )
+
+
+# Groups without bias labels: a network that was trained to follow the bias gives each sample a class.
+#
+# A sample's group is its own class with that one, as in uLA (Tsirigotis et al., NeurIPS 2023); where the two differ,
+# the bias leads away from the class. The network learns from the training split alone and is kept as `StandIn` says. It
+# depends on the data, `model`, `train.inferred_groups`, `train.bias_model_epochs` and the number of threads, and on
+# nothing else of a trial: trials that differ in their method and training are judged by the same groups.
+
+LEARNING_RATE = 0.001
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class BiasedNetwork:
+    """What the network is trained by and on, but for how it is made to follow the bias.
+
+    Attributes:
+        config: of the trial.
+        dataset: its data, of which bias labels are not looked at.
+        device: where it is trained.
+    """
+
+    config: TrialConfig
+    dataset: Dataset
+    device: torch.device
+
+    def predictions(self, method: Mapping[str, object], epochs: int) -> dict[str, Tensor]:
+        """By split, the training split aside, the classes that it predicts, (N,).
+
+        Args:
+            method: a section of a classification method that needs classes alone.
+            epochs: by Adam in batches of 256, unless `train.bias_model_epochs` says otherwise.
+        """
+        own = self.config.train
+        train = TrainOptions(
+            epochs=own.bias_model_epochs or epochs,
+            batch_size=BATCH,
+            learning_rate=LEARNING_RATE,
+            seed=SEED,
+            threads=own.threads,
+            deterministic=own.deterministic,
+        )
+        splits = {name: replace(split, bias=None, condition=None) for name, split in self.dataset.splits.items()}
+        facts = replace(self.dataset.facts, bias_classes=None, condition=None)
+        config = TrialConfig({}, self.config.model, method, train)
+        judged = tuple(name for name in splits if name != "train")
+        network = StandIn(config, Dataset(facts, splits), self.dataset.fingerprint, judged, keeps_features=False)
+        outputs = network.outputs(self.device)
+        return {name: tensor(split.target, self.device) for name, split in outputs.items()}
+
+
+def early(network: BiasedNetwork) -> dict[str, Tensor]:
+    """Cross entropy, stopped early: what is easy is learned first (JTT, Liu et al. 2021)."""
+    return network.predictions(PLAIN, epochs=8)
+
+
+def gce(network: BiasedNetwork) -> dict[str, Tensor]:
+    """Generalised cross entropy, drawn to samples that are easy already (LfF, Nam et al. 2020)."""
+    return network.predictions({"name": "generalized_cross_entropy", "q": 0.7}, epochs=12)
+
+
+KINDS: Mapping[str, Callable[[BiasedNetwork], dict[str, Tensor]]] = {"early": early, "gce": gce}
+"""By the name in `train.inferred_groups`: each gives the class of each sample's group, by split."""
+
+
+def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device) -> dict[str, Tensor]:
+    """By split, the training split aside, the class of each sample's group, (N,); empty where none are asked for.
+
+    Raises:
+        UserError: no folder for data can be written.
+        Diverged: the loss of the network is not finite.
+    """
+    kind = config.train.inferred_groups
+    return {} if kind == "none" else KINDS[kind](BiasedNetwork(config, dataset, device))
 
 
 class Trial(TrainingLoop):

@@ -55,7 +55,7 @@ SETTINGS = (
     Setting("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0", _LOOPBACK, "whatever its name says: all keep to 127.0.0.1"),
     Setting("RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK, "a busy machine takes longer than 30 s"),
     Setting("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK, "longer than 5 s"),
-    Setting(RECONNECT, "600", _OWN, "whether it lives is watched, see study.sweep.watch"),
+    Setting(RECONNECT, "600", _OWN, "whether it lives is watched, see study.sweep.driver"),
     Setting("RAY_raylet_start_wait_time_s", "1", _OWN, "who waits asks again, and can be stopped between"),
     Setting("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
     Setting("RAY_agent_register_timeout_ms", "600000", _for(Part.LOCAL_NODE), "longer than 30 s, the same"),

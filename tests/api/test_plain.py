@@ -8,7 +8,7 @@ import own_functions
 import pytest
 
 from study.api import running
-from study.api.functions import function_study
+from study.api.running import function_study
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.document import parse

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from study.spec.objective import Constraint, Score
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import Asha
-from study.sweep.rung_peers import ByDominance, ByValue, Peers, Standing
+from study.sweep.early_stopping import Asha, ByDominance, ByValue, Peers, Standing
 
 EPOCHS, REDUCTION, SLOTS = 27, 3, 8
 Array = NDArray[np.float64]

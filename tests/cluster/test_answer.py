@@ -2,8 +2,8 @@
 
 import pytest
 
-from study.cluster.answer import answered
 from study.cluster.job import Job
+from study.cluster.jobs import answered
 from study.errors import Interrupted, Stopped, UserError
 
 

@@ -7,9 +7,8 @@ import pytest
 from pages import GUIDE
 
 from study import methods
-from study.commands.advice import WHY, advice, situation
 from study.commands.draft_parts import Bias, default_methods, section
-from study.commands.init import Flags, write
+from study.commands.init import WHY, Flags, advice, situation, write
 from study.commands.init_answers import Asker
 from study.spec import load_study
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.commands import notify as telling
 from study.commands import sitting
+from study.commands import sitting as telling
 from study.commands.export import export
 from study.commands.final_training import final_study
-from study.commands.notify import message, notify
 from study.commands.run_end import RunEnd, closing_lines
+from study.commands.sitting import message, notify
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger

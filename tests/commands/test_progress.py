@@ -10,8 +10,7 @@ from rich.console import Console
 
 from study.commands.final_training import final_study
 from study.commands.progress import StudyProgress
-from study.commands.progress_line import one_line
-from study.commands.progress_view import ProgressView, rest
+from study.commands.progress_view import ProgressView, one_line, rest
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep.steps import LOADING, STOPPING

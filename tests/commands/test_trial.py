@@ -6,7 +6,7 @@ import own_functions
 import pytest
 from helpers import quickstart
 
-from study.api.functions import function_study
+from study.api.running import function_study
 from study.commands.trial import line, run, table
 from study.errors import UserError
 

@@ -15,7 +15,7 @@ from command import Command
 from ended import assert_nothing_was_lost
 from helpers import computed
 
-from study.sweep.signals import STOPPING
+from study.sweep.driver import STOPPING
 
 
 @pytest.mark.slow

@@ -24,9 +24,9 @@ from study.files.output import write_output
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.tracking.connection import connect, error_line
-from study.training import weights_file
+from study.training import loop as weights_file
 from study.training.checkpoint import Checkpoint
-from study.training.kept_folder import KeptFolder
+from study.training.function_trial import KeptFolder
 
 ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 

@@ -12,7 +12,7 @@ import gc, json, sys
 import numpy as np, torch
 from study import methods, models
 from study.data.dataset import Dataset, Facts, Split
-from study.training import Trial, TrialConfig, counted_memory, loop, evaluation, streamed
+from study.training import Trial, TrialConfig, counted_memory, loop, evaluation, loop as streamed
 from study.training.evaluation import Evaluation
 
 loop.check_loss = loop.check_networks = evaluation.check_features = lambda *given: None  # no kernel gives a value

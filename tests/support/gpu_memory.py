@@ -75,7 +75,7 @@ def watch() -> None:
 
     from study.data.dataset import Split
     from study.training import evaluation, loop
-    from study.training.stand_in import StandIn
+    from study.training.trial import StandIn
 
     loop.check_loss = loop.check_networks = evaluation.check_features = lambda *values: None  # type: ignore[assignment]
     evaluate = evaluation.Evaluation.__call__

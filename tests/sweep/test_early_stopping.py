@@ -18,8 +18,7 @@ from study.spec import StudySpec
 from study.spec.objective import Score
 from study.spec.rungs import bracket_of, brackets
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import EarlyStopping, early_stopping
-from study.sweep.rung_peers import ByDominance, ByValue
+from study.sweep.early_stopping import ByDominance, ByValue, EarlyStopping, early_stopping
 
 RULES = {
     "asha": Rule(name="asha", grace=1, reduction=3),

@@ -4,8 +4,8 @@ import pytest
 from helpers import Told, record
 
 from study.home.record import StudyRecord
-from study.sweep import hang
-from study.sweep.hang import Watch
+from study.sweep import adapters as hang
+from study.sweep.adapters import Watch
 
 
 @pytest.fixture

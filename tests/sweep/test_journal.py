@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from study.home.ledger import Ledger, read
+from study.sweep.agenda import Journal
 from study.sweep.job import CannotGoOn
-from study.sweep.journal import Journal
 
 
 @pytest.fixture

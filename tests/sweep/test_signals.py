@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from study.sweep.signals import STOPPING, TWICE, stopped_by_signals
+from study.sweep.driver import STOPPING, TWICE, stopped_by_signals
 from study.upstream import interrupt
 
 BUSY = """
 import hashlib
 from types import SimpleNamespace
-from study.sweep.signals import stopped_by_signals
+from study.sweep.driver import stopped_by_signals
 
 agenda = SimpleNamespace(stopping=None)
 with stopped_by_signals(agenda, lambda text: print(text, agenda.stopping, flush=True)):

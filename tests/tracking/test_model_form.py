@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from study.cli import app
 from study.home.folder import Home, StudyFolder
-from study.tracking import model_form
+from study.tracking import registry as model_form
 from study.trained import Description
 from study.trained.model_files import Model
 from study.upstream.environment import Part, variables

@@ -13,8 +13,8 @@ from study.data.dataset import Dataset, Split
 from study.errors import UserError
 from study.methods import UNKNOWN, Labels
 from study.training import Trial, TrialConfig
-from study.training.bias import known_labels
 from study.training.resident import Resident
+from study.training.trial import known_labels
 
 CPU = torch.device("cpu")
 PARTLY = {"name": "fair_sup_con", "bias_source": "some_labels"}

@@ -16,7 +16,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.metrics import METRICS
 from study.spec.sections import train_knobs
 from study.training import Trial, TrialConfig
-from study.training.inferred import KINDS, inferred_groups
+from study.training.trial import KINDS, inferred_groups
 
 CPU = torch.device("cpu")
 PLAIN = {"name": "cross_entropy"}

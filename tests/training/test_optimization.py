@@ -13,9 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.training.config import TrainOptions
-from study.training.lars import LARS
-from study.training.optimization import OPTIMIZERS, optimizer, schedule
-from study.training.schedule import SCHEDULES, rate_at
+from study.training.optimization import LARS, OPTIMIZERS, SCHEDULES, optimizer, rate_at, schedule
 
 CPU = torch.device("cpu")
 OPTIONS = TrainOptions(epochs=80, learning_rate=0.001)

@@ -7,11 +7,12 @@ from helpers import timeless
 from small import config, digits
 
 from study.data.dataset import Facts, Split
-from study.training import Trial, streamed
+from study.training import Trial
+from study.training import loop as streamed
 from study.training.config import TrainOptions
 from study.training.evaluation import batch_size
+from study.training.loop import Streamed
 from study.training.resident import Resident
-from study.training.streamed import Streamed
 
 CPU = torch.device("cpu")
 

@@ -5,7 +5,7 @@ import pytest
 from small import config, digits
 
 from study.training import Trial
-from study.training.training_samples import with_share, with_val
+from study.training.loop import with_share, with_val
 
 SUPERVISED = {"name": "sup_con"}
 

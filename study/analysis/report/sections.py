@@ -1,6 +1,6 @@
 """The report's sections, as a `study.analysis.report.page.Page`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from typing import Any
@@ -10,27 +10,298 @@ import pandas as pd
 from study import ranking
 from study.analysis.figures.curves import CURVES
 from study.analysis.figures.parallel import LINES
-from study.analysis.report.ablation import ablation_section
-from study.analysis.report.captions import CAPTIONS, MODEL_CAPTIONS, WHICH_MODELS, caption
 from study.analysis.report.conclusions import caveats
-from study.analysis.report.groups import groups
 from study.analysis.report.lead import lead
-from study.analysis.report.page import Page, Picture, Points, Section, Table, Text
+from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
-from study.analysis.report.summary_note import summary_note
-from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import final_side, sides
+from study.analysis.statistics import formatting, hypervolume, seed_words
+from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
+from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
+from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
+from study.analysis.tables.ablation_table import notes, printed_ablation
 from study.analysis.tables.front_table import front_note, printed_front
 from study.home.as_searched import as_searched
 from study.home.devices import devices, in_words
 from study.home.record import StudyRecord
+from study.metrics import group_names
+from study.metrics.rules import DEBIASED
 from study.ranking import epochs
+from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec, rungs
 from study.text.moment import moment
 from study.text.short import ends, parameter
+
+# The report's section on what each step from the baseline to the best is worth.
+
+TITLE = "Ablation"
+
+
+def ablation_section(spec: StudySpec, record: StudyRecord) -> Section | None:
+    """The table with what it means; None where nobody asked for it, or nothing of it has run."""
+    ablation, by_metric = asked(record), ablation_effects(spec, record)
+    if ablation is None or spec.metric not in by_metric:
+        return None
+    frame = frame_of(by_metric)
+    blocks: list[Block] = [Text(" ".join(result(spec, record, ablation, by_metric[spec.metric])))]
+    blocks += [Table(printed_ablation(frame)), Text(" ".join(notes(frame)))]
+    blocks.append(Text(" ".join(_how(spec, record, ablation))))
+    return Section(TITLE, blocks)
+
+
+def result(spec: StudySpec, record: StudyRecord, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
+    """What came out, by the study's own metric: no more than the intervals support."""
+    name = spec.metric
+    gain = next(effect for effect in effects if effect.part == "gain")
+    ends = [effect.values for effect in effects if effect.part == "path"]
+    if gain.difference is None:
+        yield "No seed has a complete trial of every configuration on the path, so the steps cannot be summed yet."
+        return
+    yield (
+        f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best.number} "
+        f"({formatting.mean(name, ends[-1])}) {name} changes by {_amount(name, gain)}, in "
+        f"{formatting.count(len(ablation.steps), 'step')} over {formatting.count(gain.pairs, 'seed')}."
+    )
+    if len(ablation.steps) == 1:
+        yield "Baseline and best differ in this one step, which is the whole gain."
+        return
+    for part, words in (("path", "step by step"), ("adding", "added to the baseline"), ("removing", "in the best")):
+        yield from _clear(name, effects, part, words)  # type: ignore[arg-type]
+    interacting = _of(effects, "interaction", is_clear=True)
+    if interacting:
+        listed = formatting.listed(f"{effect.label} by {_amount(name, effect)}" for effect in interacting)
+        yield f"What a step is worth depends on the others, beyond the spread over seeds: {listed}."
+    elif any(effect.difference and effect.difference.interval for effect in effects if effect.part == "interaction"):
+        yield "No interaction is beyond the spread over seeds."
+
+
+def _clear(name: str, effects: Sequence[Effect], part: Part, words: str) -> Iterator[str]:
+    """Which steps of a part are beyond the spread over seeds."""
+    clear = _of(effects, part, is_clear=True)
+    if clear:
+        amounts = (f"{', '.join(effect.keys)} by {_amount(name, effect)}" for effect in clear)
+        yield f"Beyond the spread over seeds, {words}: {formatting.listed(amounts)}."
+    elif _of(effects, part, is_clear=False):
+        yield f"No step is beyond the spread over seeds, {words}."
+
+
+def _of(effects: Sequence[Effect], part: Part, is_clear: bool) -> list[Effect]:
+    return [
+        effect
+        for effect in effects
+        if effect.part == part and effect.difference and effect.difference.clear is is_clear
+    ]
+
+
+def _amount(name: str, effect: Effect) -> str:
+    assert effect.difference is not None
+    text = formatting.change(name, effect.difference.value)
+    return text if effect.difference.interval is None else f"{text} ({formatting.interval(name, effect.difference)})"
+
+
+def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[str]:
+    """On which seeds, what is missing, how often test was read for it."""
+    yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
+    if not set(ablation.seeds) & set(ranking.confirm_seeds(record, spec)):
+        yield "By none of these seeds the best was chosen, so its gain is not that of the luckiest."
+    elif is_chosen_by(record, spec, ablation.seeds):
+        yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
+    else:
+        yield "On these no other configuration of the search was confirmed: they did not choose the best among several."
+    if len(ablation.steps) > 1:
+        yield f"Where steps interact, another order divides the gain otherwise (study ablate {spec.name} --order A,B)."
+    if any(len(step) > 1 for step in ablation.steps):
+        yield (
+            "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "
+            "them out."
+        )
+    best = ranking.best(record, spec)
+    if best and best.trial.number != ablation.best.number:
+        yield f"The best is now trial {best.trial.number}; trial {ablation.best.number} was it when this was asked for."
+    by_configuration = runs(record, spec, ablation).values()
+    trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
+    planned = len(ablation.configurations) * len(ablation.seeds)
+    if short := planned - sum(trial.state == "complete" for trial in trials):
+        yield f"{formatting.count(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
+    readings = sum(bool(trial.tested) for trial in record.by_stage("ablation"))
+    if readings:
+        yield f"For this alone the test split was read {formatting.count(readings, 'time')}; it chose nothing."
+
+
+# The captions of the report's figures, in the order in which the page shows them.
+
+CAPTIONS = {
+    "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
+    "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
+    "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
+    "learning_curves": "Each line is one trial. Trials that repeat one on another seed are left out.",
+    "trade_off": "Each mark is one configuration of the search. The front joins those that keep the constraints and "
+    "are not dominated in these two metrics.",
+    "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "
+    "configuration of the search, of those that keep the constraints.",
+    "worst_group": "Each mark is one configuration of the search.",
+    "parameters": "Each mark is one trial of the search, {leading}; complete ones are coloured by their order. A "
+    "pruned trial (by early stopping) is drawn below all values, in the row of the epoch at which it was pruned. The "
+    "dashed line is the baseline{mean}.",
+    "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
+    "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
+    "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
+    "and what is too jagged or takes three parameters. Lines are 95% intervals.",
+    "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean.",
+    "ranks": "Each mark is one complete trial{mean}, coloured by its place among all of them: an outlying value hides "
+    "no other.",
+    "parallel": "Each line is one complete trial, coloured by its value{mean}. On the page, draw along an axis to pick "
+    "trials.",
+    "progress": "Each mark is one trial of the search, {leading}. A pruned trial has no value at the end: it is drawn "
+    "below all values, in the row of the epoch at which it was pruned. Only complete trials count for the best so "
+    "far{mean}.",
+    "best_over_time": "The best value of a complete configuration so far, {searched}. Left: over wall-clock time, with "
+    "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline{mean}.",
+    "timeline": "Each bar is one trial from its start to its end; of a trial that was lost or interrupted, its last "
+    "run. There are as many rows as trials ran at once, and what is empty was idle. Pauses of the study are left out.",
+    "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
+    "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
+    "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "
+    "baseline, where it is not below the figure.",
+}
+"""In braces what depends on the seeds, see `caption`."""
+
+WHICH_MODELS = (
+    "Features of the encoder at the last epoch, on the test split (validation where there is none): for the baseline "
+    "and the best configuration the first of the fresh seeds. Nothing was chosen by these figures."
+)
+
+MODEL_CAPTIONS = {
+    "similarities": "All pairs of samples. Where the bias does not matter, the two lines of a panel coincide. Shown "
+    "are the baseline, all configurations that were confirmed on fresh seeds, and the epochs of train.keep_epochs. The "
+    "FairKL paper's Fig. 5 compares values of epsilon in this way.",
+    "groups": "Left: mean cosine of two samples of a group, its compactness. Right: mean cosine of a sample of the "
+    "group and one of another class; lower means better separated. The spread over groups is that of the FSCL paper's "
+    "Fig. 2: the smaller, the fairer.",
+    "neighbours": "Anchors drawn at random, each with the samples of other classes of the lowest and the highest "
+    "cosine, which is given below each image.",
+    "tsne": "Distances between clusters say little. Where the bias does not matter, the colours on the right mix.",
+}
+
+
+def caption(name: str, spec: StudySpec) -> str:
+    """A figure's caption, with the seeds that its values stand on."""
+    means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
+    return CAPTIONS[name].format(
+        leading=seed_words.leading(spec), searched=seed_words.searched(spec), mean=means, reference=_reference(spec)
+    )
+
+
+def _reference(spec: StudySpec) -> str:
+    """The reference point of the hypervolume, as far as the metrics themselves say it."""
+    worst = hypervolume.bounds(spec)
+    return ", ".join(
+        f"{name} {'the worst that was found' if value is None else formatting.setting(value)}"
+        for name, value in zip(spec.objective.metrics, worst, strict=True)
+    )
+
+
+# What the summary says of groups: which is the worst, on how many samples, and how far its accuracy may be off.
+
+WORST = "worst_group_accuracy"
+BY_CLASS = ("equalized_odds", "equal_opportunity")
+
+
+def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Paragraphs below the summary; none without bias labels."""
+    compared = [side for side in (*sides(spec, record), final_side(spec, record)) if side]
+    if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in DEBIASED):
+        return
+    for split in ("val", "test"):
+        texts = [text for side in compared if (text := _worst(record, side, split))]
+        if texts:
+            yield f"The worst group on {split}: {'; '.join(texts)}.{_sizes(record, split)}"
+        cells = (record.groups or {}).get(split)
+        if cells and any(side.spread(f"{split}/{name}") for side in compared for name in BY_CLASS):
+            yield f"On {split} {group_names.compared(cells, (record.groups or {}).get('classes'))}"
+    if named := _named(record):
+        yield named
+    side = compared[-1]
+    whose = side.label if side.label.startswith("trial") else f"the {side.label}"
+    if any(
+        sampling_error(record, side, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
+    ):
+        yield (
+            f"The split's error is the standard error of the value of {whose}, because the split is a sample: more "
+            "seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the more so "
+            "the fewer samples they have."
+        )
+
+
+def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
+    """The worst group of a side, with its name and size where they are known."""
+    value = side.spread(f"{split}/{WORST}")
+    if value is None:
+        return None
+    text = f"{side.label} {formatting.mean(WORST, value)}"
+    group = worst_group(record, side, split)
+    if group is None:
+        return text
+    samples = "" if group.samples is None else f" of {formatting.count(group.samples, 'sample')}"
+    return f"{text} ({group.name}{samples})"
+
+
+def _named(record: StudyRecord) -> str | None:
+    """Which class and bias class each number of a group stands for; None for data without names."""
+    found = group_names.of_study(record.groups)
+    return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
+
+
+def _sizes(record: StudyRecord, split: str) -> str:
+    found = group_range(record, split)
+    return f" The split has {found[0]} groups of {found[1]} to {found[2]} samples." if found else ""
+
+
+# What stands under the summary: over which seeds its numbers are, and what its interval allows for.
+
+
+def summary_note(spec: StudySpec, record: StudyRecord) -> str:
+    """One sentence each on the spread, the seeds, and the interval where there is one."""
+    note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
+    same = "" if spec.function else " All seeds use the same data and splits."
+    if spec.final_seeds is not None:
+        return note + same
+    reference, best = sides(spec, record)
+    if best:
+        note += f" {_seeds(spec, best)}"
+    gain = best and reference and difference(best.values(spec.metric), reference.values(spec.metric), best.among)
+    if gain and gain.interval:
+        note += f" {_interval(gain)}"
+    return note + same
+
+
+def _seeds(spec: StudySpec, best: Side) -> str:
+    """Whether the trials by which the best was chosen are among those that are shown."""
+    if best.trials[0].stage == "confirm":
+        return "The seeds are fresh: the trial by which a configuration came this far is not among them."
+    if len(spec.seeds) == 1:
+        return (
+            "The search saw this seed and chose by it: by the luck of that choice the best looks, on average, too good."
+        )
+    return (
+        "The search saw these seeds and chose by them: no seed is fresh, and by the luck of that choice the best "
+        "looks, on average, too good."
+    )
+
+
+def _interval(gain: Difference) -> str:
+    method = (
+        "Difference and 95% interval are by seed, over the seeds that both have (Student's t of the differences)"
+        if gain.paired
+        else "The 95% interval of the difference is Welch's"
+    )
+    if gain.among == 1:
+        return f"{method}."
+    chosen = formatting.count(gain.among, "configuration")
+    return f"{method}, widened because the best was chosen among {chosen} by the same trials."
+
 
 EXTENDED = (
     "Learning curves and seeds show trials as far as they were extended, all other figures and the table of early "

@@ -1,6 +1,6 @@
 """Shares of a response's variance over a space: main effects, interactions of pairs, and the remainder.
 
-The response is a sum of orthonormal functions of the inputs (`study.analysis.statistics.coordinates`) and of their
+The response is a sum of orthonormal functions of the inputs (`study.analysis.statistics.importance`) and of their
 products for pairs of inputs, plus noise. Then squared weights are parts of the variance over the space (Sobol 1993;
 Sudret 2008), wherever in it the samples lie. The weights of an input, and those of a pair, share a prior variance,
 whose deviation is half-Cauchy: effects that are not there shrink to nothing (Gelman 2006; Polson and Scott 2012). All

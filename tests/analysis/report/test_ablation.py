@@ -8,10 +8,9 @@ from ablated_study import PARAMS, write_ablation
 from study.analysis import ablation_frame, to_csv, to_latex, to_markdown
 from study.analysis.figures.ablation import ablation as drawn
 from study.analysis.report import conclusions
-from study.analysis.report.ablation import TITLE, ablation_section
 from study.analysis.report.page import Page
 from study.analysis.report.page import to_markdown as page_markdown
-from study.analysis.report.sections import report_page
+from study.analysis.report.sections import TITLE, ablation_section, report_page
 from study.analysis.statistics.ablation_effects import document
 from study.spec import load_study
 

@@ -6,8 +6,8 @@ from helpers import Told, quickstart, record
 from study.analysis.figures.curves import _curves_title
 from study.analysis.figures.seeds import _seeds_title
 from study.analysis.report.conclusions import caveats
-from study.analysis.report.groups import groups
 from study.analysis.report.lead import lead
+from study.analysis.report.sections import groups
 from study.analysis.statistics.difference import sides
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.tables.front_table import front_note, printed_front

@@ -7,8 +7,8 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
-from study.analysis.report.groups import groups
 from study.analysis.report.lead import Part
+from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.analysis.report.nothing_gained import ALIGNED, CONFLICTING, ERROR, why
+from study.analysis.report.conclusions import ALIGNED, CONFLICTING, ERROR, why
 from study.analysis.statistics.difference import Side
 from study.home.epoch import Epoch
 from study.home.record import StudyRecord, TrialRecord

@@ -14,7 +14,7 @@ from study.analysis.statistics.debiased import first, group_range, sampling_erro
 from study.analysis.statistics.difference import final_side
 from study.analysis.statistics.edges import edges
 from study.analysis.statistics.hypervolume import hypervolume, last_growth, over_trials, reference_point
-from study.analysis.statistics.power import MOST_SEEDS, power, seeds_needed
+from study.analysis.statistics.next_step import MOST_SEEDS, power, seeds_needed
 from study.ranking import Candidate, searched
 from study.spec import StudySpec
 

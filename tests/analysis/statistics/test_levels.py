@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.levels import EXACT, edges, levels
+from study.analysis.statistics.cell_tables import EXACT, edges, levels
 
 
 def test_few_values_stand_for_themselves_in_order() -> None:

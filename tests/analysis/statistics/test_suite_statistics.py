@@ -8,9 +8,8 @@ import pytest
 from benchmarks.simulations import suites
 from scipy import stats
 
-from study.analysis.statistics.estimates import average, difference, estimate, leaders, reach
 from study.analysis.statistics.ranks import critical_difference, ranks
-from study.analysis.statistics.variance import components
+from study.analysis.statistics.suite_table import average, components, difference, estimate, leaders, reach
 
 
 def test_an_estimate_is_a_mean_with_students_interval() -> None:

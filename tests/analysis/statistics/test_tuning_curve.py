@@ -12,7 +12,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.statistics.better_from import BetterFrom, better_from, compared, printed_budgets, to_documents
+from study.analysis.statistics.compare_studies import BetterFrom, better_from, compared, printed_budgets, to_documents
 from study.analysis.statistics.tuning_curve import Draws, curve, draws
 from study.commands.final_training import final_study
 from study.spec import StudySpec

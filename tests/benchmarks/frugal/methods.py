@@ -10,8 +10,8 @@ from optuna.distributions import CategoricalDistribution
 from study.home.events import State
 from study.spec import StudySpec
 from study.spec.distributions import at, distributions, unit
+from study.spec.load import configurations
 from study.spec.objective import Score
-from study.spec.paper import configurations
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import early_stopping
 from study.sweep.sampler import Sampler, TrialEnd

@@ -16,9 +16,8 @@ from study.analysis.statistics.debiased import sampling_error
 from study.analysis.statistics.difference import Side, difference
 from study.analysis.statistics.edges import edges
 from study.analysis.statistics.hypervolume import hypervolume
-from study.analysis.statistics.next_step import came
-from study.analysis.statistics.power import POWER, seeds_needed
-from study.analysis.statistics.power import power as power_of
+from study.analysis.statistics.next_step import POWER, came, seeds_needed
+from study.analysis.statistics.next_step import power as power_of
 from study.analysis.statistics.rivals import rivals
 from study.analysis.statistics.rung_values import rung_places
 from study.spec import StudySpec

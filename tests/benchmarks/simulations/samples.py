@@ -14,11 +14,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study.analysis.report.nothing_gained import LITTLE, cost
+from study.analysis.report.conclusions import LITTLE, cost
 from study.analysis.statistics.agreement import LEAST
 from study.analysis.statistics.difference import sides
-from study.commands.plan_cells import ACCURACY, FEW, MANY_TIES
-from study.commands.simulated_errors import DRAWS, simulated
+from study.commands.plan_cells import ACCURACY, DRAWS, FEW, MANY_TIES, simulated
 from study.home.epoch import Epoch
 from study.home.record import TrialRecord
 from study.ranking import Spread

@@ -12,9 +12,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.estimates import average, difference, estimate, leaders, reach
 from study.analysis.statistics.ranks import ranks
-from study.analysis.statistics.variance import components
+from study.analysis.statistics.suite_table import average, components, difference, estimate, leaders, reach
 
 from .row import Row
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm, rv_continuous, uniform
 
-from study.analysis.statistics.better_from import CONFIDENCE, compared
+from study.analysis.statistics.compare_studies import CONFIDENCE, compared
 from study.analysis.statistics.tuning_curve import Draws, curve
 
 from .row import Row
