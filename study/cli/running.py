@@ -255,12 +255,12 @@ def trial(
     study = load_study(spec, assignments or (), profile, one_trial=True)
     epochs, device = [], dict[str, str]()
 
-    def tell(found: Mapping[str, str]) -> None:
+    def hear(found: Mapping[str, str]) -> None:
         device.update(found)
         if not as_json:
             tell(f"device  {in_words(found)}")
 
-    for metrics in one_trial.run(study, tell=tell):
+    for metrics in one_trial.run(study, tell=hear):
         epochs.append(metrics)
         if not as_json:
             tell(one_trial.line(study, metrics))

@@ -328,8 +328,8 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
         return section
     has_gaps = (rows[user_data.columns_of(bias, columns, table)] == "").any(axis=None)
     section |= {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
-    given = any(assignment.startswith("data.bias_bins=") for assignment in flags.assignments)
-    if not given and bias in columns and user_data.measured(rows[bias], decimal=","):
+    has_bins = any(assignment.startswith("data.bias_bins=") for assignment in flags.assignments)
+    if not has_bins and bias in columns and user_data.measured(rows[bias], decimal=","):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
         kind = asker("--set data.bias_bins", None, question, "quartiles", init_answers.one_of("quartiles", "none"))
         section |= {"bias_bins": kind} if kind != "none" else {}
