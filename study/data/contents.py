@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,13 @@ def alike(files: Sequence[Path]) -> NDArray[np.int64] | None:
 
     Files are read only where others have their size.
     """
-    sizes = [(-1 - number if found is None else found[0]) for number, found in enumerate(map(_state, map(str, files)))]
+    return _alike(tuple(files), tuple(map(_state, map(str, files))))
+
+
+@lru_cache(4)
+def _alike(files: tuple[Path, ...], states: tuple[State | None, ...]) -> NDArray[np.int64] | None:
+    """As `alike`; a command asks several times."""
+    sizes = [(-1 - number if found is None else found[0]) for number, found in enumerate(states)]
     several = {size for size, count in Counter(sizes).items() if count > 1}
     doubtful = [number for number, size in enumerate(sizes) if size in several]
     hashes = dict(zip(doubtful, digests([files[number] for number in doubtful]), strict=True))
