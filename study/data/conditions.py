@@ -4,6 +4,7 @@ An .npz file of two arrays: `keys`, the name of each sample (N,), and `values`, 
 integers. It may have more samples than are needed.
 """
 
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -59,13 +60,17 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     places = {str(key): place for place, key in enumerate(keys.tolist())}
     if len(places) < len(keys):
         raise UserError(f"{path}: {len(keys) - len(places)} of its keys occur twice. Remove the repeats")
-    absent = [name for name in names if name not in places]
+    composed: dict[str, int] = {}  # a letter with an accent is one sign (NFC) in one program, two (NFD) in another
+    for key, place in places.items():
+        composed.setdefault(unicodedata.normalize("NFC", key), place)
+    found = [places.get(name, composed.get(unicodedata.normalize("NFC", name))) for name in names]
+    absent = [name for name, place in zip(names, found, strict=True) if place is None]
     if absent:
         example = f"; one of its keys is {quoted(next(iter(places)))}" if places else ""
         raise UserError(
             f"{path}: no vector for {len(absent)} of {len(names)} samples, such as {quoted(absent[0])}{example}"
         )
-    vectors = values[[places[name] for name in names]]
+    vectors = values[[place for place in found if place is not None]]
     sound = (np.abs(vectors.astype(np.float64)) <= label_files.LARGEST).all(1)  # false for NaN, too
     if not sound.all():
         wrong = int(np.flatnonzero(~sound)[0])

@@ -191,8 +191,8 @@ def fault(spec: StudySpec) -> str | None:
         return None
     without = metrics.available(replace(spec.facts, bias_classes=None, bias_names=None), inferred=True)
     users = [name for name in spec.objective.needed if name.removeprefix("val/") not in without]
-    method = spec.trial_document({})["method"]
-    users += [f"method {method['name']}"] if methods.needs(method).bias else []
+    needing = [section["name"] for section in spec.method_sections if methods.needs(section).bias]
+    users += [f"method {name}" for name in dict.fromkeys(needing)]
     if not users:
         return None
     sentence = f"the bias is {quoted(names[0])} in every row: {', '.join(users)} can tell no groups apart"

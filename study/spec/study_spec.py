@@ -168,6 +168,12 @@ class StudySpec:
         sections = [self.trial_document(params)["data"] for params in only]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
+    @cached_property
+    def method_sections(self) -> list[dict[str, Any]]:
+        """A `method` section for each kind of trial that the study has, each once."""
+        sections = [self.trial_document(params)["method"] for params in self._cases]
+        return [section for place, section in enumerate(sections) if section not in sections[:place]]
+
     @property
     def weights(self) -> list[dict[str, str]]:
         """The weights that trials of the study begin from, each once: `name`, `file`, `sha256`.

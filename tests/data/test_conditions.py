@@ -15,6 +15,13 @@ def test_rows_are_found_by_key(tmp_path):
     assert conditions.rows(path, ["c", "b"]).tolist() == [[4.0, 5.0], [0.0, 1.0]]
 
 
+def test_a_key_is_found_however_its_accents_are_spelled(tmp_path):
+    path = tmp_path / "a.npz"
+    keys = ["Mu\u0308ller", "M\u00fcller", "Za\u0308hler"]
+    np.savez(path, keys=np.array(keys), values=np.arange(3)[:, None])
+    assert conditions.rows(path, [*keys, "Z\u00e4hler"]).tolist() == [[0.0], [1.0], [2.0], [2.0]]
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
