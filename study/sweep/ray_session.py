@@ -4,11 +4,14 @@ import gc
 import logging
 import math
 import os
+import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from study.address import check_token, give_token, is_loopback
 from study.errors import UserError
@@ -32,6 +35,11 @@ NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
 
 
+MAPPED, STORE = 6 * 2**30, 0.3
+"""Bytes of addresses that a process of Ray's takes, and the share of the machine's memory that its store of objects
+takes besides: the largest of a study's processes had 13.0 GB where the memory was 23 GiB."""
+
+
 def check_machine(resources: Resources) -> None:
     """Refuse a trial that this machine could never place; Ray would wait for ever.
 
@@ -45,6 +53,13 @@ def check_machine(resources: Resources) -> None:
             raise UserError(f"{key}: {amount:g} given, this machine has {machine[name]:g}. Fewer: --set {key}=...")
     if resources.gpu:
         _check_gpus(resources)
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    needed = MAPPED + STORE * psutil.virtual_memory().total
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        raise UserError(
+            f"ulimit -v: {limit / 2**30:.1f} GiB of addresses given, Ray takes {needed / 2**30:.1f} on this machine, "
+            "and waits for ever with fewer. Allow them: ulimit -v unlimited"
+        )
 
 
 def _check_gpus(resources: Resources) -> None:

@@ -1,5 +1,8 @@
 """How many trials run at once."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -75,3 +78,14 @@ def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, kind: s
         return
     with pytest.raises(UserError, match=told):
         check_machine(resources)
+
+
+def test_too_few_addresses_for_ray_are_refused_before_it_waits_for_ever() -> None:
+    """In a process of its own, which then has them for good."""
+    code = (
+        "import resource\nfrom study.spec.resources import Resources\n"
+        "from study.sweep.ray_session import check_machine\ncheck_machine(Resources())\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2)\ncheck_machine(Resources())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "UserError: ulimit -v: 4.0 GiB of addresses given, Ray takes " in done.stderr
