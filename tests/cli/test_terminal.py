@@ -17,8 +17,8 @@ from study import cli
 from study.upstream import interrupt
 
 def app(standalone_mode):
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(3 if interrupt.IS_HELD else 60)
     except KeyboardInterrupt:
         print("stopping", flush=True)

@@ -9,7 +9,7 @@ import pytest
 from helpers import ROOT
 from servers import endless
 
-from study.tracking import connection as bounded
+from study.tracking import bounded
 from study.tracking.connection import connect, server_version
 
 CONNECT = """

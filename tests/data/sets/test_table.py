@@ -55,7 +55,8 @@ def test_numbers_are_standardised_on_train_and_texts_one_hot():
 
 
 def test_all_columns_that_no_key_names_are_features():
-    facts = load(people(), features=[], key="id", split="part").facts
+    rows = people().assign(age=20.5 + np.arange(80))
+    facts = load(rows, features=[], key="id", split="part").facts
     assert facts.shape == (1 + 3,)
     assert load(bias=None, features=[], key="id", split="part").facts.shape == (1 + 3 + 2,)
 
