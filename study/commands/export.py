@@ -1,5 +1,6 @@
 """The best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,10 +117,22 @@ def exported(
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": candidate.epochs}
-    base = spec.trial_document({**candidate.trial.params, **of_trial})
+    base = _document(spec, {**candidate.trial.params, **of_trial})
     origin["digest"] = configuration_digest(base)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin, notify=None)
+
+
+def _document(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """As `StudySpec.trial_document`. Where no parameter is a name, which other keys may depend on, the study's own
+    sections have the trial's keys, and no network or method has to be asked, which takes seconds of PyTorch."""
+    if any(isinstance(value, str) for value in params.values()):
+        return spec.trial_document(params)
+    base = {section: dict(values) for section, values in spec.base.items()}
+    for key, value in params.items():
+        section, name = key.split(".")
+        base[section][name] = value
+    return base
 
 
 def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from helpers import ROOT, Told, quickstart, write_ledger
 from study.home.folder import Home
 
 HEAVY = {"torch", "ray", "mlflow", "optuna", "sklearn", "scipy", "matplotlib", "plotly", "pandas", "fairlearn"}
-DRAWN = {"scipy", "matplotlib", "plotly", "pandas", "optuna", "sklearn"}
+DRAWN = {"scipy", "matplotlib", "plotly", "pandas", "optuna", "sklearn", "torch"}
 """What a report is made with; scikit-learn, where importance is told of enough trials."""
 
 RUN = """
