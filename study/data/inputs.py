@@ -80,6 +80,8 @@ def likely_dates(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
         column = rows[name]
         if not is_number(column) or (days := numbers(column)[column.notna().to_numpy(bool)]).size == 0:
             continue
+        if not np.isfinite(days).all():
+            continue
         month, day = days // 100 % 100, days % 100
         if np.all((days % 1 == 0) & (days // 10000 >= 1800) & (days < 22000000) & (month >= 1) & (month <= 12)) and (
             np.all((day >= 1) & (day <= 31))
@@ -125,6 +127,8 @@ def running_numbers(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[str,
         if column.dtype.kind not in "iuf" or len(column) < FEWEST:
             continue
         values = np.sort(column.to_numpy())
+        if not np.isfinite(values).all():
+            continue
         steps = np.diff(values)
         if (values % 1 == 0).all() and steps[0] > 0 and (steps == steps[0]).all():
             found.append(name)

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from study import data
+from study.data import inputs
 from study.data.dataset import Dataset
 from study.errors import UserError
 
@@ -452,3 +453,9 @@ def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> N
     write(tmp_path, rows.assign(gender=rows["repaid"].map({"no": 0, "yes": 1})))
     notes = data.notes({**section, "features": ["age", "income", "gender"]})
     assert any("'gender' is an input, and has one value for each value of data.target (repaid)" in n for n in notes)
+
+
+def test_an_infinite_value_is_looked_at_without_a_warning_of_numpys() -> None:
+    column = pd.DataFrame({"x": [1.0, np.inf, *range(2, 80)]})
+    assert inputs.running_numbers(column, ["x"]) == ()
+    assert inputs.likely_dates(column, ["x"]) == []
