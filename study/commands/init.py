@@ -37,7 +37,7 @@ class Gaps:
     notes: tuple[str, ...] = ()
 
 
-def ask(section: Mapping[str, Any], flag: str | None, asker: Asker) -> Gaps:
+def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> Gaps:
     """The section of the user's files with what happens to rows without a value, if it does not say yet.
 
     Raises:
@@ -229,7 +229,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     check_output(path)
     assignments = Assignments(flags.assignments)
     section = _validated(assignments.data(data_section(flags, asker)))
-    gaps = ask(section, flags.missing, asker)
+    gaps = ask_missing_values(section, flags.missing, asker)
     gaps = replace(gaps, section=_with_positive(gaps.section, asker))
     bias = _bias(gaps.section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None

@@ -29,15 +29,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     """
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     baseline = int(search.baseline is not None)
-    configurations = spec.trials
-    searched = configurations - baseline
-    confirm = confirm_trials(spec, search.confirm, configurations)
+    searched = spec.trials - baseline
+    confirm = confirm_trials(spec, search.confirm, spec.trials)
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
     reported = [f"val/{name}" for name in spec.available[0]]
     complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
     rule = {
-        "most": rule_trials(spec, search.confirm, configurations, reported),
+        "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
     }
     taken = memory.memory(spec, _most_samples(samples)) if spec.resources.gpu else None
@@ -69,14 +68,14 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "trials": {
             "baseline": baseline,
             "search": searched,
-            "replicate": configurations * (len(spec.seeds) - 1),
+            "replicate": spec.trials * (len(spec.seeds) - 1),
             "confirm": confirm,
             "rule": rule["most"],
         },
         "rule_trials": rule,
         "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (configurations * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
+            "most": (spec.trials * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
             "expected": round(
                 (baseline * len(spec.seeds) + confirm + rule["expected"]) * spec.epochs
                 + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
@@ -84,7 +83,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         },
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
         "memory": taken,
-        "kept_states": _kept_states(spec, configurations),
+        "kept_states": _kept_states(spec, spec.trials),
         "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
     }
 

@@ -77,7 +77,7 @@ def _hull(declared: list[Searched]) -> dict[str, Any]:
     }
 
 
-def configurations(space: Space, sections: Sections) -> list[dict[str, Any]]:
+def papers_configurations(space: Space, sections: Sections) -> list[dict[str, Any]]:
     """The papers' configurations that the search could give: of each method the first, then of each the second ...
 
     A key without a value in the papers has the value that it has without a search, or else its first choice.
@@ -184,7 +184,7 @@ def _hint(name: str, valid: list[str]) -> str:
 # A bias of one value, which nothing that needs a bias can use.
 
 
-def fault(spec: StudySpec) -> str | None:
+def one_bias_fault(spec: StudySpec) -> str | None:
     """Why a study's data do not do, where their bias is one value and the method, metric or a constraint needs one."""
     names = None if spec.function else spec.facts.bias_names
     if not names or len(names) > 1:
@@ -312,7 +312,7 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
-    if not of_model and (why := fault(spec)):
+    if not of_model and (why := one_bias_fault(spec)):
         problems.add(("data", "bias"), why)
     problems.raise_any()
     _check_budget(spec, problems)
@@ -387,7 +387,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     trials = min(most, there or most)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     if wants_papers:
-        from_papers = configurations(searched, file_sections)
+        from_papers = papers_configurations(searched, file_sections)
         enqueue = from_papers[: trials - len(first)]
         if not from_papers:
             problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")

@@ -27,8 +27,7 @@ def same(params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def distinct(configurations: Iterable[Params]) -> list[Params]:
     """The different ones of these configurations, each where it comes first."""
-    found: list[Params] = []
+    found: dict[object, Params] = {}
     for params in configurations:
-        if not any(same(params, other) for other in found):
-            found.append(params)
-    return found
+        found.setdefault(identity(params), params)
+    return list(found.values())

@@ -31,7 +31,7 @@ REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "
 """Libraries that a model needs where it is loaded; its code comes with it."""
 
 
-def save(path: Path, model: Model, description: Description, form: "Form") -> None:
+def save_model(path: Path, model: Model, description: Description, form: "Form") -> None:
     """Write a model: weights and description, the package's code, signature, example and requirements.
 
     Args:
@@ -225,7 +225,7 @@ def _log(
     try:
         with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
             form = Form(logged.artifact_location, run_id, model_uuid=logged.model_id, model_id=logged.model_id)
-            save(Path(folder) / "model", model, description, form)
+            save_model(Path(folder) / "model", model, description, form)
             client.log_model_artifacts(logged.model_id, str(Path(folder) / "model"))
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
         client.log_outputs(run_id, [LoggedModelOutput(logged.model_id, step=0)])

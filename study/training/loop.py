@@ -102,7 +102,7 @@ class Streamed(Resident):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
 
-def on(device: torch.device, split: Split, facts: Facts) -> Resident:
+def split_on(device: torch.device, split: Split, facts: Facts) -> Resident:
     """The split on the device, or in the host's memory where it would take more of the device than `SHARE`."""
     if device.type == "cuda" and split.inputs.nbytes > SHARE * available(device):
         return Streamed(split, facts, device)
@@ -177,7 +177,7 @@ class Course:
 # The weights of a trial's networks in a file, safetensors.
 
 
-def write(path: Path, networks: nn.Module) -> None:
+def write_weights(path: Path, networks: nn.Module) -> None:
     """Write them in one step: a reader sees the whole file or none."""
     from safetensors.torch import save
 
@@ -185,7 +185,7 @@ def write(path: Path, networks: nn.Module) -> None:
     write_whole(path, save({name: tensor.contiguous() for name, tensor in networks.state_dict().items()}))
 
 
-def read(path: Path, networks: nn.Module) -> None:
+def read_weights(path: Path, networks: nn.Module) -> None:
     """Take the weights that `write` wrote of such networks.
 
     Raises:
@@ -377,14 +377,14 @@ class TrainingLoop:
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
-        write(path, self._networks)
+        write_weights(path, self._networks)
 
     def load(self, path: Path) -> None:
         """Take the weights that `save` wrote for this configuration; raises as `read`."""
-        read(path, self._networks)
+        read_weights(path, self._networks)
 
     def _on_device(self, facts: Facts) -> dict[str, Resident]:
-        return {name: on(self.device, split, facts) for name, split in self.dataset.splits.items()}
+        return {name: split_on(self.device, split, facts) for name, split in self.dataset.splits.items()}
 
     def _labels(self) -> Labels:
         """What the method knows of the training samples: all that the data say."""

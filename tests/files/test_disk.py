@@ -24,7 +24,7 @@ from study.files.output import write_output
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.tracking.connection import connect, error_line
-from study.training import loop as weights_file
+from study.training import loop
 from study.training.checkpoint import Checkpoint
 from study.training.function_trial import KeptFolder
 
@@ -41,7 +41,7 @@ def checkpoint(folder: Path) -> None:
 
 
 def weights(folder: Path) -> None:
-    weights_file.write(folder / "one.safetensors", network())
+    loop.write_weights(folder / "one.safetensors", network())
 
 
 def kept_folder(folder: Path) -> None:

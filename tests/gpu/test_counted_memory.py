@@ -12,7 +12,7 @@ import gc, json, sys
 import numpy as np, torch
 from study import methods, models
 from study.data.dataset import Dataset, Facts, Split
-from study.training import Trial, TrialConfig, counted_memory, loop, evaluation, loop as streamed
+from study.training import Trial, TrialConfig, counted_memory, evaluation, loop
 from study.training.evaluation import Evaluation
 
 loop.check_loss = loop.check_networks = evaluation.check_features = lambda *given: None  # no kernel gives a value
@@ -51,15 +51,15 @@ told = {"whole": peaks(config()), "half": peaks(config(precision="bfloat16")), "
 for name, of in (("whole", config()), ("half", config(precision="bfloat16")), ("parts", config(micro_batch=32))):
     counted = counted_memory.count(of, FACTS)
     told[name] += [counted.step, counted.evaluation, counted.without_loss]
-streamed.SHARE = 0.0
-strict = streamed.Streamed._chosen
+loop.SHARE = 0.0
+strict = loop.Streamed._chosen
 def chosen(self, index):
     torch.cuda.set_sync_debug_mode("error" if index is self._index else "default")
     try:
         return strict(self, index)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-streamed.Streamed._chosen = chosen
+loop.Streamed._chosen = chosen
 told["streamed"] = peaks(config())
 print(json.dumps(told))
 """

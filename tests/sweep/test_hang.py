@@ -4,14 +4,14 @@ import pytest
 from helpers import Told, record
 
 from study.home.record import StudyRecord
-from study.sweep import adapters as hang
+from study.sweep import adapters
 from study.sweep.adapters import Watch
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [0.0]
-    monkeypatch.setattr(hang.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(adapters.time, "monotonic", lambda: now[0])
     return now
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from study.cli import app
 from study.home.folder import Home, StudyFolder
-from study.tracking import registry as model_form
+from study.tracking import registry
 from study.trained import Description
 from study.trained.model_files import Model
 from study.upstream.environment import Part, variables
@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def python(place: Path) -> Path:
     """Of the fresh environment."""
-    return environment(place / "environment", model_form.REQUIREMENTS)
+    return environment(place / "environment", registry.REQUIREMENTS)
 
 
 def of_images(place: Path) -> tuple[StudyFolder, Path]:
@@ -76,7 +76,7 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     (tmp_path / "uv.lock").write_text("")
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.chdir(tmp_path)
-    model_form.save(tmp_path / "model", model, Description.read(model.description), Form())
+    registry.save_model(tmp_path / "model", model, Description.read(model.description), Form())
     assert not (tmp_path / "model" / "uv.lock").exists()
     serve = [str(python), "-c", SERVE, "model", str(table), "found.csv"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}

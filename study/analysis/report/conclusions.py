@@ -26,7 +26,7 @@ LITTLE = 0.1
 """What the bias costs a baseline, in accuracy, that is little: the sentence is said where more is ruled out."""
 
 
-def why(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> str | None:
+def why_nothing_gained(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> str | None:
     """A sentence; None if the search gained something, or nothing is known of samples that conflict with the bias."""
     gain = difference(best.values(spec.metric), reference.values(spec.metric), best.among)
     if gain is None or (gain.clear and spec.better(gain.value, 0.0)):
@@ -103,7 +103,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     yield from map(str, ties(record, spec))
     if is_search and best and reference is None:
         yield f"{_no_baseline(spec)}, so what the search gained is not known."
-    if is_search and best and reference and (reason := why(spec, record, reference, best)):
+    if is_search and best and reference and (reason := why_nothing_gained(spec, record, reference, best)):
         yield reason
     planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
     if is_search and started < planned:

@@ -28,6 +28,7 @@ from study.analysis.statistics.rivals import rivals
 from study.analysis.statistics.rung_values import rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+from study.spec.sampler_limits import configurations
 from study.text.shell import typed
 
 # How many paired seeds make a difference clear.
@@ -156,7 +157,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     if best is None:
         return []
     when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
-    if when and when.late and spec.search.sampler != "grid" and spec.search.space:
+    if when and when.late and spec.search.sampler != "grid" and not _is_used_up(spec, record):
         more = f"+{math.ceil(when.of / 2)}"
         late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
         several = len(spec.objective.metrics) > 1
@@ -182,6 +183,13 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         or found
         or [Step("enough", "Nothing that was measured asks for a wider range, later pruning or more seeds.", None)]
     )
+
+
+def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
+    """Whether every configuration of the space was tried."""
+    tried = len(list(record.by_stage("baseline", "search")))
+    there = configurations(spec.search, spec.space)
+    return there is not None and tried >= there
 
 
 def _widen(edge: Edge) -> Step:

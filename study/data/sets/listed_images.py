@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the images")]
+EvalSamples = Annotated[int, Range(low=4), Doc("number of images in the validation split, and again in the test split")]
+
+
 @dataclass(frozen=True)
 class ListedImages:
     """A data set, of the form that `study.data` asks of a module.
@@ -266,11 +270,9 @@ class Utkface:
     ] = 2
     size: Size = 128
     val: holdout.Val = "unbiased"
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    split_seed: SplitSeed = 0
     train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
-    eval_samples: Annotated[
-        int, Range(low=4), Doc("number of images in the validation split, and again in the test split")
-    ] = 2_400
+    eval_samples: EvalSamples = 2_400
 
 
 def utkface(options: Any) -> dict[str, Listing]:
@@ -392,11 +394,9 @@ class DogsAndCats:
 
     size: Size = 128
     val: holdout.Val = "unbiased"
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    split_seed: SplitSeed = 0
     train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
-    eval_samples: Annotated[
-        int, Range(low=4), Doc("number of images in the validation split, and again in the test split")
-    ] = 2_400
+    eval_samples: EvalSamples = 2_400
 
 
 def dogs_and_cats(options: Any) -> dict[str, Listing]:

@@ -126,6 +126,14 @@ def test_a_best_that_came_last_asks_for_more_trials() -> None:
     assert first_step(PLAIN, over(*late)) == ("search", "study resume quickstart --trials +6")
 
 
+def test_a_space_that_is_used_up_is_not_to_be_searched_further() -> None:
+    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 0}",
+                      "search.baseline=null", "search.space={method.epsilon: {choices: [0.0, 0.1, 0.25]}}")  # fmt: skip
+    late = [Told("search", [value], params={"method.epsilon": value}) for value in (0.0, 0.1, 0.25)]
+    assert first_step(spec, over(*late[1:])) == ("search", "study resume quickstart --trials +1")
+    assert [step.kind for step in next_steps(spec, over(*late))] == ["confirm"]
+
+
 def test_a_study_that_is_not_over_is_gone_on_with() -> None:
     found = record(*TRIALS)
     found.state = "interrupted"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.analysis.report.conclusions import ALIGNED, CONFLICTING, ERROR, why
+from study.analysis.report.conclusions import ALIGNED, CONFLICTING, ERROR, why_nothing_gained
 from study.analysis.statistics.difference import Side
 from study.home.epoch import Epoch
 from study.home.record import StudyRecord, TrialRecord
@@ -34,15 +34,15 @@ def side(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Side:
 )
 def test_the_reason_is_computed(best: float, known: tuple[float, ...], sentence: str | None) -> None:
     record = StudyRecord(groups={"val": [[300, 150], [150, 300]]})
-    reason = why(load_study("quickstart"), record, side("baseline", 0.5, known), side("trial 1", best))
+    reason = why_nothing_gained(load_study("quickstart"), record, side("baseline", 0.5, known), side("trial 1", best))
     assert reason is None if sentence is None else reason is not None and reason.startswith(sentence)
 
 
 def test_that_the_bias_costs_little_needs_the_number_of_samples() -> None:
     sides = side("baseline", 0.5, (0.9, 0.9, 0.01)), side("trial 1", 0.5)
-    assert why(load_study("quickstart"), StudyRecord(), *sides) is None
+    assert why_nothing_gained(load_study("quickstart"), StudyRecord(), *sides) is None
     few = StudyRecord(groups={"val": [[300, 10], [10, 300]]})
-    assert why(load_study("quickstart"), few, *sides) is None
-    many = why(load_study("quickstart"), StudyRecord(groups={"val": [[300, 900], [900, 300]]}), *sides)
+    assert why_nothing_gained(load_study("quickstart"), few, *sides) is None
+    many = why_nothing_gained(load_study("quickstart"), StudyRecord(groups={"val": [[300, 900], [900, 300]]}), *sides)
     assert many is not None
     assert "with 95% confidence at most 2." in many

@@ -10,7 +10,7 @@ from optuna.distributions import CategoricalDistribution
 from study.home.events import State
 from study.spec import StudySpec
 from study.spec.distributions import at, distributions, unit
-from study.spec.load import configurations
+from study.spec.load import papers_configurations
 from study.spec.objective import Score
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import early_stopping
@@ -118,7 +118,7 @@ def papers_first(make: Make) -> Make:
     """A search that begins with the papers' configurations, as one with `enqueue: papers` does."""
 
     def begun(spec: StudySpec) -> Production:
-        search, given = make(spec), configurations(spec.space, spec.sections)
+        search, given = make(spec), papers_configurations(spec.space, spec.sections)
         drawn = search.propose
         search.propose = lambda number: given[number] if number < len(given) else drawn(number)  # type: ignore[method-assign]
         return search
@@ -131,7 +131,7 @@ def fading(make: Make, half_life: float = 4.0, spread: float = 0.2) -> Make:
     a prior that fades (PriorBand, Mallik et al. 2023): normal on the scale of 0 to 1, every second choice theirs."""
 
     def begun(spec: StudySpec) -> Production:
-        search, given, domains = make(spec), configurations(spec.space, spec.sections), distributions(spec.space)
+        search, given, domains = make(spec), papers_configurations(spec.space, spec.sections), distributions(spec.space)
         drawn = search.propose
 
         def propose(number: int) -> dict[str, Any]:
