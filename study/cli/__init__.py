@@ -12,6 +12,7 @@ import io
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -119,6 +120,8 @@ def main() -> None:
         message, status = expected or (f"{_name(error)}. {REPORT}", 1)
         print(f"error: {printed(message)}", file=sys.stderr)
         raise SystemExit(status) from None
+    finally:
+        atexit.register(_let_python_end)  # last, so it runs first
 
 
 def _open_closed_streams() -> None:
@@ -159,6 +162,13 @@ def _end_soon() -> None:
     would print a list of what was not collected."""
     if "triton" not in sys.modules:
         gc.freeze()
+
+
+def _let_python_end() -> None:
+    """Let other threads have turns of a fifth of a second, not of 5 ms, while Python ends. A thread that makes or drops
+    a `weakref.finalize`, as one that opens MLflow's database does, would have Python's walk through them fail."""
+    sys.setswitchinterval(0.2)
+    time.sleep(0.01)  # a thread that waits by the old interval gets its turn now
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

@@ -34,6 +34,9 @@ PATIENCE, IMPATIENCE = 120.0, 5.0
 QUIET = 3.0
 """Seconds of it that nothing is said about."""
 
+PARTING = 1.0
+"""Seconds that it waits then for the request that is under way."""
+
 RETRY = 3.0
 """Seconds to wait when MLflow does not answer."""
 
@@ -109,6 +112,7 @@ class Tracker:
                 told_so = True
         problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
         self._given_up.set()
+        self._thread.join(PARTING)
         return problem
 
     def abandon(self) -> None:
@@ -167,7 +171,7 @@ class Tracker:
                     self._troubled = time.monotonic()
                 self._trouble = error_line(error, self._home.tracking_uri)
                 self._writer = None
-                time.sleep(RETRY)
+                self._given_up.wait(RETRY)
 
     def _bring(self, to_the_end: bool) -> bool:
         """Write some events; says whether to go on at once: there may be more, and many or it is the end."""
