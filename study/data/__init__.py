@@ -167,4 +167,5 @@ def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:
 
 def _find(data: Mapping[str, Any]) -> tuple[Any, Any]:
     data_module = module(data["name"])
-    return data_module, data_module.Options(**{key: value for key, value in data.items() if key != "name"})
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
+    return data_module, data_module.Options(**values)

@@ -109,7 +109,7 @@ def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column
     """
     name = str(column.name)
     if not is_number(column):
-        return Column(name, tuple(sorted({str(text).strip() for text in set(column)})), fills=fills)
+        return Column(name, tuple(sorted({str(text).strip() for text in column.unique()})), fills=fills)
     values = numbers(column)
     there = values[train][~np.isnan(values[train])]
     varies = len(there) > 0 and there.min() < there.max()  # else rounding would leave a small deviation

@@ -63,7 +63,12 @@ def alike(files: Sequence[Path]) -> NDArray[np.int64] | None:
 
     Files are read only where others have their size.
     """
-    return _alike(tuple(files), tuple(map(_state, map(str, files))))
+    return _alike(tuple(files), states(files))
+
+
+def states(files: Iterable[Path]) -> tuple[State | None, ...]:
+    """The state of each file, for what is to be read again only when one has changed; None where there is no file."""
+    return tuple(_state(str(file)) for file in files)
 
 
 @lru_cache(4)

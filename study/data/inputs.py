@@ -40,7 +40,7 @@ def check(column: "pd.Series", path: Path) -> None:
 
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """How each input is read, a line for each kind, and how many numbers a row becomes."""
-    words = {name: sorted(set(rows[name])) for name in features if not is_number(rows[name])}
+    words = {name: sorted(rows[name].unique()) for name in features if not is_number(rows[name])}
     truths = [name for name, values in words.items() if positive_class.likely(values)]
     kinds = {
         "numbers": [name for name in features if name not in words],
@@ -62,7 +62,7 @@ def likely_gaps(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """A sentence for each input of words with one that looks like a missing value."""
     found = []
     for name in features:
-        there = [] if is_number(rows[name]) else sorted({*rows[name]} & GAPS)
+        there = [] if is_number(rows[name]) else sorted({*rows[name].unique()} & GAPS)
         if there:
             counts = [f"{quoted(word)} ({int((rows[name] == word).sum())} rows)" for word in there]
             marks = ", ".join(f'"{word}"' for word in there)
@@ -97,7 +97,7 @@ def spellings(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
         if is_number(rows[name]):
             continue
         alike: dict[str, list[str]] = {}
-        for word in sorted(set(rows[name])):
+        for word in sorted(rows[name].unique()):
             alike.setdefault(user_data.folded(word), []).append(word)
         if several := [some([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
             found.append(

@@ -139,13 +139,19 @@ def names(path: Path) -> list[str]:
 def as_text(column: "pd.Series") -> "pd.Series":
     """A column as text without blanks around it, missing where it is missing; whole numbers of a Parquet file have no
     decimals there, whatever type they are stored in."""
+    import pandas as pd
+
     numbers = column.dropna()
     if column.dtype.kind == "f" and (numbers % 1 == 0).all() and (numbers.abs() < EXACT).all():
         column = column.astype("Int64")
-    elif len(numbers) and numbers.map(lambda value: isinstance(value, Decimal) and value == value // 1).all():
+    elif not isinstance(column.dtype, pd.StringDtype) and len(numbers) and numbers.map(_is_whole_decimal).all():
         column = column.map(int, na_action="ignore").astype(object)
     texts = column.astype(object)
     return texts.where(texts.isna(), texts.astype(str).str.strip()).where(lambda text: text.notna(), None)
+
+
+def _is_whole_decimal(value: Any) -> bool:
+    return isinstance(value, Decimal) and value == value // 1
 
 
 def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
@@ -261,17 +267,19 @@ def codes(
         UserError: a value is missing, not allowed, or no finite number; says in which row, counted from 1 without the
             header.
     """
-    texts = [_text(value) for value in _listed(values)]
+    listed = _listed(values)
+    texts = {value: _text(value) for value in dict.fromkeys(listed)}
     allowed = list(classes_of(texts) if classes is None else classes)
     positions = {name: position for position, name in enumerate(allowed)} | ({"": -1} if gaps else {})
-    for row, value in enumerate(texts, 1):
-        if value not in positions:
-            problem = f"{quoted(value)}, allowed: {some(allowed)}" if value else "empty, or a mark of a missing value"
-            raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
-        if classes is None and _is_endless(value):
-            problem = f"{quoted(value)}, no class. Give it its label, or take the row out"
-            raise UserError(f"{path}: column {column!r}, row {row}: the value is {problem}")
-    return np.array([positions[value] for value in texts], np.int64)
+    for value, text in texts.items():  # in the order of the rows
+        if text in positions and not (classes is None and _is_endless(text)):
+            continue
+        problem = f"{quoted(text)}, allowed: {some(allowed)}" if text else "empty, or a mark of a missing value"
+        if text in positions:
+            problem = f"{quoted(text)}, no class. Give it its label, or take the row out"
+        raise UserError(f"{path}: column {column!r}, row {listed.index(value) + 1}: the value is {problem}")
+    codes_of = {value: positions[text] for value, text in texts.items()}
+    return np.array([codes_of[value] for value in listed], np.int64)
 
 
 def classes_of(values: Iterable[Any]) -> list[str]:

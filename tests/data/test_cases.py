@@ -106,8 +106,8 @@ search: {trials: 1, metric: val/accuracy, space: {train.learning_rate: {low: 0.0
 
 
 def photographs(signal: bool, seed: int = 0, turned: str | None = None) -> StudySpec:
-    """120 pictures, of a bright bar on top or at the left, or of noise; where a format is given, those of the validation
-    split are stored turned by 90 degrees, with EXIF's tag."""
+    """120 pictures, of a bright bar on top or at the left, or of noise; `turned`: the format in which those of the
+    validation split are stored turned by 90 degrees, with EXIF's tag."""
     draw, rows = np.random.default_rng(seed), []
     Path("photos").mkdir(exist_ok=True)
     for number in range(120):

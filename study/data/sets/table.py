@@ -5,6 +5,7 @@ Numbers are standardised with mean and deviation of the training rows, everythin
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -116,6 +117,7 @@ def load(options: Options) -> Dataset:
     places = files(options)
     with contents.unchanged(places):  # from before the rows are read until their content is known
         table = _read(options)
+        _read_once.cache_clear()  # a process that has loaded its data asks no more
         return prepared("table", options, _facts(table), places, lambda: _splits(table, _fitted(table)))
 
 
@@ -195,11 +197,19 @@ def _facts(table: _Read) -> Facts:
 
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
+    return _read_once(options, tuple((dtype or {}).items()), contents.states(files(options)))
+
+
+@lru_cache(1)
+def _read_once(
+    options: Options, types: tuple[tuple[str, type], ...], states: tuple[contents.State | None, ...]
+) -> _Read:
+    """As `_read`: a command asks several times, and a large file takes seconds."""
     path = label_files.locate(options.path)
     names = label_files.names(path)
     used = user_data.label_columns(options, names, path)
     as_text = [name for name in used if name not in options.condition]
-    dtype = {**(dtype or {}), **dict.fromkeys([*as_text, *options.words], str)}
+    dtype = {**dict(types), **dict.fromkeys([*as_text, *options.words], str)}
     dialect = {"missing_marks": options.missing_marks, "decimal": options.decimal}
     rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(dialect))
     label_files.need(rows.columns, options.words, path)
