@@ -4,8 +4,9 @@ A rule is a metric of the table, or one under a limit of another, so that it can
 `search.constraints`), stopped by and exported by (`study export --by`, `--where`). No rule reads the test split.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from study.metrics import available
 
@@ -67,4 +68,27 @@ DEBIASED = (
     "demographic_parity",
     "accuracy_parity",
 )
-"""Metrics that need bias labels, in the order in which results begin with them."""
+"""Metrics that need bias labels."""
+
+BESIDE = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
+"""What a summary shows beside the study's own metrics: what a gain costs, and where."""
+
+FEWEST = 10
+"""Samples of a group from which on its accuracy is shown in a summary: one of 4 samples says 0, 25, 50, 75 or 100%."""
+
+
+def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Any]) -> list[str]:
+    """The reported names that a summary shows: the study's own metrics on test, then on validation, then `BESIDE` on
+    test, where that was read, else on validation.
+
+    Args:
+        own: names of the study's metrics, as `val/accuracy`.
+        known: the reported names that there are.
+        cells: for each split that is known, how many samples each class has with each bias class.
+    """
+    split = "test" if any(name.startswith("test/") for name in known) else "val"
+    sizes = [size for row in cells.get(split) or () for size in row if size]
+    too_small = {"worst_group_accuracy"} if sizes and min(sizes) < FEWEST else set()
+    names = [f"{where}/{name.split('/')[1]}" for name in own for where in ("test", "val")]
+    names += [f"{split}/{name}" for name in BESIDE if name not in too_small]
+    return [name for name in dict.fromkeys(names) if name in known]

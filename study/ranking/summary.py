@@ -5,7 +5,7 @@ from typing import Any
 
 from study import ranking
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics.rules import DEBIASED
+from study.metrics.rules import leading
 from study.ranking import Candidate, Spread, epochs
 from study.ranking.beside import beside
 from study.ranking.extended import extended, sentence
@@ -35,11 +35,11 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     }
     if spec.final_seeds is not None:
         final = _final(spec, record)
-        return document | {"final": final, "shown": [*_debiased({"final": final}), *_study_metrics(spec)]}
+        return document | {"final": final, "shown": _shown(spec, record, {"final": final})}
     sides = {"baseline": _candidate(spec, reference) if reference else None}
     sides["best"] = _candidate(spec, best) if best else None
     return document | {
-        "shown": [*_debiased(sides), *_study_metrics(spec)],
+        "shown": _shown(spec, record, sides),
         **sides,
         "searched": sum(candidate.trial.stage == "search" for candidate in ranking.candidates(record, spec)),
         "search_ended_by": record.enough,
@@ -93,19 +93,15 @@ def _only_study_metrics(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, A
 
 
 def _study_metrics(spec: StudySpec) -> list[str]:
-    """The metrics that the study is about, on the validation and the test split."""
-    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
+    """The metrics that the study is about, on the test and the validation split."""
+    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("test", "val")]
 
 
-def _debiased(sides: Mapping[str, dict[str, Any] | None]) -> list[str]:
-    """What a study of debiasing shows first: worst group, conflicting and unbiased accuracy and the first gap, on test
-    where it was read for all, else on validation."""
+def _shown(spec: StudySpec, record: StudyRecord, sides: Mapping[str, dict[str, Any] | None]) -> list[str]:
+    """The metrics for people: the study's own, and of those that each side has what stands beside them."""
     of_each = [side["metrics"] for side in sides.values() if side]
-    for split in ("test", "val"):
-        names = [f"{split}/{name}" for name in DEBIASED[:4]]
-        if of_each and (known := [name for name in names if all(name in metrics for metrics in of_each)]):
-            return known
-    return []
+    known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
+    return list(dict.fromkeys([*_study_metrics(spec), *leading(spec.objective.needed, known, record.groups or {})]))
 
 
 def lines(document: dict[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
 """The lead of a report: what won and how sure that is, what it cost, and what to do next."""
 
+import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from study.analysis.statistics.rivals import Rivals, rivals
 from study.analysis.statistics.rung_values import RungPlace, rung_places
 from study.home.as_searched import as_searched
 from study.home.record import StudyRecord
+from study.ranking import epochs
 from study.ranking.extended import extended, sentence
 from study.spec import StudySpec
 from study.spec.objective import Constraint
@@ -85,6 +87,68 @@ def _name(side: Side) -> str:
     return "the baseline" if side.label == "baseline" else side.label
 
 
+# What the gain cost: a method that helps samples against the bias often loses some of those that go with it.
+
+ON = {
+    "aligned_accuracy": "on samples that agree with the bias",
+    "conflicting_accuracy": "on samples that conflict with it",
+    "accuracy": "overall",
+}
+"""Accuracies whose changes belong together, and on which samples each is."""
+
+MUCH = 0.05
+"""Loss of accuracy from which on a milder configuration is named."""
+
+
+def trade_off(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """How accuracy changed from the baseline to the best, with the bias, against it and over all; and a configuration
+    that costs less, where it cost much. Nothing where the study's own metric says it all."""
+    reference, best = sides(spec, record)
+    if spec.function or spec.final_seeds is not None or best is None or reference is None:
+        return
+    split = "test" if all(side.spread("test/accuracy") for side in (best, reference)) else "val"
+    told = {name.split("/")[1] for name in spec.objective.metrics}
+    names = [f"{split}/{name}" for name in ON if name not in told]
+    names = [name for name in names if all(side.spread(name) for side in (best, reference))]
+    if not names:
+        return
+    yield f"Accuracy on the {split} split: {'; '.join(_change(name, reference, best) for name in names)}."
+    lost = difference(best.values("val/accuracy"), reference.values("val/accuracy"), among=best.among)
+    if lost is not None and lost.clear and lost.value < -MUCH and spec.metric != "val/accuracy":
+        yield from _milder(spec, record, reference)
+
+
+def _change(name: str, reference: Side, best: Side) -> str:
+    change = difference(best.values(name), reference.values(name), among=best.among)
+    before, after = reference.spread(name), best.spread(name)
+    assert change
+    assert before
+    assert after
+    verb = "went" if not change.clear else "rose" if change.value > 0 else "fell"
+    amount = formatting.change(name, change.value)
+    amount += f", 95% interval {formatting.interval(name, change)}" if change.interval else ""
+    where = ON[name.split("/")[1]]
+    return f"{where} it {verb} from {formatting.mean(name, before)} to {formatting.mean(name, after)} ({amount})"
+
+
+def _milder(spec: StudySpec, record: StudyRecord, reference: Side) -> Iterator[str]:
+    """The best configuration of those that lose less of the baseline's accuracy, if it is better than the baseline."""
+    own, whole = reference.spread(spec.metric), reference.spread("val/accuracy")
+    assert own
+    assert whole
+    least = math.floor(1000 * (whole.mean - MUCH)) / 1000
+    for candidate in ranking.candidates(record, spec):
+        accuracy = epochs.value(spec.objective, candidate.trial, "val/accuracy")
+        if accuracy is not None and accuracy >= least and spec.better(candidate.value, own.mean):
+            yield (
+                f"Trial {candidate.trial.number} is milder: in the search it had {spec.metric} "
+                f"{formatting.value(spec.metric, candidate.value)} with val/accuracy "
+                f"{formatting.value('val/accuracy', accuracy)}. To export it: study export {spec.name} --where "
+                f'"val/accuracy>={least:g}"'
+            )
+            return
+
+
 WIDTH = 110
 """Of a terminal's lines."""
 
@@ -105,6 +169,7 @@ def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
     """The lead, part by part; parts that have nothing to say are left out."""
     parts = {
         "Result": [*conclusions(spec, record), *several_metrics(spec, record), *_values(spec, record)],
+        "Trade-off": list(trade_off(spec, record)),
         "How sure": list(_how_sure(spec, record)),
         "Search": list(_search(spec, record)),
         "Cost": list(_cost(spec, record)),

@@ -112,11 +112,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, the lead as parts of a word or two and a few sentences, and sections."""
+    """A title, the lead as parts of a word or two and a few sentences, and sections.
+
+    Attributes:
+        behind: titles of the lead's parts that are folded at first in HTML.
+    """
 
     title: str
     lead: Sequence[tuple[str, str]]
     sections: Sequence[Section]
+    behind: Sequence[str] = ()
 
 
 def to_html(

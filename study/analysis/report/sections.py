@@ -312,9 +312,15 @@ LISTED = 200
 """Trials in the page's table at most: a longer one is slow to show, and nobody reads it."""
 
 
+BEHIND = ("How sure", "Search", "Cost")
+"""Parts of the lead that the page folds: the first screen says what came out, what it cost and what to do."""
+
+
 def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> Page:
     """The whole report; `pictures` are the titles of the figures that could be drawn."""
     figures = [Picture(name, _caption(name, spec), _one_line(pictures[name])) for name in CAPTIONS if name in pictures]
+    seeds = [figure for figure in figures if figure.name == "seeds"]
+    others = [figure for figure in figures if figure.name != "seeds"]
     model_figures = [
         Picture(name, MODEL_CAPTIONS[name], _one_line(pictures[name])) for name in MODEL_CAPTIONS if name in pictures
     ]
@@ -324,17 +330,17 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         report_tables.printed_configurations(spec, record),
     )
     open_points = list(caveats(spec, record))
+    has_result = final_side(spec, record) is not None or any(sides(spec, record))
     sections = [
-        Section("Summary", [Table(first), *_beside(spec, record), *_summary_notes(spec, record)])
-        if final_side(spec, record) or any(sides(spec, record))
-        else None,
+        Section("Summary", [*seeds, Table(first), *_beside(spec, record)]) if has_result else None,
+        Section("What these numbers are", _summary_notes(spec, record), folded=True) if has_result else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations)
         else None,
         _front(spec, record),
         ablation_section(spec, record),
         rules_section(spec, record),
-        Section("Figures", [*figures, *_thinned(record), *_without(spec, record, pictures)]) if figures else None,
+        Section("Figures", [*others, *_thinned(record), *_without(spec, record, pictures)]) if others else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
         Section("Trials", [Table(report_tables.printed_counts(record))]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))], folded=True),
@@ -344,7 +350,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
         _trials(spec, record) if record.trials else None,
     ]
     parts = [(part.title, part.text) for part in lead(spec, record)]
-    return Page(f"Study {spec.name}", parts, [section for section in sections if section])
+    return Page(f"Study {spec.name}", parts, [section for section in sections if section], BEHIND)
 
 
 def _thinned(record: StudyRecord) -> list[Text]:

@@ -1,19 +1,12 @@
 """What a study of debiasing is about, before its own metric: worst group, conflicting samples, gaps between groups."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from study.analysis.statistics.difference import Side
 from study.home.record import StudyRecord
 from study.metrics import GROUPS
-from study.metrics.rules import DEBIASED
-
-
-def first(names: Iterable[str]) -> list[str]:
-    """Those of `study.metrics.rules.DEBIASED` among reported names, each on validation and on test."""
-    known = set(names)
-    return [f"{split}/{name}" for name in DEBIASED for split in ("val", "test") if f"{split}/{name}" in known]
 
 
 @dataclass(frozen=True)

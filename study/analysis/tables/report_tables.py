@@ -8,6 +8,7 @@ from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import param, param_keys, shown, trials_frame
 from study.home.record import StudyRecord
+from study.metrics import rules
 from study.ranking import Candidate, Spread, baseline, candidates, epochs, spread
 from study.ranking.beside import beside
 from study.spec import StudySpec
@@ -81,10 +82,9 @@ def summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 
 def summary_metrics(spec: StudySpec, record: StudyRecord) -> list[str]:
-    """The metrics that a summary begins with: with bias labels those of debiasing, then the study's own."""
+    """The metrics of the summary, see `study.metrics.rules.leading`."""
     names = split_metrics(spec, list(_sides_by_name(spec, record).values()))
-    own = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
-    return list(dict.fromkeys([*debiased.first(names), *names[:2], *(name for name in own if name in names)]))
+    return rules.leading(spec.objective.needed, names, record.groups or {}) or names[:2]
 
 
 def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.tables.front_table import front_note, printed_front
 from study.home.record import StudyRecord
+from study.metrics import rules
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")
@@ -227,3 +228,53 @@ def test_differences_have_the_sign_of_the_metric(metric: str) -> None:
                   metric=metric) for one in fresh]  # fmt: skip
     gap = lead.document(spec, over(*told))["runner_up"]["difference"]
     assert np.sign(gap) == sign
+
+
+AGAINST = quickstart(
+    "train.epochs=1",
+    "search.metric=val/conflicting_accuracy",
+    "search.early_stopping={name: none}",
+    "search.confirm={top: 1, seeds: 3}",
+)
+
+
+def measured(stage: str, conflicting: float, aligned: float, accuracy: float, seed: int = 0, **given: int) -> Told:
+    """A trial with its accuracy against the bias, with it and over all, on validation and, by a little less, on
+    test."""
+    values = {"aligned_accuracy": aligned, "accuracy": accuracy}
+    tested = {f"test/{name}": value - 0.01 for name, value in {**values, "conflicting_accuracy": conflicting}.items()}
+    further = {f"val/{name}": value for name, value in values.items()}
+    params = {"method.alpha": conflicting} if stage == "search" else {}
+    metric = "val/conflicting_accuracy"
+    return Told(stage, [conflicting], seed=seed, metric=metric, further=further, tested=tested, params=params, **given)
+
+
+def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milder() -> None:
+    found = over(
+        measured("baseline", 0.38, 0.98, 0.92),
+        measured("search", 0.54, 0.64, 0.63),
+        measured("search", 0.45, 0.95, 0.90),
+        measured("search", 0.40, 0.97, 0.91),
+        *(measured("confirm", 0.38 + off, 0.98, 0.92 + off, seed, repeats=0) for seed, off in enumerate(SPREAD, 1)),
+        *(measured("confirm", 0.54 - off, 0.64, 0.63, seed, repeats=1) for seed, off in enumerate(SPREAD, 1)),
+    )
+    told = said(AGAINST, found)["Trade-off"]
+    assert "on samples that agree with the bias it fell from 97.0 ± 0.0% to 63.0 ± 0.0% (-34.0 points" in told
+    assert "overall it fell from 91.0 ± 1.0% to 62.0 ± 0.0% (-29.0 points" in told
+    assert "conflict" not in told.partition("Trial 2")[0]  # the study's own metric, which the result tells
+    assert "Trial 2 is milder: in the search it had val/conflicting_accuracy 45.0% with val/accuracy 90.0%" in told
+    assert told.endswith('study export quickstart --where "val/accuracy>=0.87"')
+
+
+SPREAD = (-0.01, 0.0, 0.01)
+
+
+@pytest.mark.parametrize(("smallest", "is_shown"), [(9, False), (10, True)])
+def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_samples(
+    smallest: int, is_shown: bool
+) -> None:
+    known = [f"{split}/{name}" for split in ("val", "test") for name in ("accuracy", "worst_group_accuracy", "auc")]
+    cells = {"test": [[40, smallest], [0, 40]]}
+    shown = rules.leading(["val/auc"], known, cells)
+    assert shown[:3] == ["test/auc", "val/auc", "test/accuracy"]
+    assert ("test/worst_group_accuracy" in shown) == is_shown

@@ -119,7 +119,15 @@ def test_both_forms_say_the_same(report):
 def test_the_order_is_from_message_to_detail(report):
     titles = re.findall(r"^## (.*)$", (report / "report.md").read_text(), re.MULTILINE)
     assert titles == [
-        *("Summary", "Best configurations", "What each rule would have picked", "Figures", "Trials", "Settings"),
+        *(
+            "Summary",
+            "What these numbers are",
+            "Best configurations",
+            "What each rule would have picked",
+            "Figures",
+            "Trials",
+            "Settings",
+        ),
         *("What is not known", "Provenance", "All trials"),
     ]
 
