@@ -82,7 +82,7 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     if spec.final_seeds is not None:
         return _final(spec, final) if final else ["No seed of the final training is complete yet."]
     if best and reference:
-        return _gain(spec, reference, best)
+        return _gain(spec, record, reference, best)
     if best:
         return [
             f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
@@ -186,8 +186,8 @@ def _final(spec: StudySpec, final: Side) -> list[str]:
     return sentences
 
 
-def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
-    name, test = spec.metric, spec.test_metric
+def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> list[str]:
+    name, test, closing = spec.metric, spec.test_metric, ""
     gain = difference(best.values(name), reference.values(name), best.among)
     assert gain is not None  # both sides are complete and have the metric
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
@@ -197,7 +197,10 @@ def _gain(spec: StudySpec, reference: Side, best: Side) -> list[str]:
     else:
         first = f"The search found nothing better than the baseline: {name} is {before} for the baseline"
         first += f" and {after} for the best of the search ({best.label})"
-    sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}."
+        if won := ranked(record, spec)[:1]:
+            best_yaml = "the baseline" if won[0].trial.stage == "baseline" else f"trial {won[0].trial.number}"
+            closing = f" The best of the study, which best.yaml holds, is {best_yaml}."
+    sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}.{closing}"
     test_gain = difference(best.values(test), reference.values(test), best.among)
     if test_gain is None:
         gained = _difference_text(spec, name, gain, reference, best)

@@ -229,13 +229,15 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     against = rivals(spec, record)
     if against is None:
         return
+    won = ranking.best(record, spec)
     best, seeds = against.best, against.best.seeds(spec.metric)
     if against.gap.interval is None:
         number = against.compared - 1
         others = "other complete configuration" if number == 1 else f"{number} other complete configurations"
         yield f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {others}."
         return
-    where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
+    whose = "the search's" if won and won.trial.stage == "baseline" else "the"
+    where = f"{whose} {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
     if against.undecided:
         which = f"trial{'s' if len(against.undecided) > 1 else ''} {formatting.listed(against.undecided)}"
         yield f"Of {where}, {best.label} cannot be told from {which}."

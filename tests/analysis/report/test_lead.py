@@ -230,6 +230,14 @@ def test_differences_have_the_sign_of_the_metric(metric: str) -> None:
     assert np.sign(gap) == sign
 
 
+def test_a_baseline_that_beats_the_search_is_the_best_of_the_study() -> None:
+    found = over(*TRIALS, *confirmed([0.83, 0.85, 0.84], [0.70, 0.72, 0.75], [0.59, 0.62, 0.64]))
+    parts = said(PLAIN, found)
+    assert parts["Result"].startswith("The search found nothing better than the baseline: val/accuracy is 84.0")
+    assert "The best of the study, which best.yaml holds, is the baseline." in parts["Result"]
+    assert parts["How sure"].startswith("Trial 1 is the best of the search's 2 configurations")
+
+
 AGAINST = quickstart(
     "train.epochs=1",
     "search.metric=val/conflicting_accuracy",
