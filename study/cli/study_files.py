@@ -47,7 +47,10 @@ def init(
         str | None, typer.Option("--file", metavar="COLUMN", help="The table's column with the files.")
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", metavar="METHOD", help="A loss or method; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--method", metavar="METHOD", help="A loss or method; with FairKL: METHOD+fair_kl. May be repeated."
+        ),
     ] = None,
     gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", min=1, help="How many configurations are tried.")] = None,

@@ -123,8 +123,8 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     """
     facts = data.describe(dict(wishes.data))
     bias = wishes.bias
-    names = sorted(wishes.methods, key=lambda name: "regulariser" not in methods.method_knobs({"name": name}))
-    sections = [parts.section(name, bias) for name in names]
+    sections = parts.sections(wishes.methods, bias)
+    names = [section["name"] for section in sections]
     plain = parts.section(parts.plain_name(names), bias)
     views = any(methods.needs(parts.complete(section)).views for section in [plain, *sections])
     epochs = 60 if wishes.gpu else 20

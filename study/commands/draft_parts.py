@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from study import methods
 from study.data import Facts
+from study.errors import UserError
 from study.metrics import available
 from study.training import augment
 
@@ -20,7 +21,10 @@ Guess = Literal["colour", "texture", "unknown"]
 
 Section = Mapping[str, Any]
 
-WITH_LABELS, WITHOUT_LABELS = ("eps_sup_info_nce",), ("cross_entropy", "learning_from_failure")
+ADDED = "+fair_kl"
+"""Behind a method's name: with FairKL as its regulariser."""
+
+WITH_LABELS, WITHOUT_LABELS = (f"eps_sup_info_nce{ADDED}",), ("cross_entropy", "learning_from_failure")
 """The methods that are drafted where the user names none."""
 
 COUNTERPARTS = {
@@ -69,19 +73,31 @@ def default_methods(bias: Bias) -> tuple[str, ...]:
     return WITHOUT_LABELS[:1] if bias.guess == "colour" else WITHOUT_LABELS
 
 
-def section(name: str, bias: Bias) -> dict[str, Any]:
-    """The section of a method: with FairKL if it takes one and there is something to know the bias from."""
-    values = {"name": name}
-    if bias.known == "none" and bias.guess != "texture":
-        return values
-    if "regulariser" in methods.method_knobs(values):
+def section(named: str, bias: Bias) -> dict[str, Any]:
+    """The section of a method: `NAME`, or `NAME+fair_kl` for FairKL with it."""
+    values: dict[str, Any] = {"name": named.removesuffix(ADDED)}
+    if named.endswith(ADDED):
         values["regulariser"] = "fair_kl"
     source = methods.method_knobs(values).get("bias_source")
     if bias.known == "some_labels" and source:
         return {**values, "bias_source": "some_labels", "known_bias": 1.0}
-    if bias.known == "none":
-        return {**values, "bias_source": "model"} if source and "model" in source.names else {"name": name}
+    if bias.known == "none" and bias.guess == "texture" and source and "model" in source.names:
+        return {**values, "bias_source": "model"}
     return values
+
+
+def sections(names: Sequence[str], bias: Bias) -> list[dict[str, Any]]:
+    """The sections of the methods of one file, one with a regulariser first.
+
+    Raises:
+        UserError: some have FairKL with them, and others that could have it have not: it is one key of the file.
+    """
+    found = sorted((section(name, bias) for name in names), key=lambda values: "regulariser" not in values)
+    takes = [values for values in found if "regulariser" in methods.method_knobs(values)]
+    if without := [values["name"] for values in takes if "regulariser" not in values and "regulariser" in found[0]]:
+        problem = f"fair_kl is for all methods of a file that take it, and {without[0]} does"
+        raise UserError(f"--method {','.join(names)}: {problem}. Give {without[0]}{ADDED}, or draft two files")
+    return found
 
 
 def complete(values: Section) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from study import data
 from study.commands import init_answers
 from study.commands.draft import Wishes, draft
-from study.commands.draft_parts import Bias, Guess, Known, default_methods, section
+from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker, one_of
 from study.data import cells, label_files, lacking, positive_class, split_words, user_data
 from study.data.image_files import LEAST
@@ -165,16 +165,15 @@ def advice(bias: Bias, chosen: Sequence[str]) -> str:
         chosen: the file's methods.
     """
     default = default_methods(bias)
-    reason = f"{_words(default, bias)}, as {WHY[situation(bias)]}"
+    reason = f"{_words(default)}, as {WHY[situation(bias)]}"
     if set(chosen) == set(default):
         return f"method: {reason}"
-    return f"method: {_words(chosen, bias)}, as you said; without --method it would be {reason}"
+    return f"method: {_words(chosen)}, as you said; without --method it would be {reason}"
 
 
-def _words(names: Sequence[str], bias: Bias) -> str:
+def _words(names: Sequence[str]) -> str:
     """Names of methods, with what is added to them."""
-    with_fair_kl = [name for name in names if section(name, bias).get("regulariser") == "fair_kl"]
-    return " and ".join(f"{name} with fair_kl" if name in with_fair_kl else name for name in names)
+    return " and ".join(name.replace("+", " with ") for name in names)
 
 
 TRIALS = "24"

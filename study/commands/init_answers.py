@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from study import data, methods
+from study.commands.draft_parts import ADDED
 from study.data import label_files
 from study.data.hidden import is_hidden
 from study.data.sets import image_folder
@@ -130,9 +131,12 @@ def check_methods(answer: str) -> None:
     allowed = methods.names()
     if not names(answer):
         raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
-    for name in names(answer):
+    for named in names(answer):
+        name = named.removesuffix(ADDED)
         if name not in allowed:
             raise UserError(f"{name!r}: no such method. {nearest(name, allowed)}Allowed: {', '.join(allowed)}")
+        if name != named and "regulariser" not in methods.method_knobs({"name": name}):
+            raise UserError(f"{named}: {name} has no regulariser: give {name}")
         if why := methods.CATALOGUE.problem(name):
             raise UserError(why)
 

@@ -107,7 +107,9 @@ def folder(place: Path, side: int) -> None:
 
 def drafted(place: Path) -> Path:
     """The study file that `study init` writes for the folder."""
-    flags = init.Flags("digits", str(place), target="digit", bias="colour", methods=["eps_sup_info_nce"], gpu=False)
+    flags = init.Flags(
+        "digits", str(place), target="digit", bias="colour", methods=["eps_sup_info_nce+fair_kl"], gpu=False
+    )
     return init.write(flags, place / "digits.yaml", True, Asker(None, print))
 
 

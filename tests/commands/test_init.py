@@ -181,10 +181,21 @@ def test_what_cannot_be_used_is_asked_again() -> None:
     write(Flags("mine"), None, False, Asker(ask, told.append))
     assert ("The table in it", "list.csv") in asked
     assert [one.split(": ", 1)[1].split(".")[0] for one in told[:-1]] == ["not found", "no column 'kin'", "wren"]
-    assert told[-1].startswith("method: sup_con with fair_kl, as you said")
+    assert told[-1].startswith("method: sup_con, as you said")
     spec = load_study("mine.yaml")
     assert spec.trials == 3
     assert (spec.base["data"]["target"], spec.base["data"]["bias"]) == ("kind", "place")
+
+
+def test_a_method_is_drafted_as_it_is_named() -> None:
+    for named, regulariser in (("cross_entropy", "none"), ("cross_entropy+fair_kl", "fair_kl")):
+        write(of(named, data="people.csv", target="paid", bias="group"), Path("one.yaml"), True, nobody())
+        spec = load_study("one.yaml")
+        assert (spec.base["method"]["name"], spec.base["method"]["regulariser"]) == ("cross_entropy", regulariser)
+        assert ("method.lambda" in spec.search.space) == (regulariser == "fair_kl")
+    mixed = of("sup_con+fair_kl", "cross_entropy", data="people.csv", target="paid", bias="group")
+    assert "Give cross_entropy+fair_kl, or draft two files" in refused(mixed)
+    assert "group_dro has no regulariser" in refused(of("group_dro+fair_kl", data="people.csv", target="paid"))
 
 
 def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None:
@@ -293,4 +304,4 @@ def test_papers_configurations_that_are_asked_for_and_not_in_the_space_are_refus
     ],
 )
 def test_a_key_that_cannot_be_set_is_told_and_nothing_is_written(wish: str, words: str) -> None:
-    assert words in refused(of("sup_con", data="people.csv", target="paid", bias="group", assignments=(wish,)))
+    assert words in refused(of("sup_con+fair_kl", data="people.csv", target="paid", bias="group", assignments=(wish,)))
