@@ -7,6 +7,7 @@ import numpy as np
 
 from study.data import Dataset, Facts, Split
 from study.home.record import TrialRecord
+from study.metrics.rules import FEWEST
 from study.ranking import epochs
 from study.spec import StudySpec
 
@@ -48,16 +49,20 @@ def groups(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> list[Group]
 
 
 def worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, Any] | None:
-    """What `predictions.warning` needs, as plain values; None where groups are not known, or all are served alike."""
+    """What `predictions.warning` needs, as plain values; None where groups are not known, or all of `FEWEST` samples
+    and more are served alike."""
     split = split_of(trial)
     values = {**epochs.values(spec.objective, trial), **trial.tested}
     overall, least = values.get(f"{split}/accuracy"), values.get(f"{split}/worst_group_accuracy")
     if overall is None or least is None or overall - least < ALIKE:
         return None
-    found = [group for group in groups(spec, trial, dataset) if group.samples]
-    group = min(found, key=lambda group: group.accuracy, default=None)
-    of_group = None if group is None else asdict(group)
+    found = groups(spec, trial, dataset)
     sizes = _sizes(dataset.splits[split], dataset.facts)
+    group = min((one for one in found if one.samples >= FEWEST), key=lambda one: one.accuracy, default=None)
+    if (found and (group is None or overall - group.accuracy < ALIKE)) or (not found and sizes and sizes[0] < FEWEST):
+        return None
+    of_group = None if group is None else asdict(group)
+    least = least if group is None else group.accuracy
     return {"split": split, "overall": overall, "accuracy": least, "group": of_group, "sizes": sizes}
 
 

@@ -33,6 +33,16 @@ def dataset(class_names: tuple[str, str] = ("crow", "gull"), bias_names: tuple[s
     return Dataset(facts, {"train": split, "val": split, "test": split})
 
 
+def times(count: int) -> Dataset:
+    """That many of each sample."""
+    one = dataset()
+    splits = {
+        name: Split(*(np.repeat(array, count, 0) for array in (split.inputs, split.target, split.bias)))
+        for name, split in one.splits.items()
+    }
+    return replace(one, splits=splits)
+
+
 def text(*trials: Told, of: Dataset | None = None, changed: str | None = None) -> str:
     spec = replace(
         final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | ({"changed": [changed]} if changed else {})
@@ -71,15 +81,18 @@ def test_groups_come_with_the_intervals_of_their_samples() -> None:
 
 
 def test_the_group_that_is_served_worst_is_named_with_its_samples() -> None:
-    tested = {"group_0_0": 1.0, "group_0_1": 0.0, "group_1_1": 0.5, "worst_group": 0.0}
-    found = text(final(0.7, 1), final(0.8, 2, **tested))
+    """Of those that have enough of them: here 30, 10 and 20."""
+    tested = {"group_0_0": 1.0, "group_0_1": 0.2, "group_1_1": 0.5, "worst_group": 0.2}
+    found = text(final(0.7, 1), final(0.8, 2, **tested), of=times(10))
     expected = (
-        "Of its 3 groups the model serves class 'crow' with bias class 'sea' worst: on test 0 of 1 samples were right "
-        "(0.0%), 70.0% over all."
+        "Of its 3 groups the model serves class 'crow' with bias class 'sea' worst: on test 2 of 10 samples were right "
+        "(20.0%), 70.0% over all."
     )
     assert expected in found
+    assert "class 'gull' with bias class 'sea' worst" in text(final(0.8, 2, **tested), of=times(9))
+    assert "worst:" not in text(final(0.8, 2, **tested))
     alike = {"group_0_0": 0.7, "group_0_1": 0.7, "worst_group": 0.7}
-    assert "worst:" not in text(final(0.8, 2, **alike))
+    assert "worst:" not in text(final(0.8, 2, **alike), of=times(10))
 
 
 def test_the_users_names_are_printed_as_they_are() -> None:
