@@ -42,7 +42,7 @@ def test_nodes_of_ray_have_a_token_a_shared_home_and_no_way_to_the_database(
         assert services[name]["volumes"] == ["home:/study"]
         assert "networks" not in services[name]
     assert "--num-cpus 0" in services["head"]["command"]
-    assert services["postgres"]["networks"] == services["minio"]["networks"] == ["stores"]
+    assert services["postgres"]["networks"] == ["stores"]
 
 
 def test_the_readme_makes_every_variable() -> None:
@@ -70,7 +70,7 @@ def test_compose_takes_the_files_and_says_nothing(tmp_path: Path) -> None:
     done = config(tmp_path, **{name: f"a-{name}" for name in VARIABLES})
     assert (done.returncode, done.stderr) == (0, "")
     services = yaml.safe_load(done.stdout)["services"]
-    assert set(services) == {"head", "worker", "mlflow", "postgres", "minio"}
+    assert set(services) == {"head", "worker", "mlflow", "postgres"}
     assert "a-RAY_AUTH_TOKEN" in json.dumps(services["worker"])
 
 

@@ -110,9 +110,12 @@ def test_all_nodes_share_the_home_which_the_image_names(cluster: dict[str, Any])
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
         pod = group["template"]["spec"]
-        assert pod["volumes"] == [{"name": "home", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}]
-        (mount,) = pod["containers"][0]["volumeMounts"]
-        assert image_environment()["STUDY_HOME"].startswith(mount["mountPath"] + "/")
+        home, memory = pod["volumes"]
+        assert home == {"name": "home", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}
+        assert memory["emptyDir"]["medium"] == "Memory"
+        mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+        assert image_environment()["STUDY_HOME"].startswith(mounts["home"] + "/")
+        assert mounts["memory"] == "/dev/shm"
 
 
 @pytest.mark.parametrize("name", RAY + PLAIN)

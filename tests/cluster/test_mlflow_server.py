@@ -1,4 +1,4 @@
-"""The MLflow of the ready files, started as Compose starts it: on a real PostgreSQL, with a stand-in for MinIO."""
+"""The MLflow of the ready files, started as Compose starts it, on a real PostgreSQL."""
 
 import os
 import re
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import boto3
 import pytest
 from cluster_files import CLUSTER, documents
 from mlflow import MlflowClient
@@ -55,12 +54,11 @@ def environment() -> Iterator[dict[str, str]]:
     (document,) = documents(CLUSTER / "compose" / "compose.yaml")
     given = document["services"]["mlflow"]["environment"]
     given = {name: re.sub(r"\$\{.*\}", PASSWORD, value) for name, value in given.items()}
-    postgres, store, port = Postgres(), free_port(), free_port()
+    postgres, port = Postgres(), free_port()
     address = postgres.address
     here = {
         "PGHOST": address[0],
         "PGPORT": str(address[1]),
-        "MLFLOW_S3_ENDPOINT_URL": f"http://127.0.0.1:{store}",
         "MLFLOW_HOST": "127.0.0.1",
         "MLFLOW_PORT": str(port),
         "MLFLOW_WORKERS": "1",  # each takes seconds to start
@@ -75,28 +73,23 @@ def test_mlflow_wants_a_password_and_keeps_runs_and_artifacts(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = f"http://127.0.0.1:{environment['MLFLOW_PORT']}"
-    store = environment["MLFLOW_S3_ENDPOINT_URL"]
-    script = str(CLUSTER / "mlflow_server.py")
-    moto = ("-m", "moto.server", "-H", "127.0.0.1", "-p", store.rpartition(":")[2])
-    with running(f"{store}/moto-api/", tmp_path / "store", *moto, PATH=os.environ["PATH"]):
-        with running(f"{server}/health", tmp_path / "log", script, **environment):
-            assert mlflow_lets_in(server, tmp_path) == []
-            monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
-            monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
-            client = MlflowClient(server)
-            run = client.create_run(client.create_experiment("e")).info.run_id
-            client.log_metric(run, "val/accuracy", 0.5)
-            client.log_text(run, "text", "file.txt")
-        with running(f"{server}/health", tmp_path / "log", script, **environment):  # the bucket and the user are there
-            assert MlflowClient(server).get_run(run).data.metrics == {"val/accuracy": 0.5}
-        keys = {"aws_access_key_id": "mlflow", "aws_secret_access_key": PASSWORD, "region_name": "us-east-1"}
-        found = boto3.client("s3", endpoint_url=store, **keys).list_objects_v2(Bucket="mlflow")["Contents"]
-        assert [entry["Key"].rpartition("/")[2] for entry in found] == ["file.txt"]
-    for log in ("log", "store"):
-        assert PASSWORD not in (tmp_path / log).read_text()
+    script, folder = str(CLUSTER / "mlflow_server.py"), tmp_path / "artifacts"
+    environment = environment | {"MLFLOW_ARTIFACTS_DESTINATION": str(folder)}
+    with running(f"{server}/health", tmp_path / "log", script, **environment):
+        assert mlflow_lets_in(server, tmp_path) == []
+        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
+        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
+        client = MlflowClient(server)
+        run = client.create_run(client.create_experiment("e")).info.run_id
+        client.log_metric(run, "val/accuracy", 0.5)
+        client.log_text(run, "text", "file.txt")
+    with running(f"{server}/health", tmp_path / "log", script, **environment):  # the tables and the user are there
+        assert MlflowClient(server).get_run(run).data.metrics == {"val/accuracy": 0.5}
+    assert [file.read_text() for file in folder.rglob("file.txt")] == ["text"]
+    assert PASSWORD not in (tmp_path / "log").read_text()
 
 
-@pytest.mark.parametrize("name", ["MLFLOW_AUTH_ADMIN_PASSWORD", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY"])
+@pytest.mark.parametrize("name", ["MLFLOW_AUTH_ADMIN_PASSWORD", "PGPASSWORD"])
 def test_mlflow_without_a_secret_does_not_start(name: str, environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, str(CLUSTER / "mlflow_server.py")],
