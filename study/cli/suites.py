@@ -76,12 +76,11 @@ def suite(
 
 def _there(address: str, file: str, plan: bool, status: bool, follow: bool, quiet: bool, as_json: bool) -> None:
     """A suite on a cluster elsewhere: run there, or its state as it is told here."""
-    from study.cluster import suites
-    from study.cluster.jobs import Jobs
+    from study.cluster.jobs import Jobs, run_suite
     from study.cluster.upload import STUDY_FILE
     from study.commands import suite_plan
     from study.home.provenance import owner
-    from study.spec.suite_file import SuiteFile
+    from study.spec.suite import SuiteFile
 
     check_follow(follow, as_json)
     suite, remote = SuiteFile.of(file), Jobs(address)
@@ -90,7 +89,7 @@ def _there(address: str, file: str, plan: bool, status: bool, follow: bool, quie
         text = suite_plan.plan_text if plan else suite_plan.status_text
         print_json(answer) if as_json else print(text(answer))
         return
-    done = suites.run(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
+    done = run_suite(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
     show_submitted(remote, suite.name, done, follow, as_json)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.suite_results import NOT_YET
+from study.analysis.statistics.suite_table import NOT_YET
 from study.commands import estimate
 from study.commands.plan import rule_trials
 from study.commands.suite import load

@@ -13,9 +13,8 @@ from study.knobs import MOST
 from study.metrics.rules import RULES
 from study.metrics.table import Direction
 from study.spec.checks import STRICT
-from study.spec.resources import Resources
+from study.spec.resources import Resources, configurations, seconds
 from study.spec.same import among
-from study.spec.values import configurations, seconds
 
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]

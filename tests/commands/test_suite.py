@@ -16,11 +16,11 @@ from study.cli import app
 from study.commands import suite as suites
 from study.commands import suite_plan
 from study.commands.run_end import RunEnd
+from study.commands.suite import suite_folder
 from study.errors import Interrupted, Stopped, UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.home.suites import suite_folder
 from study.spec import StudySpec
 from study.spec.suite import Suite
 

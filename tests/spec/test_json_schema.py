@@ -13,8 +13,7 @@ from jsonschema import Draft202012Validator
 from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.document import read
-from study.spec.find import shipped, shipped_folder
+from study.spec.document import read, shipped, shipped_folder
 from study.spec.json_schema_keys import Keys
 from study.spec.sections import section_knobs, train_knobs
 from study.training import probes

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.spec.suite import Suite, find_suite, load_suite, shipped_suites
-from study.spec.suite_cells import block
+from study.spec.suite import Suite, block, find_suite, load_suite, shipped_suites
 
 SMALL = """\
 name: small
