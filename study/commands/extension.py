@@ -15,7 +15,7 @@ from study.home.trial_record import BY_HAND
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
 from study.spec.sampler_limits import configurations
-from study.sweep.search_stage import EVERY_CONFIGURATION
+from study.sweep.budget import EVERY_CONFIGURATION
 
 RETRY = "To run that again, once its cause is mended: study resume {} --failed"
 

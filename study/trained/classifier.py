@@ -13,7 +13,7 @@ from study.data import Split
 from study.errors import UserError
 from study.files import digest
 from study.methods import Method
-from study.trained.model_files import Description
+from study.trained.description import Description
 from study.training.device import take
 from study.training.evaluation import Evaluation
 from study.training.networks import networks

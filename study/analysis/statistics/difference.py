@@ -2,7 +2,7 @@
 
 Configurations that ran on the same seeds share what these seeds do to any configuration: the order of the samples, the
 first weights. So they are compared seed by seed. The best was chosen by the values that it is then judged by, and the
-interval allows for that, see `study.analysis.statistics.choice_quantile`.
+interval allows for that, see `chosen_quantile`.
 """
 
 import math
@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtr, ndtr, stdtrit
 
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord, TrialRecord
@@ -26,7 +25,7 @@ from study.spec import StudySpec
 # With normal values, the means over the seeds are independent of the standard deviations, so the chosen one's standard
 # error has n - 1 degrees of freedom whatever was chosen, and its luck is at most the largest of m. So
 #
-# P(T > c) <= 1 - E[Phi(c S)^m], S^2 = chi^2(n - 1) / (n - 1),
+#     P(T > c) <= 1 - E[Phi(c S)^m], S^2 = chi^2(n - 1) / (n - 1),
 #
 # with equality where the m are alike and independent. Positive correlation, as by a shared baseline and shared seeds,
 # makes the largest smaller (Slepian 1962), and no variance has to equal another. The value at which the right side is
@@ -45,7 +44,8 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
         freedom: degrees of freedom of a single one's standard error.
         among: 1: Student's quantile.
     """
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # here: what has no interval is told at once
+    from scipy.special import chdtr, ndtr, stdtrit
 
     student = float(stdtrit(freedom, level))
     if among == 1:

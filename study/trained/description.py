@@ -1,0 +1,90 @@
+"""The description beside a model's weights: all that rebuilds its networks, and where they come from.
+
+JSON, no code and no pickle. It holds the hash of the weights and its own: a file that was changed or cut short is
+refused.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from study.data import Encoding, Facts
+from study.data.columns import Column
+from study.errors import UserError
+from study.files import digest
+from study.files.whole import write_whole
+from study.training import TrialConfig
+
+FORMAT = 1
+"""Version of the file."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A trained model.
+
+    Attributes:
+        config: complete `data`, `model`, `method` and `train` sections.
+        facts: of its data.
+        weights: name of the file beside this one.
+        weights_digest: its SHA-256.
+        told: plain values for people: study, seed, metrics, code, data fingerprint, origin of the configuration.
+        encoding: how the columns of a user's table became inputs; None for other data.
+    """
+
+    config: Mapping[str, Any]
+    facts: Facts
+    weights: str
+    weights_digest: str
+    told: Mapping[str, Any]
+    encoding: Encoding | None = None
+
+    @property
+    def trial_config(self) -> TrialConfig:
+        """The configuration that was trained."""
+        return TrialConfig.from_document(self.config)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes' names, in the order of the scores; their numbers where the data set names none."""
+        return self.facts.class_names or tuple(map(str, range(self.facts.classes)))
+
+    def write(self, path: Path) -> None:
+        """Write it in one step."""
+        values = {"format": FORMAT, **asdict(self)}
+        write_whole(path, json.dumps({**values, "digest": digest.of_values(_plain(values))}, indent=2))
+
+    @classmethod
+    def read(cls, path: Path) -> "Description":
+        """Read a description.
+
+        Raises:
+            UserError: the file cannot be read, or it is of another version, damaged or changed.
+        """
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            recorded_digest, version = values.pop("digest"), values.pop("format")
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UserError(f"{path}: is not a description of a model, or cut short") from None
+        if version != FORMAT:
+            raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
+        if recorded_digest != digest.of_values({"format": version, **values}):
+            raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
+        facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items()}
+        told = values.pop("encoding", None)
+        encoding = None if told is None else tuple(Column(**{**of, "values": _tuple(of["values"])}) for of in told)
+        return cls(facts=Facts(**facts), encoding=encoding, **values)
+
+
+def _tuple(value: Any) -> Any:
+    """A list as the tuple that it was before JSON."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(values: Any) -> Any:
+    """As JSON gives them back: tuples as lists, keys as text."""
+    return json.loads(json.dumps(values))
