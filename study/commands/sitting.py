@@ -5,9 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
@@ -25,7 +22,6 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking.summary import summary
 from study.spec import StudySpec
-from study.spec.schema import VARIABLE, wrong_address
 from study.sweep.ray_session import ray_session
 from study.sweep.shared_ray import SharedRay
 from study.sweep.steps import LOADING, REPORTING
@@ -115,12 +111,8 @@ def notify(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord
         document = json.dumps(message(home, folder, spec, record)).encode()
     except Exception as error:  # whatever a file of the study, or one beside it, can be
         return f"notify: {type(error).__name__}"
-    problems = []
-    if spec.notify.command and (why := _run(spec.notify.command, document)):
-        problems.append(f"notify.command: {why}")
-    if spec.notify.url and (why := _post(spec.notify.url, document)):
-        problems.append(f"notify.url: {why}")
-    return "; ".join(problems) or None
+    why = _run(spec.notify.command, document)
+    return f"notify.command: {why}" if why else None
 
 
 def message(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
@@ -175,39 +167,6 @@ def _run(command: Sequence[str], document: bytes) -> str | None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return f"{command[0]} ended with status {process.returncode}" if process.returncode else None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Leaves the document with the address that it was meant for."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def _post(url: str, document: bytes) -> str | None:
-    """Post the document. In a thread that is left behind: a server that answers byte by byte has no other end."""
-    if variable := VARIABLE.fullmatch(url):
-        url = os.environ.get(variable[1], "")
-        if why := wrong_address(url) if url else "is not set":
-            return f"the variable {variable[1]} {why}"
-    outcome: list[str | None] = []
-    thread = threading.Thread(target=lambda: outcome.append(_posted(url, document)), name="notify", daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    return outcome[0] if outcome else f"no answer within {PATIENCE:g} s"
-
-
-def _posted(url: str, document: bytes) -> str | None:
-    request = urllib.request.Request(url, document, {"Content-Type": "application/json", "User-Agent": "study"})
-    try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE):
-            return None
-    except urllib.error.HTTPError as error:
-        return f"the server answers {error.code}"
-    except urllib.error.URLError as error:
-        return f"cannot be reached: {getattr(error.reason, 'strerror', None) or type(error.reason).__name__}"
-    except Exception as error:  # whatever a server's answer can be
-        return f"failed: {type(error).__name__}"
 
 
 class View(Protocol):

@@ -80,7 +80,7 @@ OWN_FILE: dict[str, Any] = {
     ("changes", "place"),
     [
         ({}, None),
-        ({"data": {"name": "none"}, "model": {"name": "none"}, "notify": {"url": "https://a.example"}}, None),
+        ({"data": {"name": "none"}, "model": {"name": "none"}, "notify": {"command": ["tell"]}}, None),
         ({"data": {"name": "biased_digits"}}, "data.name"),
         ({"method": {"name": "own_function"}}, "method"),
         ({"train": {"batch_size": 3}}, "train"),

@@ -178,4 +178,4 @@ def test_a_suite_tells_nobody_of_its_end(load: Callable[..., Suite]) -> None:
     for place in ("name: small\n", "base:\n"):
         indent = "  " if place == "base:\n" else ""
         with pytest.raises(UserError, match="notify: unknown key"):
-            load((place, f"{place}{indent}notify: {{url: https://a.example}}\n"))
+            load((place, f"{place}{indent}notify: {{command: [tell]}}\n"))
