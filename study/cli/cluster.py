@@ -57,11 +57,11 @@ def submit(
 
 def jobs(address: Head, as_json: Json = False) -> None:
     """List the studies of a cluster. Example: study jobs --address http://head:8265"""
-    from study.commands import cluster_status as remote_status
+    from study.commands import elsewhere
     from study.commands.elsewhere import Elsewhere
 
     listed = Elsewhere(address).jobs()
-    print_json(remote_status.jobs_document(listed)) if as_json else tell(remote_status.jobs_table(address, listed))
+    print_json(elsewhere.jobs_document(listed)) if as_json else tell(elsewhere.jobs_table(address, listed))
 
 
 def logs(
@@ -75,9 +75,9 @@ def logs(
     as_json: Json = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
+    from study.cluster.following import ours_alone
     from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
-    from study.cluster.ray_lines import ours_alone
     from study.commands import logs as trial_log
     from study.commands.elsewhere import Elsewhere
     from study.home.folder import Home
@@ -133,11 +133,11 @@ def window(name: Name, as_json: Json = False) -> None:
 
 def status(name: str, address: str, as_json: bool) -> None:
     """`study status` of a study on a cluster elsewhere."""
-    from study.commands import cluster_status as remote_status
+    from study.commands import elsewhere
     from study.commands.elsewhere import Elsewhere
 
     document = Elsewhere(address).status(name)
-    print_json(document) if as_json else tell(remote_status.text(document))
+    print_json(document) if as_json else tell(elsewhere.text(document))
 
 
 def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:

@@ -47,7 +47,7 @@ def export_data(
     as_json: Json = False,
 ) -> None:
     """Write a data set's images as PNG, with a table of labels. Example: study data export biased_digits photos"""
-    from study.commands import data_export
+    from study.commands.data import export
 
-    labels = data_export.export(name, folder, assignments or ())
+    labels = export(name, folder, assignments or ())
     print_json({"labels": str(labels)}) if as_json else print(labels)

@@ -114,7 +114,7 @@ def follow_driver(remote: "Jobs", name: str, job: str, with_rays: bool = False) 
         Stopped: the connection was lost.
     """
     from study.cluster.following import followed, outcome
-    from study.commands.cluster_end import closing_lines
+    from study.commands.elsewhere import closing_lines
 
     try:
         for text in followed(remote, job, name, with_rays):

@@ -91,8 +91,7 @@ def train(
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
     if is_elsewhere(address, follow):
-        from study.cluster.finals import train as train_there
-        from study.cluster.jobs import Jobs
+        from study.cluster.jobs import Jobs, train_there
         from study.commands import cluster_checks
         from study.home.provenance import owner
         from study.spec.elsewhere import load_for_elsewhere
@@ -174,8 +173,7 @@ def evaluate(
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
     if address is not None:
-        from study.cluster.finals import evaluate as evaluate_there
-        from study.cluster.jobs import Jobs
+        from study.cluster.jobs import Jobs, evaluate_there
         from study.spec import load_study
 
         spec = load_study(data) if data is not None else None

@@ -249,7 +249,7 @@ def trial(
     there = typed("submit", spec, "--set", "search.trials=1", "--address", address)
     check_here(address, f"One trial there: {there}")
     from study.commands import trial as one_trial
-    from study.home.devices import in_words
+    from study.home.provenance import in_words
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile, one_trial=True)

@@ -199,11 +199,11 @@ def delete(
 
     if address is not None:
         from study.cluster.jobs import Jobs
-        from study.commands import cluster_delete
+        from study.commands import elsewhere
 
         jobs = Jobs(address)
-        ask(cluster_delete.describe(jobs, name))
-        cluster_delete.delete(jobs, name)
+        ask(elsewhere.describe(jobs, name))
+        elsewhere.delete(jobs, name)
     else:
         from study.commands import delete as deleting
 

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
 def suite(
     file: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
-    plan: Annotated[bool, typer.Option("--plan", help="Show what is left to run; starts nothing.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Show how far it is and what is left; starts nothing.")] = False,
     measure: Annotated[
         bool, typer.Option("--measure", help="With --plan: run an epoch of each method here to estimate the time.")
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Show how far it is; starts nothing.")] = False,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the tables so far.")] = False,
     out: Annotated[
         Path | None,
@@ -35,30 +34,27 @@ def suite(
     as_json: Json = False,
 ) -> None:
     """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
+    from study.analysis.tables import suite_tables
     from study.commands import suite as suites
     from study.commands import suite_plan
     from study.errors import UserError
     from study.home.folder import Home
     from study.spec.suite import judged_by, load_suite
 
-    if plan + status + only_report > 1 or (measure and not plan):
-        raise UserError("--plan, --status, --report: give one of them; --measure goes with --plan")
+    if (plan and only_report) or (measure and not plan):
+        raise UserError("--plan, --report: give one of them; --measure goes with --plan")
     if judge is not None and not only_report:
         raise UserError("--judge: goes with --report")
     if is_elsewhere(address, follow):
         if out is not None or only_report or measure:
-            raise UserError("-o, --report, --measure: need the studies here. With --address: --plan, --status, or none")
-        _there(address, file, plan, status, follow, quiet, as_json)
+            raise UserError("-o, --report, --measure: need the studies here. With --address: --plan, or none")
+        _there(address, file, plan, follow, quiet, as_json)
         return
     suites.check_out(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
         planned = suite_plan.plan(home, wanted, measure)
-        print_json(planned) if as_json else print(suite_plan.plan_text(planned))
-        return
-    if status:
-        state = suite_plan.status(home, wanted)
-        print_json(state) if as_json else print(suite_plan.status_text(state))
+        print_json(planned) if as_json else print(suite_plan.text(planned))
         return
     silent = quiet or as_json
     end = None
@@ -69,28 +65,26 @@ def suite(
     found = suites.tables(home, wanted if judge is None else judged_by(wanted, judge))
     if out is not None:
         suites.write_out(found, out)
-    print_json(suites.to_json(found)) if as_json else print(suites.markdown(found), end="")
+    print_json(suite_tables.to_json(found)) if as_json else print(suite_tables.markdown(found), end="")
     if end is not None:
         _show(end, file)
 
 
-def _there(address: str, file: str, plan: bool, status: bool, follow: bool, quiet: bool, as_json: bool) -> None:
-    """A suite on a cluster elsewhere: run there, or its state as it is told here."""
-    from study.cluster import suites
-    from study.cluster.jobs import Jobs
+def _there(address: str, file: str, plan: bool, follow: bool, quiet: bool, as_json: bool) -> None:
+    """A suite on a cluster elsewhere: run there, or how far it is as that is told here."""
+    from study.cluster.jobs import Jobs, run_suite
     from study.cluster.upload import STUDY_FILE
     from study.commands import suite_plan
     from study.home.provenance import owner
-    from study.spec.suite_file import SuiteFile
+    from study.spec.suite import SuiteFile
 
     check_follow(follow, as_json)
     suite, remote = SuiteFile.of(file), Jobs(address)
-    if plan or status:
-        answer = remote.compute(suite.name, "suite", STUDY_FILE, "--plan" if plan else "--status", spec=suite)
-        text = suite_plan.plan_text if plan else suite_plan.status_text
-        print_json(answer) if as_json else print(text(answer))
+    if plan:
+        answer = remote.compute(suite.name, "suite", STUDY_FILE, "--plan", spec=suite)
+        print_json(answer) if as_json else print(suite_plan.text(answer))
         return
-    done = suites.run(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
+    done = run_suite(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
     show_submitted(remote, suite.name, done, follow, as_json)
 
 

@@ -178,7 +178,7 @@ def _bring_file(
 
 
 def _forget_whom_to_tell(path: Path) -> None:
-    """Take the key `notify` out of a study file: it names a command, or an address, that a driver here would use.
+    """Take the key `notify` out of a study file: it names a command that a driver here would run.
 
     Raises:
         UserError: it is no study file.

@@ -1,6 +1,7 @@
 """The log of a job on a cluster as it comes, until the job is over or the connection is lost."""
 
 import asyncio
+import re
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -8,10 +9,89 @@ from contextlib import suppress
 from typing import Protocol
 
 from study.cluster.job import Job
-from study.cluster.ray_lines import OursAlone
 from study.errors import Stopped, UserError
 from study.text.printed import printed
 from study.text.shell import typed
+
+# Ray's own lines in the log of a driver, told from those of the study: by line, as the log is read.
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+FORWARDED = r"\((?:raylet|gcs_server|autoscaler(?: \+[\dhms]+)?|pid=\d+)(?:, ip=[^)]*)?\) "
+"""What Ray writes before what it forwards of its processes, and of those that run nothing yet. What a trial prints has
+the name of the trial's function before `pid`."""
+
+LOGGED = r"\s*\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z] \d+ \d+\] (?:\([\w:. -]+\) )?[\w.]+\.(?:cc|h):\d+: "
+"""What its C++ logs, also where it quotes the end of another process's log, indented."""
+
+OF_PYTHON = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\t[A-Z]+ \w+\.py:\d+ -- "
+"""What its Python logs."""
+
+WARNED = r"\S*/site-packages/ray/\S+\.py:\d+: \w*Warning: "
+"""A warning of Python's whose place is in Ray; a line of code follows, indented."""
+
+FRAMES = (
+    r"\*\*\* (?:StackTrace Information|SIG\w+ received at .*) \*\*\*$|\S*/ray/\S*\(.*\) \[0x[0-9a-f]+\]"
+    r"|PC: @ +0x[0-9a-f]+ |    @ (?: *0x[0-9a-f]+ |\.\.\. and at least \d+ more)"
+)
+"""Where in its C++ it was, or ended itself."""
+
+OTHER = (
+    r"\s*\[state-dump\]|Running entrypoint for job \S+: |\t\(\d\) raylet "
+    r"|Refer to the documentation on how to address the out of memory issue: "
+)
+"""What goes on with what it forwarded, and the first line of a job's log."""
+
+RAY = re.compile("|".join((FORWARDED, LOGGED, OF_PYTHON, WARNED, FRAMES, OTHER)))
+
+FIRST = re.compile(r"[\x1b\s(\[*/RP\d]")
+"""What a line of Ray's may begin with."""
+
+
+class OursAlone:
+    """Leaves Ray's lines out of a log that comes in pieces, which may end in the midst of a line.
+
+    An unfinished line is held back while it may be Ray's. With the lines go the empty one that ends a quotation, and
+    the line of code below a warning.
+    """
+
+    def __init__(self) -> None:
+        self._held, self._before = "", ""
+        self._is_shown = False
+
+    def __call__(self, piece: str) -> str:
+        """What of a piece, and of what was held back, is the study's."""
+        *whole, rest = (self._held + piece).split("\n")
+        shown = "".join(self._kept(f"{line}\n") for line in whole)
+        self._held = rest
+        if rest and (self._is_shown or not FIRST.match(rest)):
+            self._held, self._is_shown = "", True
+            shown += rest
+        return shown
+
+    def end(self) -> str:
+        """What was held back, once no more comes."""
+        return self._kept(self._held)
+
+    def _kept(self, line: str) -> str:
+        if self._is_shown:  # its beginning was
+            self._is_shown, self._before = False, ""
+            return line
+        plain, before = COLOURS.sub("", line), self._before
+        ended = not plain.strip() and before[:1].isspace()
+        code = plain.startswith("  ") and re.match(WARNED, before)
+        if RAY.match(plain):
+            self._before = plain
+            return ""
+        self._before = ""
+        return "" if before and (ended or code) else line
+
+
+def ours_alone(log: str) -> str:
+    """A log without Ray's lines."""
+    keep = OursAlone()
+    return keep(log) + keep.end()
+
 
 SILENCE = 30.0
 """Seconds without a word after which the cluster is asked whether it is there: a connection that is cut says nothing.

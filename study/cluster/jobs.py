@@ -10,23 +10,50 @@ import re
 import shlex
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from study.address import check_jobs
-from study.cluster import following, nodes
+from study.cluster import following, head
 from study.cluster.head import Head, gone, refused
-from study.cluster.job import STOPPED, SUITE, UNUSABLE, Job, job_id, tags
-from study.cluster.queue_state import with_places
+from study.cluster.job import FINAL, STOPPED, SUITE, UNUSABLE, Job, job_id, tags
+from study.cluster.turn import WINDOW
 from study.cluster.upload import STUDY_FILE, Uploaded, size, upload
 from study.errors import Interrupted, Stopped, UserError
 from study.home.standing import USUAL, Standing
 from study.logging import hush
 from study.spec import StudySpec
+from study.spec.suite import SuiteFile
 from study.text.shell import typed
 from study.upstream import ray_internals
+
+# Who waits and who runs on a cluster, as its queue says, from outside of its network.
+
+
+def with_places(read: Callable[[str, str], Iterable[bytes]], jobs: Sequence[Job]) -> list[Job]:
+    """The jobs, with the state `waiting` and their places where the queue has them so.
+
+    For Ray such a job runs. Where no node tells of a queue, as one that was started before there was one, each job is
+    what Ray says.
+
+    Args:
+        read: gives a file among a node's logs in blocks, see `study.cluster.head.Head.file`.
+    """
+    places: dict[str, int] = {}
+    nodes = dict.fromkeys(job.node for job in reversed(jobs) if job.state == "running" and job.node)
+    for node in nodes:
+        with suppress(UserError, ValueError, TypeError, KeyError, RecursionError):
+            told = json.loads(b"".join(read(node, WINDOW)))
+            waiting = [str(job) for job in told["waiting"]]
+            places = {job: number for number, job in enumerate(waiting, 1)}
+            break
+    return [
+        replace(job, state="waiting", place=places[job.id]) if job.state == "running" and job.id in places else job
+        for job in jobs
+    ]
+
 
 # What a command of `study` that ran as a job answered.
 
@@ -307,9 +334,9 @@ class Jobs:
             self._client.delete_job(job)
 
     def resources(self) -> dict[str, Any]:
-        """The cluster's nodes and what of them is in use, see `study.cluster.nodes`."""
+        """The cluster's nodes and what of them is in use, see `study.cluster.head`."""
         with told_to_the_user(self.address):
-            return nodes.overview(ray_internals.nodes(self._client))
+            return head.overview(ray_internals.nodes(self._client))
 
     def start(
         self,
@@ -335,3 +362,80 @@ class Jobs:
             runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
             self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
         return Submitted(job, files, bytes_)
+
+
+# Suites on a cluster that is reached over HTTP: the file travels with the job, which is the driver of its searches.
+
+
+def run_suite(jobs: Jobs, suite: SuiteFile, options: Sequence[str], environment: Mapping[str, str]) -> Submitted:
+    """Have what is left of a suite run, with the interpreter and the variables of its last driver, if it had one.
+
+    Args:
+        options: of `study suite`.
+        environment: further variables, see `Jobs.submit`.
+
+    Raises:
+        UserError: it runs, or the cluster does not take the job.
+    """
+    drivers = jobs.of(suite.name)
+    last = jobs.idle(drivers[-1]) if drivers else None
+    number, python = (last.number + 1, last.python) if last else (1, "python")
+    metadata = tags(suite.name, suite.hash, number, python, kind=SUITE, standing=last.standing if last else USUAL)
+    variables = {**(last.environment if last else {}), **environment}
+    command = ["suite", STUDY_FILE, *options, "--address", "auto"]
+    return jobs.start(job_id(suite.name, number), command, metadata, variables, suite)
+
+
+# Final trainings on a cluster that is reached over HTTP, and their models there: the file travels with the job.
+
+
+def train_there(
+    jobs: Jobs, spec: StudySpec, final: StudySpec, options: Sequence[str], environment: Mapping[str, str]
+) -> Submitted:
+    """Have a configuration trained, or further seeds of a training that is there.
+
+    The job runs with the interpreter and the variables of the training's last driver; of a first one, with those of the
+    study that the configuration was exported from.
+
+    Args:
+        spec: the configuration, as it is uploaded.
+        final: the training that comes of it.
+        options: of `study train`.
+        environment: further variables, see `Jobs.submit`.
+
+    Raises:
+        UserError: the training runs, or the cluster does not take the job.
+    """
+    own = jobs.of(final.name)
+    if own:
+        jobs.idle(own[-1])
+    known = own or jobs.of(str((spec.origin or {}).get("study", spec.name)))
+    python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
+    number = own[-1].number + 1 if own else 1
+    command = ["train", STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
+    metadata = tags(final.name, final.hash, number, python, kind=FINAL, standing=own[-1].standing if own else USUAL)
+    return jobs.start(job_id(final.name, number), command, metadata, {**variables, **environment}, spec)
+
+
+def evaluate_there(jobs: Jobs, model: str, options: Sequence[str], data: StudySpec | None = None) -> dict[str, Any]:
+    """The metrics of a model that is there, on data that are there, and as `groups` the names of the class and bias
+    class of each that is of one group; a reading of its test split is noted there.
+
+    Args:
+        model: the name of a final training, or one that MLflow there registered: `models:/NAME@candidate`.
+        options: of `study evaluate`, but for `--data`.
+        data: the study file whose data are used; None: the model's own.
+
+    Raises:
+        UserError: the model is a file, or see `study.trained.evaluate.evaluate`.
+    """
+    named = re.fullmatch(r"models:/([^/@]+)(?:[@/].+)?|([^/]+)", model)
+    if named is None or model.endswith((".json", ".safetensors")):
+        here = typed("evaluate", model, "--address", "local")
+        raise UserError(
+            f"{model}: is a file of this machine, which {jobs.address} does not have. There: a final training's name "
+            f"or models:/NAME@ALIAS. Here: {here}"
+        )
+    given = [*options, "--data", STUDY_FILE] if data is not None else options
+    measured: dict[str, Any] = jobs.compute(named[1] or named[2], "evaluate", model, *given, spec=data)
+    return measured

@@ -19,10 +19,10 @@ import psutil
 
 from study.address import LOOPBACK
 from study.cluster import local_parts
+from study.cluster.following import COLOURS
 from study.cluster.local_parts import Part
 from study.cluster.local_state import LINK, LocalState
 from study.cluster.process import Process, end, free_ports, of_cluster, read
-from study.cluster.ray_lines import COLOURS
 from study.errors import Interrupted, Stopped, UserError
 from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import study
 from study.errors import UserError
-from study.spec.find import shipped_folder
+from study.spec.document import shipped_folder
 
 STUDY_FILE = "job-study.yaml"
 CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")

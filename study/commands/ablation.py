@@ -11,9 +11,23 @@ from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking import Candidate, ablation_steps
-from study.ranking.ablation import Ablation, as_event, asked, is_measured, missing, progress, runs, seeds_for
-from study.ranking.ablation_steps import Merge, Step
+from study.ranking import Candidate
+from study.ranking.ablation import (
+    Ablation,
+    Merge,
+    Step,
+    as_event,
+    asked,
+    check_knobs,
+    differing,
+    is_measured,
+    missing,
+    plan,
+    progress,
+    runs,
+    seeds_for,
+    value,
+)
 from study.spec import StudySpec
 
 
@@ -59,11 +73,11 @@ def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
 
     reference, best = _ends(spec, record)
     start, end = reference.trial.params, best.trial.params
-    knobs = ablation_steps.differing(spec, start, end)
+    knobs = differing(spec, start, end)
     if not knobs:
         raise UserError(f"{spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
-    ablation_steps.check_knobs(spec.name, "--knobs", request.knobs, knobs)
-    ablation_steps.check_knobs(spec.name, "--order", request.order, knobs)
+    check_knobs(spec.name, "--knobs", request.knobs, knobs)
+    check_knobs(spec.name, "--order", request.order, knobs)
     before = asked(record)
     steps: Sequence[Step]
     merges: Sequence[Merge] = []
@@ -71,7 +85,7 @@ def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
         steps, words = before.steps, "as before"
     else:
         by_importance = [str(key) for key in importances(spec, record).index if key in knobs]
-        steps, merges = ablation_steps.plan(spec, start, end, [*request.order, *by_importance], request.knobs)
+        steps, merges = plan(spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, seeds_for(record, spec, best, request.seeds))
     return Planned(ablation, merges, words, sum(1 for _ in missing(record, spec, ablation)))
@@ -133,10 +147,7 @@ def document(spec: StudySpec, record: StudyRecord, plan: Planned) -> dict[str, A
         "name": spec.name,
         "baseline": ablation.reference.number,
         "best": ablation.best.number,
-        "steps": [
-            {key: [ablation_steps.value(spec, params, key) for params in ends] for key in step}
-            for step in ablation.steps
-        ],
+        "steps": [{key: [value(spec, params, key) for params in ends] for key in step} for step in ablation.steps],
         "order": plan.order,
         "together": {", ".join(merge.keys): merge.reason for merge in plan.merges},
         "seeds": list(ablation.seeds),

@@ -1,21 +1,200 @@
 """The studies of a cluster elsewhere, read here: what is new of them is brought, then the same is done as with those of
 this home."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from study import ranking
+from study.cluster.following import ours_alone
 from study.cluster.head import Head, HeadGone
-from study.cluster.job import Job
+from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
+from study.cluster.jobs import Jobs, with_places
 from study.cluster.mirror import Mirror
-from study.cluster.queue_state import with_places
 from study.cluster.reading import NotMade
-from study.commands import cluster_status, status
+from study.commands import status
 from study.errors import UserError, nearest
-from study.home.folder import Home
+from study.home.folder import NO_SUCH, Home
 from study.home.record import StudyRecord
+from study.text.columns import columns
+from study.text.moment import moment
 from study.text.shell import typed
+
+# The status of a study on a remote cluster: its job, its trials, the cluster.
+
+LONGEST = 300
+"""Characters of a job's message that people are shown; Ray appends the end of its log to it."""
+
+LAST = 5
+"""Lost nodes that people are shown, counted from the last."""
+
+
+def document(
+    name: str, drivers: Sequence[Job], cluster: dict[str, Any], study: dict[str, Any] | None, reason: str | None
+) -> dict[str, Any]:
+    """The newest driver of a study, the document of `study status`, and the cluster's resources.
+
+    Of the lost nodes only those since the study's first driver began.
+
+    Args:
+        drivers: of the study, the oldest first; at least one.
+        cluster: see `study.cluster.head.overview`.
+        study: None where the study is unknown there, as before a driver has made it; `reason` says why. With both, it
+            cannot be read there, and is as it was read before.
+    """
+    began = min((job.began for job in drivers if job.began), default=float("inf"))
+    lost = [node for node in cluster["lost"] if node["ended"] >= began]
+    return {
+        "name": name,
+        "job": _row(drivers[-1]),
+        "study": study,
+        "reason": reason,
+        "cluster": cluster | {"lost": lost},
+    }
+
+
+def text(document: dict[str, Any]) -> str:
+    """The same for people."""
+    job = document["job"]
+    reason = (
+        f": {_shortened(job['message'])}" if job["state"] in ("pending", "failed") and job["message"].strip() else ""
+    )
+    state = f"{job['state']}, place {job['place']} in the queue" if job["place"] else job["state"]
+    lines = [f"job       {job['id']}: {state}{reason}"]
+    lines += (
+        status.lines(document["study"]) if document["study"] else [f"study     not known there: {document['reason']}"]
+    )
+    if document["study"] and document["reason"]:
+        lines.append(f"warning   {document['reason']}")
+    return "\n".join([*lines, *_cluster(document["cluster"])])
+
+
+def jobs_document(jobs: list[Job]) -> list[dict[str, Any]]:
+    """A row for each job."""
+    return [_row(job) for job in jobs]
+
+
+def jobs_table(address: str, jobs: list[Job]) -> str:
+    """The same for people."""
+    if not jobs:
+        return f"no studies at {address}; a first one: {typed('submit', 'quickstart', '--address', address)}"
+    rows = [("study", "job", "owner", "priority", "state", "submitted")]
+    for job in jobs:
+        state = f"{job.state}, {job.place}." if job.place else job.state
+        rows.append((job.study, job.id, job.owner, str(job.standing.priority), state, moment(job.began)))
+    return "\n".join(columns(rows, (28, 34, 12, 9, 13)))
+
+
+def _cluster(cluster: dict[str, Any]) -> list[str]:
+    """Lines about the nodes, the resources in use, and lost nodes."""
+    used = ", ".join(_amount(name, **amount) for name, amount in cluster["usage"].items())
+    lines = [
+        f"cluster   {cluster['nodes']} nodes, {len(cluster['lost'])} lost since it began; in use: {used or 'nothing'}"
+    ]
+    for node in cluster["lost"][-LAST:]:
+        at, reason = moment(node["ended"]), node["why"] or "Ray does not say why"
+        lines.append(f"lost      node {node['id'][:12]} at {at}: {reason}")
+    return lines
+
+
+def _amount(name: str, used: float | None, there: float) -> str:
+    return f"{'?' if used is None else f'{used:g}'} of {there:g} {name}"
+
+
+def _shortened(message: str) -> str:
+    """Why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
+    lines = [line.strip() for line in ours_alone(message).splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("error: ")]
+    line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
+
+
+def _row(job: Job) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": job.id,
+        "study": job.study,
+        "spec": job.spec,
+        "state": job.state,
+        "message": job.message,
+    }
+    row |= {"owner": job.owner, "priority": job.standing.priority, "place": job.place}
+    row |= {"share": job.standing.share, "slots": job.standing.slots}
+    return {**row, "began": job.began, "ended": job.ended}
+
+
+# The end of a job of a cluster, for who followed it from elsewhere: what to type there.
+
+BEST = "best.yaml"
+"""The file of the best configuration that is proposed."""
+
+
+def closing_lines(address: str, job: Job) -> list[str]:
+    """How a study's driver ended, and the commands that bring its results or go on with it.
+
+    Args:
+        address: of the cluster's dashboard, as it is reached from here.
+        job: the driver, which is over.
+    """
+    name, there = job.study, ("--address", address)
+    lines = [f"{name}: job {job.id} {job.state}"]
+    if job.kind == SUITE:
+        return lines if job.state == "succeeded" else [*lines, "go on with it: the same study suite again"]
+    if job.state == "succeeded":
+        lines.append(f"report     {typed('report', name, *there)}")
+        if job.kind == FINAL:
+            lines.append(f"models     {typed('fetch', name, '--models', *there)}")
+            lines.append(f"           then, for files of this machine: {typed('predict', name, 'INPUTS')}")
+        else:
+            lines.append(f"best       {typed('export', name, '-o', BEST, *there)}")
+            lines.append(f"all of it  {typed('fetch', name, *there)}")
+        return [*lines, f"Commands that the log proposes take --address {address} as well; or once: {_export(address)}"]
+    if job.state == "failed" and job.exit_status == UNUSABLE:
+        return lines
+    return [*lines, f"go on with it: {typed('resume', name, *there)}"]
+
+
+def _export(address: str) -> str:
+    return f"export STUDY_ADDRESS={shlex.quote(address)}"
+
+
+# Removing a study of a cluster elsewhere completely: what its home has of it, and its jobs.
+
+
+def describe(jobs: Jobs, name: str) -> str:
+    """A sentence about what would be removed.
+
+    Raises:
+        UserError: its driver runs.
+    """
+    drivers = jobs.of(name)
+    if drivers:
+        jobs.idle(drivers[-1])
+    there = f"{len(drivers)} job(s), the last one {drivers[-1].state}" if drivers else "no job is known"
+    return f"{name} at {jobs.address}: its folder, its checkpoints and runs in MLflow there, and its jobs: {there}."
+
+
+def delete(jobs: Jobs, name: str) -> int:
+    """Remove a study there, its drivers from the list of jobs, and what was read of it here. Gives how many drivers.
+
+    Where no study was made of a submission, its jobs are all that there is.
+
+    Raises:
+        UserError: there is neither a study nor a job of this name, it runs, or MLflow there does not answer.
+        Stopped: it failed there.
+    """
+    drivers = jobs.of(name)
+    if drivers:
+        jobs.idle(drivers[-1])
+    try:
+        jobs.compute(name, "delete", name, "--yes")
+    except UserError as error:
+        if not drivers or NO_SUCH.format(name) not in str(error):
+            raise
+    for driver in drivers:
+        jobs.forget(driver.id)
+    Mirror(Home.locate(), jobs.address).forget(name)
+    return len(drivers)
 
 
 class Elsewhere:
@@ -79,7 +258,7 @@ class Elsewhere:
                 study = status.document(self._mirror.home.find(name)) | {"fetched": None}
                 reason = f"as it was on {known.when}; {reason}"
         drivers = with_places(self._head.file, drivers)
-        return cluster_status.document(name, drivers, self._head.resources(), study, reason)
+        return document(name, drivers, self._head.resources(), study, reason)
 
     def jobs(self) -> list[Job]:
         """Every study's drivers, with their places in the queue.

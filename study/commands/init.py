@@ -14,14 +14,13 @@ from study.commands import init_answers
 from study.commands.draft import Wishes, draft
 from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker, one_of
-from study.data import cells, label_files, lacking, positive_class, split_words, user_data
+from study.data import cells, label_files, positive_class, split_words, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
 from study.errors import UserError, nearest
 from study.files.output import check_output, write_output
 from study.spec.checks import fault
-from study.spec.document import Document, override, parse
-from study.spec.find import shipped_folder
+from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
 from study.text.quoted import quoted, some
@@ -253,7 +252,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     write_output(path, text)
     for line in data.reading(wishes.data):
         asker.say(line)
-    for warning in [*data.notes(wishes.data), *lacking.warnings(cells.count(wishes.data))]:
+    for warning in [*data.notes(wishes.data), *cells.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
     asker.say(advice(bias, methods_wished))
     return path

@@ -7,7 +7,7 @@ from pathlib import Path
 from study import data, methods
 from study.commands.draft_parts import ADDED
 from study.data import label_files
-from study.data.hidden import is_hidden
+from study.data.label_files import is_hidden
 from study.data.sets import image_folder
 from study.errors import UserError, nearest
 from study.knobs import Knob

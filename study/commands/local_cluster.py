@@ -1,4 +1,4 @@
-"""The cluster on this machine: started with what it is at on a console, told of, and ended."""
+"""The cluster on this machine: started, told of, and ended."""
 
 import fcntl
 import os
@@ -9,14 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from study.address import mlflow_page
-from study.cluster.local import RUNS, STARTING, LocalCluster, Tell, tell_nobody
+from study.cluster.local import STARTING, LocalCluster, Tell, tell_nobody
 from study.cluster.local_state import MLFLOW_USER, LocalState
 from study.commands.progress import clock
-from study.commands.progress_view import LIVE_EVERY, MARGIN, repeated
 from study.errors import UserError
 from study.home.folder import Home
 from study.text.shell import typed
@@ -39,8 +36,7 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
     chosen = cards(gpus) if gpus else []
     with alone(home):
         cluster = LocalCluster.of(home)
-        with starting(console, nodes + 2) as tell:
-            cluster.start(home, nodes, cpus, chosen, tell)
+        cluster.start(home, nodes, cpus, chosen, shown_on(console))
     return cluster
 
 
@@ -86,58 +82,19 @@ def cards(count: int) -> list[str]:
     return (named or [str(number) for number in range(there)])[:count]
 
 
-class _Start:
-    """What is told of a start, on a console."""
-
-    def __init__(self, console: Console, parts: int) -> None:
-        self._console, self._parts, self._began = console, parts, time.monotonic()
-        self._waited_for: list[str] = []
-        self._running, self._last = 0, ""
-
-    def tell(self, what: str, names: Sequence[str]) -> None:
-        if what == RUNS:
-            self._running += len(names)
-            self._waited_for = [name for name in self._waited_for if name not in names]
-        elif what == STARTING:
-            self._waited_for = list(names)
-        self._last = _sentence(what, names)
-
-    def tell_all(self, what: str, names: Sequence[str]) -> None:
-        """The same, as a line of its own."""
-        self.tell(what, names)
-        text = f"{clock(time.monotonic() - self._began)}  {self._last}"
-        self._console.print(text, highlight=False, soft_wrap=True, markup=False)
-
-    def line(self) -> Text:
-        """What stands on a terminal."""
-        now = self._last
-        if now.endswith(RUNS):
-            now = _sentence(STARTING, self._waited_for) if self._waited_for else ""
-        text = f"{clock(time.monotonic() - self._began)}  {self._running} of {self._parts} parts run"
-        line = Text(f"{text}; {now}" if now else text, no_wrap=True, end="")
-        line.truncate(max(1, self._console.width - MARGIN), overflow="ellipsis")
-        return line
-
-
-def _sentence(what: str, names: Sequence[str]) -> str:
-    listed = ", ".join(names)
-    return f"{what} {listed}" if what == STARTING else f"{listed} {what}".strip()
-
-
-@contextmanager
-def starting(console: Console | None, parts: int) -> Iterator[Tell]:
-    """Gives what is told of the start of so many parts: a terminal shows it in one line that updates and does not stay,
-    anything else gets a line each time."""
+def shown_on(console: Console | None) -> Tell:
+    """What shows each step of a start as a line; None: nothing is shown."""
     if console is None:
-        yield tell_nobody
-        return
-    shown = _Start(console, parts)
-    if not console.is_terminal or console.is_dumb_terminal:
-        yield shown.tell_all
-        return
-    live = Live(shown.line(), console=console, auto_refresh=False, transient=True)
-    with live, repeated(LIVE_EVERY, lambda: live.update(shown.line(), refresh=True)):
-        yield shown.tell
+        return tell_nobody
+    began = time.monotonic()
+
+    def tell(what: str, names: Sequence[str]) -> None:
+        listed = ", ".join(names)
+        text = f"{what} {listed}" if what == STARTING else f"{listed} {what}".strip()
+        line = f"{clock(time.monotonic() - began)}  {text}"
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+    return tell
 
 
 def down(home: Home) -> str:

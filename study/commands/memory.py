@@ -4,13 +4,15 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
 from typing import Any
 
+from study.data.dataset import Facts
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.schema import Domain
-from study.training.cannot_count import CannotCount
-from study.training.memory import trial_memory
+from study.training.config import TrialConfig
 
 GIB = 2**30
 CARDS = (80, 40, 24)
@@ -48,11 +50,11 @@ def memory(spec: StudySpec, samples: int | None = None) -> dict[str, Any] | None
     """
     if spec.function:
         return None
-    candidates = _candidates(spec)
-    try:
-        counted = [(_counted(spec, params), params) for params in candidates]
-    except CannotCount:
-        return None
+    counted = []
+    for params in _candidates(spec):
+        if (found := _counted(spec, params)) is None:
+            return None
+        counted.append((found, params))
     most, params = max(counted, key=lambda one: max(one[0]["step"], one[0]["evaluation"]))
     document = spec.trial_document(params)
     facts = spec.describe(document["data"])
@@ -96,11 +98,7 @@ def check_card(spec: StudySpec, card: int) -> None:
     Raises:
         UserError: says what a trial takes, and what would take less.
     """
-    if spec.function or not spec.resources.gpu:
-        return
-    try:
-        most = _counted(spec, {})
-    except CannotCount:
+    if spec.function or not spec.resources.gpu or (most := _counted(spec, {})) is None:
         return
     peak, share = max(most["step"], most["evaluation"]), min(spec.resources.gpu, 1.0)
     if peak > share * card:
@@ -162,9 +160,30 @@ def _notes(document: Mapping[str, Any], most: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _counted(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, Any]:
+NO_MATTER = ("seed", "threads", "epochs", "learning_rate", "weight_decay", "lr_milestones", "keep_epochs", "final")
+"""Keys of `train` that change nothing about it."""
+
+
+def _counted(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A trial's memory, the attributes of `CountedMemory`; None: it cannot be counted."""
     document = spec.trial_document(params)
-    return trial_memory(document, spec.describe(document["data"]))
+    train = {key: value for key, value in document["train"].items() if key not in NO_MATTER}
+    sections = {"model": document["model"], "method": document["method"], "train": train}
+    facts = asdict(spec.describe(document["data"]))
+    shown = {key: value for key, value in facts.items() if not key.endswith(("names", "title"))}
+    return _count(json.dumps([sections, shown], sort_keys=True))
+
+
+@cache
+def _count(question: str) -> dict[str, Any] | None:
+    from study.training.counted_memory import CannotCount, count
+
+    sections, facts = json.loads(question)
+    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+    try:
+        return asdict(count(TrialConfig.from_document({"data": {}, **sections}), Facts(**plain)))
+    except CannotCount:
+        return None
 
 
 def _candidates(spec: StudySpec) -> list[dict[str, Any]]:

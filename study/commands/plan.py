@@ -6,7 +6,7 @@ from typing import Any
 
 from study import data
 from study.commands import measurable, memory, plan_cells
-from study.data import cells, lacking, positive_class
+from study.data import cells, positive_class
 from study.errors import UserError
 from study.ranking import epochs
 from study.ranking.picks import at_most
@@ -183,7 +183,7 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], 
     errors = plan_cells.standard_errors(spec, counts, facts)
     empty = measurable.emptiness(spec, counts, facts.on("val"))
     small = plan_cells.warnings(spec, counts, errors, facts)
-    return counts, errors, [*of_classes, *lacking.warnings(counts), *empty, *small]
+    return counts, errors, [*of_classes, *cells.warnings(counts), *empty, *small]
 
 
 def _most_samples(samples: Collection[tuple[dict[str, Any], dict[str, Any] | None, list[str]]]) -> int | None:

@@ -77,31 +77,24 @@ class StudyProgress:
         counts["waiting"] += max(0, self._planned() - sum(counts.values()))
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
-    def best(self) -> str:
-        """The best complete trial so far and the baseline's value."""
-        return self.bests()[0] or "-"
-
     def numbers(self) -> tuple[object, ...]:
         """What a plain line is written for when it changes."""
         return self.counts(), self.enqueued(), self.stopping(), self._record.ending
 
-    def bests(self) -> tuple[str, ...]:
-        """The same, from long to short; all of them empty before a trial is complete."""
+    def best(self) -> str:
+        """The best complete trial so far and the baseline's value; of a final training the mean of what is complete."""
         spec = self._spec
         if spec.final_seeds is not None:
             finals = [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
             mean = ranking.spreads(spec.objective, finals).get(spec.metric)
-            short = f"{mean.mean:.4f} (mean of {mean.count})" if mean else ""
-            return f"{spec.metric} {short}" if mean else "", short
+            return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
         best = next(iter(ranking.searched(self._record, spec)), None)
         reference = ranking.baseline(self._record, spec)
         if best is None:
-            short = f"{reference.value:.4f}" if reference else ""
-            return (f"baseline {spec.metric} {short}", f"baseline {short}") if reference else ("", "")
+            return f"baseline {spec.metric} {reference.value:.4f}" if reference else "-"
         way = "lowest" if spec.mode == "min" else "highest"
-        text, short = f"{spec.metric} {best.value:.4f} ({way}, trial {best.trial.number})", f"{best.value:.4f}"
         before = f", baseline {reference.value:.4f}" if reference else ""
-        return f"{text}{before}", f"{short}{before}", short
+        return f"{spec.metric} {best.value:.4f} ({way}, trial {best.trial.number}){before}"
 
     def enqueued(self) -> int:
         """Configurations that users asked for and that were not tried yet."""
@@ -110,10 +103,6 @@ class StudyProgress:
     def stopping(self) -> int:
         """Trials that run, and end at their next report because a user asked for that."""
         return len(to_stop(self._record))
-
-    def epochs(self) -> tuple[int, int]:
-        """Epochs that were reported, and how many there will be (`expected`)."""
-        return self._done(), max(self._done(), round(self.expected()))
 
     def warnings(self) -> list[str]:
         """What is wrong with the metric that is searched for, as far as it shows yet; looked for again each time that a

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from study.address import check_cluster
-from study.commands import ablation, extension, final_training, functions, longer, measurable, memory, warm_start
+from study.commands import ablation, extension, final_training, longer, measurable, memory, sitting
 from study.commands.ablation import Request
 from study.commands.fetch import check_not_there
 from study.commands.outputs import lead_parts, outputs, registered
@@ -21,7 +23,58 @@ from study.sweep.ray_session import check_machine
 from study.sweep.shared_ray import SharedRay
 from study.tracking import Tracker
 from study.tracking.connection import check_server
+from study.training.own_function import FILE, PICKLE, digest, load, place
 from study.upstream.ray_internals import is_job
+
+if TYPE_CHECKING:
+    from study.training import FunctionTrial
+
+# Training functions of the user's own: found, checked and brought along, before anything starts.
+
+
+def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
+    """The pickled function that a new study's folder gets, None where its trials need none; any other is checked.
+
+    Args:
+        given: the function as this process has pickled it.
+
+    Raises:
+        UserError: it is in no study of this home, or cannot be used.
+    """
+    if spec.function is None:
+        return None
+    if given is not None and spec.function == f"{PICKLE}{digest(given)}":
+        return given
+    folder = _folder(home, spec.function)
+    load(spec.function, place(spec.function, folder))
+    return (folder / FILE).read_bytes() if spec.function_is_pickled else None
+
+
+def function_trial(home: Home, spec: StudySpec, device: str) -> "FunctionTrial":
+    """One trial of the file's own configuration, in this process.
+
+    Raises:
+        UserError: as `brought`.
+    """
+    from study.training import FunctionTrial
+
+    assert spec.function is not None
+    where = place(spec.function, _folder(home, spec.function))
+    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed, device)
+
+
+def _folder(home: Home, function: str) -> Path:
+    """The folder of the first study of a home that has a pickled function."""
+    if not function.startswith(PICKLE):
+        return home.path
+    for folder in home.studies():
+        file = folder.path / FILE
+        if file.is_file() and f"{PICKLE}{digest(file.read_bytes())}" == function:
+            return folder.path
+    raise UserError(
+        f"method.function: {function!r}: no study in {home.path} has this function, which was defined in a notebook or "
+        "a script. Put it into a module, and name it as MODULE:NAME"
+    )
 
 
 def start(
@@ -51,11 +104,11 @@ def start(
         home.check_new(spec.name)
         _check_place(home, spec, address)
         if spec.search.from_ is not None:
-            warm_start.lessons(home, spec)
+            sitting.lessons(home, spec)
         measurable.check(spec)
         datasets = loaded(spec, view)
         measurable.check_loaded(spec, datasets)
-        function = functions.brought(home, spec, function)
+        function = brought(home, spec, function)
     return run_sitting(home, home.create(spec, function), datasets, view, address, shared)
 
 
@@ -251,4 +304,4 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     """
     _check_place(home, spec, address)
     datasets = loaded(spec, view)
-    return run_sitting(home, final_training.extend(home, spec, functions.brought(home, spec)), datasets, view, address)
+    return run_sitting(home, final_training.extend(home, spec, brought(home, spec)), datasets, view, address)

@@ -45,7 +45,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     """How a run ended, its results, where things are and the next command.
 
     In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to have what
-    lies there, see `study.commands.cluster_end`.
+    lies there, see `study.commands.elsewhere`.
     """
     folder, spec, record = end.folder, end.spec, end.record
     with ranking.ranked_once(record):

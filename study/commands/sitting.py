@@ -5,9 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
@@ -15,23 +12,86 @@ from typing import Any, Protocol
 
 from study import data, ranking
 from study.cluster.window import shown
-from study.commands import warm_start
 from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.run_end import RunEnd
 from study.data import Dataset
-from study.errors import DISK_FULL, Interrupted, Stopped, of_disk
+from study.errors import DISK_FULL, Interrupted, Stopped, UserError, of_disk
+from study.home.as_searched import as_searched
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, TrialRecord
 from study.ranking.summary import summary
 from study.spec import StudySpec
-from study.spec.schema import VARIABLE, wrong_address
 from study.sweep.ray_session import ray_session
 from study.sweep.shared_ray import SharedRay
 from study.sweep.steps import LOADING, REPORTING
 from study.tracking import Tracker
 from study.tracking.pages import study_page
 from study.tracking.tracker import HEAD_START
+
+# What a search learns from another study before its own first trial (`search.from`).
+#
+# Each complete configuration of the other study is taken over with its values of this study's searched keys, whether
+# the other study searched them or not. A configuration is left out and counted if it has another method, lacks a key,
+# or has a value that this search could not give. What was learned is written to the ledger, so that later changes of
+# the other study do not matter.
+
+
+def lessons(home: Home, spec: StudySpec) -> dict[str, Any]:
+    """What a study learns, as fields of the event `learned`: source, source_id, trials, left_out.
+
+    Raises:
+        UserError: there is no such study, it is this one, or none of its configurations fits.
+    """
+    source = str(spec.search.from_)
+    if source == spec.name:
+        raise UserError(f"search.from: {source}: a study cannot learn from itself. More trials: study resume {source}")
+    folder = home.find(source)
+    other, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    if missing := set(spec.objective.needed) - set(_metrics(record)):
+        raise UserError(f"search.from: {source} has no {', '.join(sorted(missing))}, this study searches by it")
+    trials, left_out = [], 0
+    for candidate in sorted(ranking.ranked(as_searched(record), other), key=lambda candidate: candidate.trial.number):
+        params = _params(spec, other, candidate.trial)
+        values = {name: spread.mean for name, spread in ranking.spreads(other.objective, candidate.replicates).items()}
+        if params is None or spec.objective.score(values) is None:
+            left_out += 1
+        else:
+            trials.append({"params": params, "values": {name: values[name] for name in spec.objective.needed}})
+    if not trials:
+        raise UserError(
+            f"search.from: none of {left_out} complete configurations of {source} has values for "
+            f"{', '.join(spec.search.space)} within this search's space"
+        )
+    return {"source": source, "source_id": record.id, "trials": trials, "left_out": left_out}
+
+
+def learn(home: Home, spec: StudySpec, ledger: Ledger, record: StudyRecord) -> None:
+    """Write what a study learns into its ledger before its first trial, if `search.from` is set and it is not there."""
+    if spec.search.from_ is not None and record.lessons is None and not record.trials:
+        record.apply(ledger.append("learned", **lessons(home, spec)))
+
+
+def _metrics(record: StudyRecord) -> set[str]:
+    return {name for trial in record.trials.values() if trial.state == "complete" for name in trial.reports[-1]}
+
+
+def _params(spec: StudySpec, other: StudySpec, trial: TrialRecord) -> Mapping[str, Any] | None:
+    """The values that a trial of another study has for this study's searched keys; None if it is not in its space."""
+    document = other.trial_document(trial.params)
+    values = {
+        f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()
+    } | trial.params
+    params: dict[str, Any] = {}
+    for key in spec.space.domains:
+        if spec.space.applies(key, params):
+            if key not in values:
+                return None
+            params[key] = values[key]
+    own, theirs = spec.trial_document(params)["method"], document["method"]
+    same = all(own.get(key) == theirs.get(key) for key in ("name", "function"))
+    return params if same and spec.space.contains(params) else None
+
 
 # Tells the user's own command or address that a study ended. Whatever goes wrong there, the study never waits long.
 
@@ -51,12 +111,8 @@ def notify(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord
         document = json.dumps(message(home, folder, spec, record)).encode()
     except Exception as error:  # whatever a file of the study, or one beside it, can be
         return f"notify: {type(error).__name__}"
-    problems = []
-    if spec.notify.command and (why := _run(spec.notify.command, document)):
-        problems.append(f"notify.command: {why}")
-    if spec.notify.url and (why := _post(spec.notify.url, document)):
-        problems.append(f"notify.url: {why}")
-    return "; ".join(problems) or None
+    why = _run(spec.notify.command, document)
+    return f"notify.command: {why}" if why else None
 
 
 def message(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
@@ -111,39 +167,6 @@ def _run(command: Sequence[str], document: bytes) -> str | None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return f"{command[0]} ended with status {process.returncode}" if process.returncode else None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Leaves the document with the address that it was meant for."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def _post(url: str, document: bytes) -> str | None:
-    """Post the document. In a thread that is left behind: a server that answers byte by byte has no other end."""
-    if variable := VARIABLE.fullmatch(url):
-        url = os.environ.get(variable[1], "")
-        if why := wrong_address(url) if url else "is not set":
-            return f"the variable {variable[1]} {why}"
-    outcome: list[str | None] = []
-    thread = threading.Thread(target=lambda: outcome.append(_posted(url, document)), name="notify", daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    return outcome[0] if outcome else f"no answer within {PATIENCE:g} s"
-
-
-def _posted(url: str, document: bytes) -> str | None:
-    request = urllib.request.Request(url, document, {"Content-Type": "application/json", "User-Agent": "study"})
-    try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE):
-            return None
-    except urllib.error.HTTPError as error:
-        return f"the server answers {error.code}"
-    except urllib.error.URLError as error:
-        return f"cannot be reached: {getattr(error.reason, 'strerror', None) or type(error.reason).__name__}"
-    except Exception as error:  # whatever a server's answer can be
-        return f"failed: {type(error).__name__}"
 
 
 class View(Protocol):
@@ -239,7 +262,7 @@ def _drive(
     with resumable(folder), closing(Ledger(folder.ledger_file)) as ledger:
         record = StudyRecord.told(folder.ledger_file)
         placed = spec.placed(record.placement if placement is None else placement)
-        warm_start.learn(home, spec, ledger, record)
+        learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
         by_hand = True

@@ -7,8 +7,7 @@ from typing import Any
 
 from study import data, methods, models, published
 from study.catalogue import Catalogue
-from study.spec.document import read
-from study.spec.find import shipped
+from study.spec.document import read, shipped
 from study.spec.suite import shipped_suites
 
 PAPER = re.compile(r"\b(FairKL|DCL|CCL-K|WCL|FSCL) paper\b")

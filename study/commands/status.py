@@ -13,10 +13,10 @@ from study.analysis.report import lead
 from study.commands import placement, progress
 from study.errors import UserError
 from study.files.whole import write_whole
-from study.home.devices import devices, in_words
 from study.home.events import ENDED
 from study.home.fetched import fetched
 from study.home.folder import Home, StudyFolder
+from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.home.requests import waiting
 from study.ranking import ablation, summary

@@ -14,16 +14,24 @@ from study.commands.sitting import View
 from study.errors import Interrupted, Stopped, UserError
 from study.files.output import check_output, write_output, writing
 from study.files.whole import write_whole
-from study.home.folder import Home, StudyFolder
+from study.home import format as home_format
+from study.home.folder import ANOTHER_HOME, Home, StudyFolder
 from study.home.record import StudyRecord
-from study.home.suites import suite_folder
 from study.spec import StudySpec
+from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
 from study.sweep.shared_ray import SharedRay
 from study.text.shell import typed
 from study.tracking import Tracker
 
-Form = Callable[[SuiteTables], str]
+MEMORY = "suite.yaml"
+"""What a suite consisted of when it last ran, in its folder, beside the tables of its studies."""
+
+FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
+    "md": suite_tables.markdown,
+    "tex": suite_tables.latex,
+    "csv": suite_tables.to_csv,
+}
 
 MOST_DIFFERENCES = 20
 """Keys that a refusal names."""
@@ -59,7 +67,7 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
     check_same(home, suite)
     for section in _data_sections(suite):
         data.load_all([section])
-    suite_folder(home, suite.name).remember(home, suite.to_document())
+    remember(home, suite)
     failed, untracked, stopped = [], [], False
     with _going_on(given), SharedRay() as shared:
         for place, cell in enumerate(suite.cells, 1):
@@ -102,34 +110,31 @@ def load(home: Home, cell: SuiteSearch) -> tuple[StudySpec, StudyRecord] | None:
     return folder.spec(), StudyRecord.load(folder.ledger_file)
 
 
-FORMS: Mapping[str, Form] = {
-    "md": suite_tables.markdown,
-    "tex": suite_tables.latex,
-    "csv": suite_tables.to_csv,
-}
-
-
-def to_json(found: SuiteTables) -> dict[str, Any]:
-    """The tables as plain values."""
-    return suite_tables.to_json(found)
-
-
-def markdown(found: SuiteTables) -> str:
-    """The tables for people."""
-    return suite_tables.markdown(found)
-
-
 def write_tables(home: Home, found: SuiteTables) -> None:
     """Write the tables into the suite's folder, in all forms.
 
     Raises:
         UserError: they cannot be written.
     """
-    folder = suite_folder(home, found.suite.name)
-    with writing(folder.path):
-        folder.path.mkdir(parents=True, exist_ok=True)
+    folder = home.suites / found.suite.name
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
         for ending, form in FORMS.items():
-            write_whole(folder.table(ending), form(found))
+            write_whole(folder / f"table.{ending}", form(found))
+
+
+def remember(home: Home, suite: Suite) -> None:
+    """Write down what a suite consists of.
+
+    Raises:
+        UserError: the home cannot be written, or a newer version of this package made it.
+    """
+    home_format.check(home.path)
+    file = home.suites / suite.name / MEMORY
+    with writing(file.parent, ANOTHER_HOME):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        home_format.write(home.path)
+        write_whole(file, dump(suite.to_document()))
 
 
 def check_out(out: Path | None) -> None:
@@ -155,7 +160,9 @@ def check_same(home: Home, suite: Suite) -> None:
     Raises:
         UserError: says what differs.
     """
-    differing = [*_of_suite(suite_folder(home, suite.name).known(), suite.to_document()), *_of_studies(home, suite)]
+    memory = home.suites / suite.name / MEMORY
+    before = read(memory).values if memory.is_file() else {}
+    differing = [*_of_suite(before, suite.to_document()), *_of_studies(home, suite)]
     if differing:
         shown = differing[:MOST_DIFFERENCES]
         more = [f"and {len(differing) - len(shown)} more"] if len(differing) > len(shown) else []
@@ -165,9 +172,9 @@ def check_same(home: Home, suite: Suite) -> None:
         )
 
 
-def _of_suite(before: Mapping[str, Any] | None, given: Mapping[str, Any]) -> Iterator[str]:
+def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
     """What was there at the beginning and is gone or changed."""
-    for key, value in (before or {}).items():
+    for key, value in before.items():
         now = given.get(key)
         if key in ("methods", "data") and isinstance(value, list) and isinstance(now, list):
             yield from (f"{key}.{label}: was part of it, and is not given" for label in value if label not in now)

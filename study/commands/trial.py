@@ -7,7 +7,7 @@ import torch
 
 from study import data
 from study.commands import measurable
-from study.commands.functions import function_trial
+from study.commands.run import function_trial
 from study.errors import UserError
 from study.home.folder import Home
 from study.ranking.epochs import EpochChoice

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,11 +22,72 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from study.data import contents
-from study.data.consistency import check
 from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
 from study.errors import UserError
 from study.files.whole import folder_beside
+
+# Checks that the arrays of a data set fit its facts.
+
+
+def check(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str = "") -> None:
+    """Refuse splits that do not fit the facts: names, counts, shapes, types, ranges of the labels.
+
+    Args:
+        name: of the data set, for the message.
+        made_from: the files that it was made from, for the message.
+
+    Raises:
+        UserError: says which split, what it has and what it should have.
+    """
+    where = f"{name} (made from {made_from})" if made_from else name
+    if set(splits) != set(facts.splits):
+        raise UserError(f"{where}: has the splits {', '.join(splits)}, {', '.join(facts.splits)} are needed")
+    for split_name, split in splits.items():
+        problem = next((text for text in _problems(facts, split_name, split) if text), None)
+        if problem:
+            raise UserError(f"{where}: split {split_name}: {problem}")
+
+
+def _problems(facts: Facts, name: str, split: Split) -> list[str]:
+    count = len(split)
+    if count == 0:
+        return ["is empty; the files are not complete, or the options leave nothing for it"]
+    expected = np.dtype(np.float32 if facts.is_table else np.uint8)
+    lowest = -1 if facts.unlabelled and name == "train" else 0
+    return [
+        _shape("inputs", split.inputs, (count, *facts.shape)),
+        "" if split.inputs.dtype == expected else f"inputs are {split.inputs.dtype}, {expected} is needed",
+        _labels("target", split.target, count, facts.classes, lowest),
+        _optional("bias", split.bias, facts.on(name).bias_classes),
+        "" if split.bias is None else _labels("bias", split.bias, count, facts.bias_classes or 0, -facts.some_bias),
+        _optional("condition", split.condition, facts.condition),
+        "" if split.condition is None else _shape("condition", split.condition, (count, facts.condition or 0)),
+        "" if split.condition is None or np.isfinite(split.condition).all() else "condition is not finite everywhere",
+        "" if not facts.is_table or np.isfinite(split.inputs).all() else "inputs are not finite everywhere",
+    ]
+
+
+def _shape(what: str, array: NDArray[np.generic], shape: tuple[int, ...]) -> str:
+    return "" if array.shape == shape else f"{what} have shape {array.shape}, {shape} is needed"
+
+
+def _optional(what: str, array: NDArray[np.generic] | None, size: int | None) -> str:
+    if (array is None) == (size is None):
+        return ""
+    return f"has no {what}" if array is None else f"has {what}, which the data set does not declare"
+
+
+def _labels(what: str, labels: NDArray[np.int64], count: int, classes: int, lowest: int = 0) -> str:
+    if labels.shape != (count,) or labels.dtype != np.int64:
+        return f"{what} is {labels.dtype} {labels.shape}, int64 ({count},) is needed"
+    low, high = int(labels.min()), int(labels.max())
+    if low < lowest or high >= classes:
+        wrong = low if low < lowest else high
+        position = int(np.argmax(labels == wrong))
+        return f"{what} of sample {position} is {wrong}, allowed is {lowest} to {classes - 1}"
+    return ""
+
 
 FORMAT = 1
 """Version of an entry's files."""
@@ -135,3 +197,34 @@ def _split(folder: Path, name: str) -> Split:
         # as a plain array on the same mapped file: pickle, and so Ray, would copy a memmap instead of sharing it
         inputs = np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
         return Split(inputs, **{label: labels[label] for label in labels.files})
+
+
+# Prepared data sets that are made from many files, cached by their options and the content of the files.
+
+VERSION = 5
+"""Of the code that reads and resizes images, and numbers a user's labels."""
+
+
+def prepared(
+    name: str,
+    options: Any,
+    facts: Facts,
+    places: Sequence[Path | Sequence[Path]],
+    build: Callable[[], Mapping[str, Split]],
+) -> Dataset:
+    """The data set, built once for these options and files, then mapped from disk.
+
+    Args:
+        options: of the data set, a dataclass.
+        places: files, folders and lists of files that it is made from, always in the same order; their paths do not
+            matter.
+        build: makes the splits.
+    """
+    stamps = [contents.stamp(place) for place in places]
+
+    def build_unchanged() -> Mapping[str, Split]:
+        with contents.unchanged([file for place in places for file in contents.files_of(place)]):
+            return build()
+
+    key = {"options": asdict(options), "version": VERSION, "files": stamps}
+    return cached(name, key, facts, build_unchanged)

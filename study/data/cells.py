@@ -1,13 +1,56 @@
 """How many samples of each class and bias class the splits of a data set have, from labels alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from study import data
-from study.data.dataset import Facts, Labelled
+from study.data.dataset import Dataset, Facts, Labelled
 from study.errors import UserError
+from study.text.quoted import quoted, some
+
+# What training lacks that is measured: classes, bias classes and groups without a training sample, by name.
+
+
+def warnings(counts: Mapping[str, Any]) -> list[str]:
+    """Sentences about the counts of `study.data.cells.count`; none for data without names, or that are not counted."""
+    if counts["unknown"] or not counts["class_names"]:
+        return []
+    train = counts["splits"]["train"]
+    found = [*_bias(counts)]
+    for name, split in counts["splits"].items():
+        if name != "train":
+            found += _unseen(counts, train, name, split)
+    return found
+
+
+def _bias(counts: Mapping[str, Any]) -> Iterator[str]:
+    """A bias that nothing can be told from: of one value, or known for no training sample."""
+    names, cells = counts["bias_names"], counts["splits"]["train"]["cells"]
+    if names and len(names) == 1:
+        yield f"the bias is {quoted(names[0])} in every row: no group differs from another. Leave out data.bias"
+    elif cells and not any(map(sum, cells)):
+        yield "the bias is known for no training sample: nothing can be learned of it"
+
+
+def _unseen(counts: Mapping[str, Any], train: Mapping[str, Any], name: str, split: Mapping[str, Any]) -> Iterator[str]:
+    """What a split has and training has not; of a class that is unseen its groups are not told again."""
+    classes, biases = counts["class_names"], counts["bias_names"]
+    unseen = [y for y, count in enumerate(split["classes"]) if count and not train["classes"][y]]
+    if unseen:
+        told = [f"{quoted(classes[y])} ({split['classes'][y]} in {name})" for y in unseen]
+        yield f"class {some(told)} has no training sample: it cannot be learned, and all of it counts as wrong"
+    if not biases or not split["cells"] or not train["cells"] or not any(map(sum, train["cells"])):
+        return
+    pairs = [(y, s) for y in range(len(classes)) for s in range(len(biases)) if y not in unseen]
+    groups = [
+        f"class {quoted(classes[y])} with bias class {quoted(biases[s])} ({split['cells'][y][s]} in {name})"
+        for y, s in pairs
+        if split["cells"][y][s] and not train["cells"][y][s]
+    ]
+    if groups:
+        yield f"no training sample of {some(groups)}: nothing is learned of such samples"
 
 
 def count(section: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,3 +100,32 @@ def contents(labels: Labelled, facts: Facts) -> dict[str, Any]:
             document["aligned"] = int(np.trace(np.array(document["cells"])))
             document["conflicting"] = int(cells.sum()) - document["aligned"]
     return document
+
+
+# How many samples each group, a class with a bias class, has in each split: what a worst group's accuracy rests on.
+
+MOST_GROUPS = 400
+"""Groups of a data set up to which their sizes are kept with a study."""
+
+
+def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Any] | None:
+    """Of a study's data set, as plain values.
+
+    Returns:
+        By split, `val` and `test`, a list per class with the samples of each bias class; `classes` and `biases`, their
+        names, where it has names. None without bias labels, for more than `MOST_GROUPS`, and for several data sets.
+    """
+    if len(datasets) != 1:
+        return None
+    (dataset,) = datasets.values()
+    facts = dataset.facts
+    if not facts.bias_classes or facts.classes * facts.bias_classes > MOST_GROUPS:
+        return None
+    found = {
+        name: contents(dataset.splits[name], facts.on(name))["cells"]
+        for name in ("val", "test")
+        if name in dataset.splits
+    }
+    sizes: dict[str, Any] = {name: cells for name, cells in found.items() if cells}
+    names = {"classes": facts.class_names, "biases": facts.bias_names}
+    return sizes | {key: list(value) for key, value in names.items() if value} if sizes else None

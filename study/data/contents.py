@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import hidden
+from study.data import label_files
 from study.data.source import writable
 from study.errors import UserError
 
@@ -138,7 +138,7 @@ def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
     if (status.st_dev, status.st_ino) in seen:  # behind a link, which may lead back
         return
     seen.add((status.st_dev, status.st_ino))
-    for name in sorted(name for name in os.listdir(folder) if not hidden.is_hidden(name)):
+    for name in sorted(name for name in os.listdir(folder) if not label_files.is_hidden(name)):
         path = folder / name
         if path.is_dir():
             yield from _below(path, seen)

@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -12,15 +13,51 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data.hidden import is_hidden
 from study.data.source import root
-from study.data.spelling import on_disk
 from study.errors import UserError, nearest
 from study.text.quoted import quoted, some
 from study.text.spreadsheet import plain
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Files beside pictures that programs leave there: never pictures themselves.
+
+FOLDERS = {"__MACOSX"}
+"""Folders that programs leave; those whose names begin with a dot, as `.ipynb_checkpoints`, are hidden anyway."""
+
+
+def is_hidden(name: str | PurePath) -> bool:
+    """Whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
+    parts = name.split("/") if isinstance(name, str) else name.parts
+    return any(part in FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
+
+
+def shown(folder: Path, pattern: str = "*") -> list[Path]:
+    """What is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
+    return sorted(path for path in folder.rglob(pattern) if not is_hidden(path.relative_to(folder)))
+
+
+# Names of files as the disk spells them: a letter with an accent is one sign in one program, two in another.
+
+
+def on_disk(folder: Path, name: str) -> Path:
+    """The file of a folder that a list names, though one spells it composed (NFC) and the other taken apart (NFD).
+
+    A file of exactly this name comes first. Where there is none of any spelling the path has the name as it is listed.
+    """
+    path = folder / name
+    if name.isascii() or os.path.exists(path):
+        return path
+    found = folder
+    for part in PurePath(name).parts:  # each may be spelled in its own way
+        forms = (part, unicodedata.normalize("NFC", part), unicodedata.normalize("NFD", part))
+        there = next((found / form for form in forms if os.path.exists(found / form)), None)
+        if there is None:
+            return path
+        found = there
+    return found
+
 
 EXACT = 2.0**53
 """Whole numbers from here on are not exact as floats."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import hidden, holdout
+from study.data import holdout, label_files
 from study.data.dataset import Split
 from study.data.image_files import Frame, bad_files_message, decode
 from study.errors import UserError
@@ -62,7 +62,7 @@ def images_in(folder: Path) -> list[Path]:
     Raises:
         UserError: there are none.
     """
-    images = [path for path in hidden.shown(folder) if path.suffix.lower() in ENDINGS] if folder.is_dir() else []
+    images = [path for path in label_files.shown(folder) if path.suffix.lower() in ENDINGS] if folder.is_dir() else []
     if not images:
         raise UserError(f"{folder}: holds no images ({', '.join(sorted(ENDINGS))}). Unpack the archive again")
     return images

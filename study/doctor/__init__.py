@@ -6,7 +6,7 @@ A library that may be broken, such as torch, is imported only by the check of it
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from study.doctor import gpus, machine, software, state
+from study.doctor import gpus, machine, state
 from study.doctor.finding import STATES, Finding, isolated
 from study.home import provenance
 
@@ -23,10 +23,10 @@ def diagnose(address: str | None = None) -> list[Finding]:
         address: of a Ray cluster to check as well: its dashboard, `auto` or HOST:PORT.
     """
     checks: dict[str, Callable[[], Iterable[Finding]]] = {
-        "python": software.python,
-        "libraries": software.libraries,
-        "torch": software.torch,
-        "torchvision": software.torchvision,
+        "python": machine.python,
+        "libraries": machine.libraries,
+        "torch": machine.torch,
+        "torchvision": machine.torchvision,
         "GPUs": gpus.gpus,
         "CPUs": machine.cpus,
         "memory": machine.memory,

@@ -76,7 +76,7 @@ def _metrics(value: Any) -> bool:
 
 
 def _mapping(value: Any) -> bool:
-    """What `study.home.epoch.Epoch` looks at itself, as there are so many."""
+    """What `study.home.trial_record.Epoch` looks at itself, as there are so many."""
     return isinstance(value, dict)
 
 
@@ -104,7 +104,7 @@ def _versions(value: Any) -> bool:
 
 
 def _groups(value: Any) -> bool:
-    """Samples of each group by split, and names, see `study.data.group_sizes`."""
+    """Samples of each group by split, and names, see `study.data.cells`."""
     return isinstance(value, dict) and all(
         _texts(part) if name in ("classes", "biases") else _table(part) for name, part in value.items()
     )

@@ -10,9 +10,8 @@ from typing import Any, Literal
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
-from study.home.epoch import Epoch
 from study.home.events import EVENTS, STATES, Ablating, Lengthened, Stage, misplaced, problem
-from study.home.trial_record import TrialRecord
+from study.home.trial_record import Epoch, TrialRecord
 
 # Python's garbage collection, held back while very many objects are made that all stay.
 
@@ -47,7 +46,7 @@ class StudyRecord:
 
     Attributes:
         id: unique to the study, whatever it is called.
-        sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.group_sizes`, by itself.
+        sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.cells`, by itself.
         state: new, running, complete, interrupted or failed.
         story: every trial decided on, report and end, and what was enqueued, in the order in which they came: early
             stopping and Optuna depend on it. What a trial does once it was extended is no part of it, nor what it did

@@ -51,5 +51,5 @@ def legend(classes: Names, biases: Names) -> dict[str, str]:
 
 
 def of_study(groups: Mapping[str, Sequence[str]] | None) -> dict[str, str]:
-    """The same of what is kept with a study, see `study.data.group_sizes`; empty where its data name no groups."""
+    """The same of what is kept with a study, see `study.data.cells`; empty where its data name no groups."""
     return legend(groups.get("classes"), groups.get("biases")) if groups else {}

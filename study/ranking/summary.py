@@ -1,16 +1,80 @@
 """A study's results as one JSON document and in a few lines."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from study import ranking
+from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics.rules import leading
-from study.ranking import Candidate, Spread, epochs
-from study.ranking.beside import beside
-from study.ranking.extended import extended, sentence
+from study.ranking import Candidate, epochs
+from study.ranking.epochs import LAST
+from study.ranking.order import Spread, compared_at, spread
 from study.spec import StudySpec
 from study.text.short import parameter
+
+# What a configuration would show at another epoch, printed beside its result as papers do; nothing is chosen by it.
+
+TEST_BEST = "at the best epoch on the test split, which chose nothing"
+
+
+def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str, Spread]]:
+    """The study's metrics over trials at other epochs than the chosen one: by which epoch, then by metric.
+
+    `LAST` where `search.epoch` is best: also of the test split, where each epoch read it. `TEST_BEST` where each epoch
+    read it (`train.report_test`): the metric on the test split, at each trial's best epoch by that. It looks, on
+    average, too good.
+    """
+    metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
+    last = {name: spread(trial.last(name) for trial in trials) for name in metrics}
+    test_best = {spec.test_metric: spread(_best(spec, trial) for trial in trials)}
+    by_epoch = {LAST: last if spec.objective.window is not None else {}, TEST_BEST: test_best}
+    spreads = {which: {name: value for name, value in of.items() if value} for which, of in by_epoch.items()}
+    return {which: of for which, of in spreads.items() if of}
+
+
+def _best(spec: StudySpec, trial: TrialRecord) -> float | None:
+    values = [value for report in trial.reports if (value := report.get(spec.test_metric)) is not None]
+    return (min if spec.mode == "min" else max)(values, default=None)
+
+
+# Which configurations of a study were extended beyond its number of epochs, and what may be compared then.
+
+
+def extended(record: StudyRecord, spec: StudySpec) -> dict[str, Any] | None:
+    """The last extension as plain values, with earlier ones to as many epochs; None where there was none.
+
+    `epochs`: of its trials; `of`: the study's; `trials`: the numbers of its configurations; `left`: how many trials of
+    it are still to end; `compared`: how many epochs the trials ran that the results compare.
+    """
+    if not record.lengthened:
+        return None
+    epochs = record.lengthened[-1].epochs
+    alike = (each.trials for each in record.lengthened if each.epochs == epochs)
+    trials = [record.trials[number] for number in dict.fromkeys(chain.from_iterable(alike))]
+    return {
+        "epochs": epochs,
+        "of": spec.epochs,
+        "trials": [trial.number for trial in trials if trial.stage in ("baseline", "search")],
+        "left": sum(trial.state not in ENDED for trial in trials),
+        "compared": compared_at(record, spec),
+    }
+
+
+def sentence(found: dict[str, Any]) -> str:
+    """The same for people."""
+    numbers = found["trials"]
+    which = f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    if found["epochs"] == found["of"]:
+        return f"{which} went on to epoch {found['epochs']} after early stopping had ended them"
+    if found["compared"] == found["epochs"] and not found["left"]:
+        return (
+            f"{which} went on to epoch {found['epochs']} and are compared with one another alone; the other trials "
+            "are as they ended"
+        )
+    why = "until all of them have ended" if found["left"] else "none of the search's is complete, so"
+    return f"{which} go on to epoch {found['epochs']}; {why} results are those of {found['compared']} epochs"
 
 
 def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 The paper's numbers are in `study.published`, the study file of the same name in `search_spaces/`.
 """
 
+from study.reproduce.reproduction import document, markdown, tabulate
 from study.reproduce.run import Request, current_table, reproduce
-from study.reproduce.tabulate import document, markdown, tabulate
 
 __all__ = ["Request", "current_table", "document", "markdown", "reproduce", "tabulate"]

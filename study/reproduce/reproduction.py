@@ -3,21 +3,37 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from study import published
+from study.analysis import to_csv, to_latex, to_markdown
+from study.analysis.report.page import markdown_table
+from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
+from study.files.output import writing
+from study.files.whole import write_whole
+from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.published import PublishedTable
 from study.published.table import Claim
 from study.ranking import Spread
 from study.reproduce import notes
-from study.reproduce.cell_matching import Labels, places
-from study.reproduce.cells import Cells, best_epoch, last_epoch, printed_per_unit
-from study.reproduce.missing import PUBLISHED_ONLY, missing
-from study.spec import StudySpec
+from study.reproduce.cells import (
+    PUBLISHED_ONLY,
+    Cells,
+    Labels,
+    best_epoch,
+    last_epoch,
+    missing,
+    places,
+    printed_per_unit,
+)
+from study.spec import StudySpec, load_study
+from study.text.markdown import escape
 
 BARE_NUMBER = re.compile(r"\d+(\.\d+)?")
 """A column label that is a mere number, which needs the columns' title before it."""
@@ -152,3 +168,85 @@ def _digits(table: PublishedTable) -> int:
         table.cell(*place).printed.split(" ")[0] for place in places(table) if table.unit_of(*place) == "percent"
     ]
     return max((len(number.partition(".")[2]) for number in printed if "." in number), default=1)
+
+
+# A reproduction as text and files.
+
+NAME = "reproduction"
+
+
+def tabulate(folder: StudyFolder, table: str) -> Reproduction:
+    """The reproduction of a study in any state; also written beside its report, as Markdown, LaTeX and CSV.
+
+    Args:
+        table: the published table's name.
+
+    Raises:
+        UserError: there is no such table, or the folder cannot be written.
+    """
+    reproduction = build_reproduction(
+        published.load(table), folder.spec(), StudyRecord.load(folder.ledger_file), load_study(table)
+    )
+    write(reproduction, folder.report)
+    return reproduction
+
+
+def write(reproduction: Reproduction, out: Path) -> None:
+    """`reproduction.md`, `.tex` and `.csv`, each replaced in one step."""
+    tables = [reproduction.last_grid] + ([reproduction.best_grid] if reproduction.best_grid else [])
+    caption = f"{_title(reproduction)}. {reproduction.table.caption}"
+    content = {
+        "md": markdown(reproduction),
+        "tex": "\n\n".join(to_latex(grid, reproduction.best_along, caption=caption) for grid in tables) + "\n",
+        "csv": to_csv(reproduction.last_grid),
+    }
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        for ending, text in content.items():
+            write_whole(out / f"{NAME}.{ending}", text)
+
+
+def markdown(reproduction: Reproduction) -> str:
+    """The table, its notes, and whether the paper's claims hold."""
+    parts = [f"# {_title(reproduction)}", reproduction.table.caption, _with_notes(reproduction, reproduction.last_grid)]
+    if len(reproduction.claims):
+        parts += ["## Claims", markdown_table(reproduction.claims), RULE]
+    if reproduction.best_grid is not None:
+        parts += ["## At the best epoch on the test split", _with_notes(reproduction, reproduction.best_grid)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
+    """A table with its notes in a list."""
+    notes = "\n".join(f"- {escape(note)}" for note in grid.notes)
+    return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
+
+
+def document(reproduction: Reproduction) -> dict[str, Any]:
+    """The same as plain values for JSON; numbers in the printed unit, but fractions for percent."""
+    cells = []
+    for place in places(reproduction.table):
+        printed = reproduction.table.cell(*place)
+        ours = {"last_epoch": reproduction.last.get(place), "best_epoch_on_test": reproduction.best.get(place)}
+        cells.append(
+            {
+                "row": place[0],
+                "column": place[1],
+                "metric": reproduction.table.metric_of(*place),
+                "printed": printed.printed,
+            }
+            | {name: cell.spread.to_document() if cell and cell.spread else None for name, cell in ours.items()}
+            | {"missing": reproduction.missing.get(place), "no_verdict": reproduction.table.no_verdict(*place)}
+        )
+    claims = reproduction.claims.to_dict("records")
+    return {
+        "name": reproduction.table.name,
+        "cells": cells,
+        "claims": claims,
+        "notes": list(reproduction.last_grid.notes),
+    }
+
+
+def _title(reproduction: Reproduction) -> str:
+    paper = reproduction.table.paper
+    return f"{reproduction.table.name}: {reproduction.table.source} of {paper.authors} ({paper.year}), {paper.title}"

@@ -10,8 +10,7 @@ from study.commands.sitting import View
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.reproduce.reproduction import Reproduction, build_reproduction, printed_alone
-from study.reproduce.tabulate import tabulate
+from study.reproduce.reproduction import Reproduction, build_reproduction, printed_alone, tabulate
 from study.spec import StudySpec, load_study
 from study.text.shell import typed
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from study.errors import UserError
-from study.spec.document import apply_profile, override, read
-from study.spec.find import find
+from study.spec.document import apply_profile, find, override, read
 from study.spec.load import load_study, resolved
 from study.spec.origin import check_origin
 from study.spec.study_spec import StudySpec

@@ -16,8 +16,7 @@ from study.knobs import Searched, knobs
 from study.spec import grid, own_function, sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
-from study.spec.document import Document, Key, apply_profile, override, read
-from study.spec.find import find
+from study.spec.document import Document, Key, apply_profile, find, override, read
 from study.spec.forms import Forms, forms
 from study.spec.objective import Constraint
 from study.spec.origin import check_origin

@@ -1,11 +1,9 @@
 """The sections of a study file whose keys do not depend on data set, network or method."""
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
@@ -13,9 +11,8 @@ from study.knobs import MOST
 from study.metrics.rules import RULES
 from study.metrics.table import Direction
 from study.spec.checks import STRICT
-from study.spec.resources import Resources
+from study.spec.resources import Resources, configurations, seconds
 from study.spec.same import among
-from study.spec.values import configurations, seconds
 
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -228,22 +225,19 @@ AIM = {"metric", "direction", "constraints", "epoch", "epoch_window"}
 
 
 class Notify(BaseModel):
-    """Who is told when a study ends, fails or is stopped by other than Ctrl-C.
-
-    `command`: a program and its arguments, which gets one JSON document on its standard input. `url`: an address that
-    the same document is posted to, http or https; `env:NAME` takes it from that variable of the driver, since the file
-    is kept and shown.
-    """
+    """Who is told when a study ends, fails or is stopped by other than Ctrl-C: `command`, a program and its arguments,
+    gets one JSON document on its standard input."""
 
     model_config = STRICT
-    command: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
-    url: str | None = None
+    command: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 
     @model_validator(mode="before")
     @classmethod
     def _is_mapping(cls, value: Any) -> Any:
         if isinstance(value, str):
-            raise ValueError(f"allowed is a mapping, as {{command: {_as_list(value)}}} or {{url: https://...}}")
+            raise ValueError(f"allowed is a mapping, as {{command: {_as_list(value)}}}")
+        if isinstance(value, dict) and "url" in value:
+            raise ValueError("`url` was taken out. Write command: [curl, --silent, --json, '@-', ADDRESS]")
         return value
 
     @field_validator("command", mode="before")
@@ -253,14 +247,6 @@ class Notify(BaseModel):
             raise ValueError(f"allowed is a program and its arguments as a list, as {_as_list(value)}")
         return value
 
-    @model_validator(mode="after")
-    def _can_be_told(self) -> Self:
-        if self.command is None and self.url is None:
-            raise ValueError("give command, url or both")
-        if self.url is not None and not VARIABLE.fullmatch(self.url) and (why := wrong_address(self.url)):
-            raise ValueError(f"url {why}")
-        return self
-
 
 def _as_list(command: str) -> str:
     """A command line as the list that a study file has."""
@@ -268,24 +254,6 @@ def _as_list(command: str) -> str:
         return json.dumps(shlex.split(command), ensure_ascii=False)
     except ValueError:  # a quote that is not closed
         return json.dumps(command.split(), ensure_ascii=False)
-
-
-VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-
-
-def wrong_address(url: str) -> str | None:
-    """Why nothing can be posted to an address, without the address itself, which may be secret; None: it can."""
-    try:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            return "is not of the form http://HOST/PATH, https://HOST/PATH or env:NAME"
-    except ValueError:
-        return "is no address"
-    if parts.username is not None or parts.password is not None:
-        return (
-            "holds a user name or password, which every copy of the file would show: put it into a variable, env:NAME"
-        )
-    return None
 
 
 class Layout(BaseModel):

@@ -7,19 +7,175 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
 
 from study import data
 from study.errors import UserError, nearest
+from study.files import digest
+from study.knobs import MOST
 from study.metrics import available
 from study.metrics.rules import RULES
-from study.spec.checks import Problems, check
-from study.spec.document import Document, Key, apply_profile, read
-from study.spec.find import find, shipped_folder
+from study.spec.checks import STRICT, Problems, check
+from study.spec.document import Document, Key, apply_profile, dump, find, read, shipped_folder
 from study.spec.load import NAME_RULE, resolve
+from study.spec.schema import Positive, RuleName
 from study.spec.study_spec import StudySpec
-from study.spec.suite_cells import KEPT, cell_document, graft, numbered
-from study.spec.suite_schema import SuiteLayout
+
+# The keys of a suite file; what its sections may hold beyond that is checked by the studies that they become.
+
+Section = dict[str, Any]
+
+
+class SuiteMethod(BaseModel):
+    """A row of the table: a `method` section, the `space` that is searched for it, and what else it needs of its own.
+
+    `enqueue` are configurations that each of its searches tries first; they count as trials.
+    """
+
+    model_config = STRICT
+    method: Section
+    model: Section | None = None
+    train: Section = Field(default_factory=dict)
+    space: Section = Field(default_factory=dict)
+    enqueue: list[Section] = Field(default_factory=list)
+
+
+class BaseSearch(BaseModel):
+    """The keys of `search` that are the same for every method."""
+
+    model_config = STRICT
+    sampler: Any = None
+    metric: Any = None
+    epoch: Any = None
+    epoch_window: Any = None
+    early_stopping: Any = None
+    concurrency: Any = None
+    retries: Any = None
+
+
+class Base(BaseModel):
+    """What is the same for every method, unless a method's own section says otherwise."""
+
+    model_config = STRICT
+    model: Section | None = None
+    train: Section = Field(default_factory=dict)
+    search: BaseSearch = BaseSearch()
+    resources: Section = Field(default_factory=dict)
+
+
+class Budget(BaseModel):
+    """What each search may spend: so many `trials` of so many `epochs`; what the rules pick is judged on `seeds` fresh
+    training seeds."""
+
+    model_config = STRICT
+    trials: Positive
+    epochs: Positive
+    seeds: Annotated[int, Field(ge=2, le=1000)]
+
+
+class SuiteLayout(BaseModel):
+    """The outline of a suite file.
+
+    `searches` is the number of independent searches of a method on a data set, each with a sampler's seed and training
+    seeds of its own. `split` says whether they share the data set's split (`same`) or have one each (`fresh`). `judge`
+    is the test metric of the table; null: that of `base.search.metric`.
+    """
+
+    model_config = STRICT
+    name: str
+    base: Base = Base()
+    methods: Annotated[dict[str, SuiteMethod], Field(min_length=1)]
+    data: Annotated[dict[str, Section], Field(min_length=1)]
+    rules: Annotated[list[RuleName], Field(min_length=1)]
+    searches: Annotated[int, Field(ge=1, le=MOST)] = 3
+    split: Literal["same", "fresh"] = "same"
+    budget: Budget
+    judge: str | None = None
+
+
+# The study file that each search of a suite is made of.
+
+KEPT = tuple(BaseSearch.model_fields)
+"""Keys of `search` that are the same for every method."""
+
+SAMPLER = "random"
+"""Where no sampler is given: its configurations are drawn for no rule, so that all rules choose among the same."""
+
+
+def graft(source: Document, at: Key, target: Document, to: Key) -> None:
+    """Remember in `target` below `to` where the keys of `source` below `at` stand."""
+    for key, place in source.places.items():
+        if key[: len(at)] == at:
+            target.places[*to, *key[len(at) :]] = place
+
+
+def cell_document(suite: Document, checked: Mapping[str, Any], method: str, label: str) -> Document:
+    """The study file of a method's first search on a data set; its keys stand where the suite file has them.
+
+    Args:
+        suite: the file, its base written out.
+        checked: the same with defaults.
+    """
+    base, own, budget = suite.values.get("base") or {}, suite.values["methods"][method], checked["budget"]
+    place = f"{suite.source}: methods.{method} on data.{label}"
+    cell = Document(place, {"name": "cell", "data": dict(suite.values["data"][label]), "method": dict(own["method"])})
+    cell.values["model"] = _model(base.get("model"), own.get("model"))
+    cell.values["train"] = {**(base.get("train") or {}), **(own.get("train") or {}), "epochs": budget["epochs"]}
+    space = own.get("space") or {}
+    cell.values["search"] = {
+        "sampler": SAMPLER,
+        **{key: value for key, value in (base.get("search") or {}).items() if value is not None},
+        "space": space,
+        "enqueue": own.get("enqueue") or [],
+        "trials": budget["trials"] if space else 1,
+        "confirm": {"top": 0, "seeds": budget["seeds"], "rules": list(checked["rules"])},
+    }
+    cell.values["resources"] = dict(base.get("resources") or {})
+    for section in ("model", "train", "search", "resources"):
+        graft(suite, ("base", section), cell, (section,))
+    for section in ("method", "model", "train"):
+        graft(suite, ("methods", method, section), cell, (section,))
+    for section in ("space", "enqueue"):
+        graft(suite, ("methods", method, section), cell, ("search", section))
+    graft(suite, ("data", label), cell, ("data",))
+    graft(suite, ("budget", "trials"), cell, ("search", "trials"))
+    graft(suite, ("budget", "epochs"), cell, ("train", "epochs"))
+    graft(suite, ("budget",), cell, ("search", "confirm"))
+    return cell
+
+
+def _model(base: Mapping[str, Any] | None, own: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A method's network: its own where it names one, else that of all with the keys that it gives."""
+    return dict(own) if own and "name" in own else {**(base or {}), **(own or {})}
+
+
+def numbered(first: StudySpec, data: int, search: int, seeds: int, *, fresh: bool) -> StudySpec:
+    """A search of a method on a data set from the first one.
+
+    All methods have the same seeds in the same search of the same data set, so that they can be compared in pairs.
+    No two searches of a method share any, be it on one data set or on two.
+
+    Args:
+        data, search: places of the data set and of the search, from 0.
+        seeds: fresh training seeds of a study.
+        fresh: whether it has a split of its own.
+    """
+    turn = block(data, search)
+    train = {**first.base["train"], "seed": first.seed + turn * (len(first.seeds) + seeds)}
+    section = dict(first.base["data"])
+    if fresh:
+        section["seed"] = section["seed"] + turn
+    base = {**first.base, "train": train, "data": section}
+    return replace(first, base=base, search=first.search.model_copy(update={"seed": turn}))
+
+
+def block(data: int, search: int) -> int:
+    """A number of its own for each pair (Cantor's pairing): more data sets or searches change none of it."""
+    total = data + search
+    return total * (total + 1) // 2 + search
+
 
 FOLDER = "suites"
 """Of the shipped suites, beside the shipped study files."""
@@ -270,3 +426,39 @@ def _named(spec: StudySpec, *parts: Any) -> StudySpec:
 
 def _name(suite: str, method: str, label: str, number: int) -> str:
     return f"{suite}--{method}--{label}--{number}"
+
+
+# A suite file that stands for itself, to be sent elsewhere.
+
+
+@dataclass(frozen=True)
+class SuiteFile:
+    """A checked suite file whose base, where it names a study file, is written out.
+
+    Attributes:
+        text: YAML.
+    """
+
+    name: str
+    text: str
+
+    function_is_pickled = False
+
+    @property
+    def hash(self) -> str:
+        return digest.of_values(self.text)
+
+    def to_yaml(self) -> str:
+        return self.text
+
+    @classmethod
+    def of(cls, suite: str) -> "SuiteFile":
+        """That of a shipped name or a file's path.
+
+        Raises:
+            UserError: see `study.spec.suite.load_suite`.
+        """
+        name = load_suite(suite).name
+        document = read(find_suite(suite))
+        base_of_file(document)
+        return cls(name, dump(document.values))

@@ -12,19 +12,18 @@ from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
 from study import ranking
-from study.home.epoch import LARGEST, finite
 from study.home.events import ENDED, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
 from study.home.line import Event
 from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import Request
-from study.home.trial_record import BY_HAND
+from study.home.trial_record import BY_HAND, LARGEST, finite
 from study.ranking import ablation
 from study.ranking.picks import fresh_trials, picked
 from study.spec import StudySpec
+from study.sweep.early_stopping import EarlyStopping, Verdict
 from study.sweep.failures import Failure
 from study.sweep.job import CannotGoOn, Job
-from study.sweep.rule import EarlyStopping, Verdict
 from study.sweep.search_stage import Decision, SearchStage
 
 # What runs behind a search: repeats on fresh seeds, the steps of an ablation, the seeds of a final training, and

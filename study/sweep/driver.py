@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from study import data, models
 from study.data import Dataset
-from study.data.group_sizes import group_sizes
+from study.data.cells import group_sizes
 from study.data.inventory import inventory
 from study.errors import Stopped, UserError
 from study.files.whole import parts

@@ -1,12 +1,13 @@
 """Which searched trials go on: the rules, and which of them a study asks for."""
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,29 @@ from study.spec import StudySpec
 from study.spec.objective import Objective, Score
 from study.spec.rungs import bracket_of, brackets, grace, turn
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.rule import EarlyStopping, Verdict
+
+# What a rule of early stopping hears and decides. It is fed from the ledger, so that a resumed study decides as an
+# uninterrupted one: it hears every report of every searched trial in the ledger's order, and draws nothing at random.
+
+Verdict = Literal["on", "prune"]
+
+
+class EarlyStopping(ABC):
+    """Says of each searched trial whether it goes on; of several seeds of a configuration it hears the first."""
+
+    name: str
+
+    @abstractmethod
+    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
+        """What becomes of a trial after this epoch; never asked of the last epoch of a full run.
+
+        Hearing an epoch of a trial again changes nothing, and is answered by "on".
+        """
+
+    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
+        """Whether `judge` ends the trial here."""
+        return self.judge(trial, epoch, score) == "prune"
+
 
 # Whether a trial is among the best 1/`reduction` of those that were seen at the same rung.
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from study.home.epoch import Epoch
 from study.home.events import ENDED, Stage, State
 from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import Request
+from study.home.trial_record import Epoch
 from study.ranking import mean_score
 from study.ranking.epochs import EpochChoice, scores
 from study.spec import StudySpec
@@ -23,7 +23,7 @@ from study.spec.configuration import faults
 from study.spec.objective import Score
 from study.spec.same import same
 from study.sweep.budget import EVERY_CONFIGURATION, Budget
-from study.sweep.rule import EarlyStopping, Verdict
+from study.sweep.early_stopping import EarlyStopping, Verdict
 from study.sweep.sampler import Sampler, TrialEnd
 
 

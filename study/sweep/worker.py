@@ -18,8 +18,8 @@ from study.errors import of_disk
 from study.sweep import here
 from study.sweep.failures import Broken
 from study.sweep.nodes import NodeUnusable
-from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable, deterministic, device_memory
-from study.training.device import CUDA, CardFull, NoDevice, try_cards
+from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable, device_memory
+from study.training.device import CUDA, CardFull, NoDevice, before_cuda, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, set_here
 from study.upstream.tune_trials import report_nothing_else
@@ -98,7 +98,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
     models.take_weights_places(weights)
     trial_config = TrialConfig.from_document(json.loads(job["document"]))
-    deterministic.before_cuda(trial_config.train)
+    before_cuda(trial_config.train)
     if job["device"] == CUDA:
         try_gpu(job["whole"])
     trial: Trial | FunctionTrial

@@ -8,7 +8,7 @@ from study import data, ranking
 from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
 from study.home.record import StudyRecord
-from study.ranking import Candidate, ablation, ablation_steps, epochs
+from study.ranking import Candidate, ablation, epochs
 from study.ranking.picks import picks
 from study.ranking.summary import result_metrics, result_seeds
 from study.spec import StudySpec
@@ -162,7 +162,7 @@ class Events:
     def _moved(self, params: Mapping[str, Any]) -> str:
         """The knobs in which a trial of an ablation is not as the baseline."""
         asked = ablation.asked(self.record)
-        knobs = ablation_steps.differing(self._spec, asked.reference.params, params) if asked else []
+        knobs = ablation.differing(self._spec, asked.reference.params, params) if asked else []
         return ", ".join(knobs) or "none"
 
     def _started(self, event: Event) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study import data
-from study.data import columns, headers, hidden, label_files
+from study.data import columns, label_files
 from study.data.columns import Encoding
 from study.data.image_files import decode_readable
-from study.data.spelling import on_disk
+from study.data.label_files import on_disk
 from study.errors import UserError, nearest
 from study.text.quoted import quoted, some
 from study.trained.classifier import Classifier
@@ -48,7 +48,7 @@ def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None =
     encoding = _encoding(classifier)
     dialect = label_files.dialect(classifier.description.config["data"])
     frame = label_files.read_typed(paths[0], dtype=columns.texts(encoding), **dialect)
-    headers.check(label_files.header(paths[0], frame), [column.name for column in encoding], paths[0])
+    columns.check(label_files.header(paths[0], frame), [column.name for column in encoding], paths[0])
     return predict_rows(classifier, frame, str(paths[0]))
 
 
@@ -137,7 +137,7 @@ def _files(path: Path, column: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    named = (file for file in hidden.shown(path) if file.suffix.lower() in SUFFIXES)
+    named = (file for file in label_files.shown(path) if file.suffix.lower() in SUFFIXES)
     images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
     if not images:
         raise UserError(f"{path}: holds no images ({', '.join(SUFFIXES)})")

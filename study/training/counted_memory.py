@@ -21,10 +21,13 @@ from study import models
 from study.data.dataset import Facts
 from study.methods import Batch, Labels, Method
 from study.training import augment, evaluation, gradient_cache
-from study.training.cannot_count import CannotCount
 from study.training.config import TrialConfig
 from study.training.networks import networks
 from study.training.optimization import groups, optimizer
+
+
+class CannotCount(Exception):
+    """A network or a loss looks at values where it is built or trained, which are not there."""
 
 
 @dataclass(frozen=True)

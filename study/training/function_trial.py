@@ -19,8 +19,7 @@ from study.errors import UserError
 from study.files.scratch import TRIAL, scratch_folder
 from study.files.whole import whole, write_whole
 from study.training import elastic
-from study.training.checkpoint import FIRST, Unusable
-from study.training.chosen_weights import Choice
+from study.training.checkpoint import FIRST, Choice, Unusable
 from study.training.clock import Clock
 from study.training.config import TrialConfig
 from study.training.device import best

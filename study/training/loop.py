@@ -23,12 +23,11 @@ from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
-from study.training import augment, checkpoint, deterministic, elastic, gradient_cache
-from study.training.checkpoint import Checkpoint, Unusable
-from study.training.chosen_weights import Choice, ChosenWeights
+from study.training import augment, checkpoint, elastic, gradient_cache
+from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
 from study.training.clock import Clock
 from study.training.config import TrialConfig
-from study.training.device import best
+from study.training.device import best, demand_determinism, global_generators
 from study.training.device_memory import available
 from study.training.diverged import check_loss, check_networks
 from study.training.evaluation import Evaluation
@@ -247,7 +246,7 @@ class TrainingLoop:
         self._apart = with_share(dataset, self.options.data_share)
         self.dataset = with_val(self._apart) if self.options.with_val else self._apart
         self.device = torch.device(device) if device else best()
-        deterministic.demand(self.options, self.device)
+        demand_determinism(self.options, self.device)
         torch.set_num_threads(self.options.threads)
         if self.device.type == "cpu":
             keep_freed_memory()
@@ -329,7 +328,7 @@ class TrainingLoop:
         kept_too = {"chosen": chosen} if chosen else {}
         order = torch.Generator().manual_seed(options.seed)
         chance = torch.Generator(self.device).manual_seed(options.seed)
-        generators = {"order": order, "chance": chance} | deterministic.global_generators(self.device)
+        generators = {"order": order, "chance": chance} | global_generators(self.device)
         kept = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
         at_end = Checkpoint(ended, self._identity(), states | kept_too, generators) if ended else None
         done = kept.restore() if kept else 0

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from study.training.cells import Cells
-from study.training.counts import Counts
+from study.training.counts import Cells, Counts
 
 
 def pooled(right: Tensor, samples: Tensor) -> Tensor:

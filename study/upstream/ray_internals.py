@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
 
 NODES = "/nodes?view=summary"
-"""What the head's dashboard answers with its nodes, see `study.cluster.nodes`."""
+"""What the head's dashboard answers with its nodes, see `study.cluster.head`."""
 
 LOG = "/api/v0/logs/file"
 """Where the head's dashboard gives a file below a node's logs to who has the token. It follows links in them; what it

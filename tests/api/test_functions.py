@@ -11,7 +11,7 @@ from pages import GUIDE, blocks
 import study
 from study.api import running
 from study.api.running import domain, function_study, reference
-from study.commands import functions
+from study.commands import run as functions
 from study.home.folder import Home
 from study.spec import StudySpec
 from study.training import FunctionTrial

@@ -12,7 +12,7 @@ from study.commands.export import export
 from study.errors import Stopped, UserError
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.spec.find import shipped_folder
+from study.spec.document import shipped_folder
 from study.spec.suite import load_suite
 
 

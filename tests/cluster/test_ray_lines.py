@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from study.cluster.ray_lines import OursAlone, ours_alone
+from study.cluster.following import OursAlone, ours_alone
 
 LINES = (Path(__file__).parent / "ray_lines.txt").read_text(encoding="utf-8").split("\n")[:-1]
 

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 import study
-from study.cluster import room
+from study.cluster import turn as room
 from study.cluster.job import Job
-from study.cluster.queue_state import with_places
-from study.cluster.room import has_room
+from study.cluster.jobs import with_places
+from study.cluster.turn import has_room
 from study.home.lease import machine
 from study.home.presence import Presence, members
 from study.home.sharing import Sharing

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from study import data
 from study.cli import app
-from study.commands.data_export import export
+from study.commands.data import export
 from study.errors import UserError
 
 

@@ -21,8 +21,7 @@ from study.commands.init import Flags, write
 from study.commands.init_answers import Asker
 from study.errors import UserError
 from study.spec import StudySpec, json_schema, load_study
-from study.spec.document import read
-from study.spec.find import shipped_folder
+from study.spec.document import read, shipped_folder
 
 
 @pytest.fixture(autouse=True)

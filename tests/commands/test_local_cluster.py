@@ -10,7 +10,7 @@ from rich.console import Console
 from study.cluster.local import RUNS, STARTING
 from study.cluster.local_parts import shared_out
 from study.commands import local_cluster
-from study.commands.local_cluster import cards, starting
+from study.commands.local_cluster import cards, shown_on
 from study.errors import UserError
 from study.home.folder import Home
 from study.sweep import ray_session
@@ -34,11 +34,11 @@ def test_two_commands_do_not_start_a_cluster_of_one_home(tmp_path: Path) -> None
         pass
 
 
-def test_a_line_for_each_part_where_there_is_no_terminal() -> None:
+def test_a_line_for_each_part() -> None:
     out = io.StringIO()
-    with starting(Console(file=out, width=20), 3) as tell:
-        for what, names in TOLD:
-            tell(what, names)
+    tell = shown_on(Console(file=out, width=20))
+    for what, names in TOLD:
+        tell(what, names)
     assert [line.split("  ", 1)[1] for line in out.getvalue().splitlines()] == [
         "starting mlflow, head",
         "head runs",
@@ -49,31 +49,8 @@ def test_a_line_for_each_part_where_there_is_no_terminal() -> None:
     ]
 
 
-def test_a_terminal_has_one_line_with_what_is_waited_for() -> None:
-    out = io.StringIO()
-    start = local_cluster._Start(Console(file=out, force_terminal=True, width=60), 3)
-    shown = [start.line().plain]
-    for what, names in TOLD:
-        start.tell(what, names)
-        shown.append(start.line().plain)
-    assert [line.split("  ", 1)[1] for line in shown] == [
-        "0 of 3 parts run",
-        "0 of 3 parts run; starting mlflow, head",
-        "1 of 3 parts run; starting mlflow",
-        "2 of 3 parts run",
-        "2 of 3 parts run; starting node-1",
-        "2 of 3 parts run; node-1 has ended by itself, attem…",
-        "3 of 3 parts run",
-    ]
-    assert out.getvalue() == ""
-    with starting(Console(file=out, force_terminal=True, width=60), 3) as tell:
-        tell(*TOLD[0])
-    assert out.getvalue().count("\n") == 1
-
-
 def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with starting(None, 3) as tell:
-        tell(*TOLD[0])
+    shown_on(None)(*TOLD[0])
     assert capsys.readouterr().out == ""
 
 

@@ -13,8 +13,7 @@ from study.errors import UserError
 from study.home.as_searched import as_searched
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking.extended import extended, sentence
-from study.ranking.summary import summary
+from study.ranking.summary import extended, sentence, summary
 from study.spec import StudySpec
 from study.sweep.early_stopping import early_stopping
 from study.sweep.search_stage import SearchStage

@@ -1,12 +1,8 @@
-"""Who is told of a study's end: a real command and a real server get one document, and neither can harm the study."""
+"""Who is told of a study's end: a real command gets one document, and cannot harm the study."""
 
 import json
-import os
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -28,43 +24,6 @@ from study.tracking.tracked import STUDY, Tracked
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 SECRET = "a secret of the environment"
-
-
-class Server(ThreadingHTTPServer):
-    """Keeps what is posted; answers by the path that it is posted to."""
-
-    def __init__(self) -> None:
-        self.got: list[tuple[str, Any]] = []
-        self.over = threading.Event()
-        super().__init__(("127.0.0.1", 0), Answer)
-
-    def address(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.server_port}{path}"
-
-
-class Answer(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        length = int(self.headers["Content-Length"])
-        self.server.got.append((self.headers["Content-Type"], json.loads(self.rfile.read(length))))
-        if self.path == "/silent":
-            self.server.over.wait(20)
-        self.send_response({"/fine": 204, "/elsewhere": 302}.get(self.path, 500))
-        self.send_header("Location", "/fine")
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is printed."""
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.over.set()
-        server.shutdown()
 
 
 def study(home: Path, *settings: str) -> tuple[Home, StudyFolder, StudySpec, StudyRecord]:
@@ -96,29 +55,12 @@ def keeper(file: Path) -> str:
     return json.dumps([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())", str(file)])
 
 
-def test_a_command_and_a_server_get_the_same_document(tmp_path: Path, server: Server) -> None:
+def test_a_command_gets_one_document(tmp_path: Path) -> None:
     told = tmp_path / "told"
-    one = study(tmp_path / "home", f"notify.command={keeper(told)}", f"notify.url={server.address('/fine')}")
-    assert notify(*one) is None
+    assert notify(*study(tmp_path / "home", f"notify.command={keeper(told)}")) is None
     document = json.loads(told.read_text())
-    assert server.got == [("application/json", document)]
     assert document.pop("trials")["complete"] == 2
     assert document == SENT
-
-
-def test_an_address_can_be_a_variables(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, folder, spec, _ = one = study(tmp_path / "home", "notify.url=env:HOOK")
-    assert notify(*one) == "notify.url: the variable HOOK is not set"
-    monkeypatch.setenv("HOOK", f"file:///{SECRET}")
-    problem = notify(*one)
-    assert problem is not None
-    assert "the variable HOOK is not of the form http://HOST/PATH" in problem
-    assert SECRET not in problem
-    monkeypatch.setenv("HOOK", server.address("/fine"))
-    assert notify(*one) is None
-    assert len(server.got) == 1
-    assert folder.spec() == spec, "a study that goes on tells the same"
-    assert server.address("/fine") not in folder.spec_file.read_text()
 
 
 def test_nothing_secret_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,24 +79,13 @@ def test_nothing_secret_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert secret not in text
 
 
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [("/broken", "the server answers 500"), ("/elsewhere", "the server answers 302")],
-    ids=["refuses", "redirects"],
-)
-def test_a_server_that_does_not_take_it_is_told(tmp_path: Path, server: Server, path: str, told: str) -> None:
-    assert notify(*study(tmp_path / "home", f"notify.url={server.address(path)}")) == f"notify.url: {told}"
-    assert len(server.got) == 1, "nobody else gets it"
-
-
-def test_nobody_is_waited_for_without_end(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that hangs, with a child of its own, is killed; a server that does not answer is left."""
+def test_nobody_is_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that hangs, with a child of its own, is killed."""
     monkeypatch.setattr(telling, "PATIENCE", 0.5)
     pids = tmp_path / "pids"
     hanging = json.dumps(["sh", "-c", f"sleep 60 & echo $! > {pids}; wait"])
-    problem = notify(*study(tmp_path / "home", f"notify.command={hanging}", f"notify.url={server.address('/silent')}"))
-    assert problem is not None
-    assert problem.startswith("notify.command: sh had not ended after 0.5 s and was killed; notify.url: ")
+    problem = notify(*study(tmp_path / "home", f"notify.command={hanging}"))
+    assert problem == "notify.command: sh had not ended after 0.5 s and was killed"
     child = Path(f"/proc/{pids.read_text().strip()}/stat")
     deadline = time.monotonic() + 20
     while child.exists() and child.read_text().split()[2] != "Z":
@@ -167,7 +98,6 @@ def test_nobody_is_waited_for_without_end(tmp_path: Path, server: Server, monkey
     [
         ('notify.command=["false"]', "notify.command: false ended with status 1"),
         ('notify.command=["no-such-program"]', "notify.command: no-such-program cannot be started: No such file"),
-        ("notify.url=http://127.0.0.1:1/", "notify.url: cannot be reached: Connection refused"),
     ],
 )
 def test_a_notification_that_fails_is_one_line_of_the_end(tmp_path: Path, setting: str, told: str) -> None:
@@ -213,11 +143,8 @@ def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("notify={}", "give command, url or both"),
-        ("notify.url=ftp://host/path", "url is not of the form"),
-        ("notify.url=https:///path", "url is not of the form"),
-        ("notify.url=http://[1", "url is no address"),
-        ("notify.url=https://ada:hidden@host/", "url holds a user name or password"),
+        ("notify={}", "notify.command: is missing"),
+        ("notify.url=https://host/path", "`url` was taken out. Write command: [curl, "),
         ("notify.command=[]", "notify.command"),
         ("notify.command=echo hello", "notify.command"),
         ("notify.mail=ada", "notify.mail"),
@@ -230,12 +157,11 @@ def test_what_nobody_could_be_told_by_is_refused_before_anything_starts(setting:
 
 
 def test_who_is_told_changes_no_result(tmp_path: Path) -> None:
-    assert quickstart("notify.url=env:HOOK").hash == quickstart().hash
-    assert os.environ.get("HOOK") is None
+    assert quickstart("notify.command=[tell]").hash == quickstart().hash
 
 
 def test_neither_a_final_training_nor_an_exported_file_tells_anybody(tmp_path: Path) -> None:
-    _, folder, spec, record = study(tmp_path / "home", "notify.url=env:HOOK")
+    _, folder, spec, record = study(tmp_path / "home", "notify.command=[tell]")
     assert final_study(spec, [1]).notify is None
     export(folder, spec, record, tmp_path / "best.yaml")
     assert "notify" not in (tmp_path / "best.yaml").read_text()
@@ -248,7 +174,7 @@ def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(
         raise PermissionError(13, "Permission denied", "tracking.json")
 
     monkeypatch.setattr(telling, "study_page", refuse)
-    assert notify(*study(tmp_path / "home", "notify.url=env:HOOK")) == "notify: PermissionError"
+    assert notify(*study(tmp_path / "home", "notify.command=[tell]")) == "notify: PermissionError"
 
 
 @pytest.mark.parametrize(
@@ -258,7 +184,7 @@ def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(
             "notify.command=mail -s over me",
             r"allowed is a program and its arguments as a list, as \[\"mail\", ",
         ),
-        ("notify=mail me", r"allowed is a mapping, as \{command: \[\"mail\", \"me\"\]\} or \{url: https"),
+        ("notify=mail me", r"allowed is a mapping, as \{command: \[\"mail\", \"me\"\]\}"),
         ("notify.command=it's", r"as a list, as \[\"it's\"\]"),
     ],
 )

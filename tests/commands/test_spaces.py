@@ -8,7 +8,7 @@ import pytest
 from study import data, methods, models
 from study.commands import spaces
 from study.spec import load_study
-from study.spec.find import shipped
+from study.spec.document import shipped
 
 
 @cache

@@ -20,7 +20,6 @@ from study.errors import Interrupted, Stopped, UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.home.suites import suite_folder
 from study.spec import StudySpec
 from study.spec.suite import Suite
 
@@ -60,7 +59,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home, suite = Home(folder / "home"), small_suite(folder)
     for cell in suite.cells:
         tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
-    suite_folder(home, "small").remember(home, suite.to_document())
+    suites.remember(home, suite)
     return home
 
 
@@ -72,8 +71,8 @@ def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Pat
     assert runs == [names[0], *names[2:]]
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
     assert len(runs) == 7
-    text = suites.markdown(suites.tables(home, suite))
-    assert suite_folder(home, "small").table("md").read_text() == text
+    text = suite_tables.markdown(suites.tables(home, suite))
+    assert (home.suites / "small" / "table.md").read_text() == text
 
 
 def test_a_signal_ends_it_and_the_next_run_goes_on(
@@ -162,7 +161,7 @@ def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) ->
 
 def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
     found = suites.tables(complete, small_suite(tmp_path))
-    text = suites.markdown(found)
+    text = suite_tables.markdown(found)
     assert "| strong | **83.0 ± 2.0** | **74.0 ± 2.0** | **78.5 ± 1.4** | 1.00 |" in text
     assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 | 2.00 |" in text
     assert "± standard error over searches (not over seeds); 2 searches in a cell." in text
@@ -197,7 +196,7 @@ def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
     assert by_accuracy.results.missing["weak", "rho_80"] == {"not yet": 1}
     assert by_unbiased.results.missing["weak", "rho_95"] == {"no test value": 1, "not yet": 1}
     assert by_unbiased.results.missing["strong", "rho_80"] == {"failed": 1, "not yet": 1}
-    text = suites.markdown(found)
+    text = suite_tables.markdown(found)
     assert "| strong | failed, not yet | not yet | - | - |" in text
     assert "| weak | **61.0** (1 of 2) | **32.0** (1 of 2) | **46.5** | - |" in text
     assert "No two methods have two searches in common" in text
@@ -223,26 +222,25 @@ def test_a_rule_that_the_data_cannot_have_is_said(tmp_path: Path, home: Home) ->
     assert table.results.missing["strong", "rho_80"] == {"not yet": 2}
 
 
-def test_plan_and_status(tmp_path: Path, home: Home) -> None:
+def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
     tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
     tell(home, suite.cells[4], closed="interrupted")
-    state = suite_plan.status(home, suite)
-    assert state["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
-    assert "| weak | rho_80 | 1 complete, 1 interrupted | 8 |" in suite_plan.status_text(state)
     planned = suite_plan.plan(home, suite, measure=False)
+    assert planned["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
+    assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in suite_plan.text(planned)
     first = planned["places"][0]
     assert (first["searches_left"], first["trials_per_search"]) == (1, {"search": 2, "fresh": 4})
     assert first["epochs_left"]["most"] == 6 - 2
     assert first["trial_hours_left"] is not None
     assert planned["places"][2]["trial_hours_left"] is None
-    assert "how long they take: --measure" in suite_plan.plan_text(planned)
+    assert "how long they take: --measure" in suite_plan.text(planned)
 
 
 def test_a_complete_suite_has_nothing_left(tmp_path: Path, complete: Home) -> None:
     planned = suite_plan.plan(complete, small_suite(tmp_path), measure=False)
     assert {place["epochs_left"]["most"] for place in planned["places"]} == {0}
-    assert "nothing is left to run" in suite_plan.plan_text(planned)
+    assert "nothing is left to run" in suite_plan.text(planned)
 
 
 @pytest.fixture
@@ -253,8 +251,7 @@ def command(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Call
 
 
 def test_the_command(tmp_path: Path, runs: list[str], command: Callable[..., Any]) -> None:
-    assert "8 not yet" in command("--status").output
-    assert "nothing is started" in command("--plan").output
+    assert "8 searches (8 not yet); nothing is started" in command("--plan").output
     assert not runs
     done = command("-o", "table.tex")
     assert done.exit_code == 0, done.output
@@ -269,7 +266,7 @@ def test_the_command(tmp_path: Path, runs: list[str], command: Callable[..., Any
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--plan", "--status"), "--plan, --status, --report: give one of them"),
+        (("--plan", "--report"), "--plan, --report: give one of them"),
         (("--measure",), "--measure goes with --plan"),
         (("--judge", "test/accuracy"), "--judge: goes with --report"),
         (("--report", "--judge", "test/acuracy"), "--judge test/acuracy: 'test/acuracy' given. Did you mean"),

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from study.data.cells import group_sizes
 from study.data.dataset import Dataset, Facts, Split
-from study.data.group_sizes import group_sizes
 
 
 def split(target: list[int], bias: list[int] | None) -> Split:

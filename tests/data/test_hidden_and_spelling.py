@@ -9,7 +9,7 @@ from pictures import picture
 
 from study.commands.init_answers import is_table, tables
 from study.data import listings
-from study.data.spelling import on_disk
+from study.data.label_files import on_disk
 from study.errors import UserError
 
 HIDDEN = ["._3.png", ".hidden.png", "__MACOSX/3.png", "__MACOSX/._3.png", ".ipynb_checkpoints/3-checkpoint.png"]

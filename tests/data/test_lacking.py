@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from study.cli import app
 from study.commands.plan import plan
-from study.data import cells, lacking
+from study.data import cells
 from study.errors import UserError
 from study.spec import load_study
 
@@ -39,7 +39,7 @@ def people(workplace) -> pd.DataFrame:
 def warned(frame: pd.DataFrame) -> list[str]:
     frame.to_csv("people.csv", index=False)
     section = {"name": "table", "path": "people.csv", "target": "repaid", "bias": "sex", "features": ["age"]}
-    return lacking.warnings(cells.count(load_study_of("data.split=part").base["data"] | section))
+    return cells.warnings(cells.count(load_study_of("data.split=part").base["data"] | section))
 
 
 def load_study_of(*assignments: str):

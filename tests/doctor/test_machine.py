@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from study.doctor import machine, software
+from study.doctor import machine
 from study.doctor.gpus import Observed, findings
 
 CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
@@ -45,7 +45,7 @@ def test_ray_and_torch_may_disagree() -> None:
     ],
 )
 def test_libraries(wanted: str, told: str | None) -> None:
-    found = software._version_problem(Requirement(wanted))
+    found = machine._version_problem(Requirement(wanted))
     assert found == told if told is None else told in (found or "")
 
 

@@ -49,8 +49,8 @@ def test_three_by_two_survive_kill_9_of_its_group_with_the_same_table(make_comma
     patient.wait_for("three--margin--rho_80--1", lambda record: any(t.epochs >= 1 for t in record.trials.values()))
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    status = patient("suite", "three.yaml", "--status")
-    assert "three: 4 complete, 1 interrupted, 1 not yet" in status.stdout
+    planned = patient("suite", "three.yaml", "--plan")
+    assert "6 searches (4 complete, 1 interrupted, 1 not yet)" in planned.stdout
     done = patient("suite", "three.yaml", "-o", "killed.csv")
     assert (done.returncode, done.stderr) == (0, "")
     assert "search 5 of 6: three--margin--rho_80--1" in done.stdout

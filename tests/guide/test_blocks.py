@@ -20,7 +20,7 @@ from study.commands.export import export_journal
 from study.home.folder import Home
 from study.home.sharing import Owner, sharing
 from study.spec import load_study
-from study.spec.find import shipped_folder
+from study.spec.document import shipped_folder
 from study.spec.resources import Resources
 from study.spec.schema import EarlyStopping, Search
 from study.spec.suite import shipped_suites

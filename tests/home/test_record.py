@@ -9,10 +9,10 @@ from helpers import Told, quickstart, record, write_ledger
 
 from study.analysis.report.conclusions import caveats
 from study.errors import UserError
-from study.home.epoch import finite
 from study.home.ledger import Event, Ledger
 from study.home.line import Chain, encode
 from study.home.record import StudyRecord
+from study.home.trial_record import finite
 from study.ranking.summary import lines, summary
 
 

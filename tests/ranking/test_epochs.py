@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import ranking
-from study.home.epoch import Epoch
 from study.home.record import TrialRecord
+from study.home.trial_record import Epoch
 from study.ranking import Spread, epochs
-from study.ranking.beside import TEST_BEST, beside
 from study.ranking.epochs import LAST, EpochChoice, scores
+from study.ranking.summary import TEST_BEST, beside
 from study.spec.objective import Constraint, Objective
 
 UP = Objective(("val/accuracy",), ("max",), (), 1)

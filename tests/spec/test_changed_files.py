@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from study.errors import UserError
 from study.spec import load_study
-from study.spec.document import dump, read
-from study.spec.find import shipped
+from study.spec.document import dump, read, shipped
 
 TREE = read(shipped()["quickstart"]).values
 

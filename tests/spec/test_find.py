@@ -7,7 +7,7 @@ from helpers import QUICKSTART
 
 from study.errors import UserError
 from study.spec import load_study
-from study.spec.find import find, shipped
+from study.spec.document import find, shipped
 from study.spec.load import check_name
 
 

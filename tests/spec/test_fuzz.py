@@ -19,8 +19,7 @@ from mutations import mutate_bytes
 from study.commands import plan
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.document import read
-from study.spec.find import shipped, shipped_folder
+from study.spec.document import read, shipped, shipped_folder
 
 TEXTS = {name: path.read_text(encoding="utf-8") for name, path in shipped().items()}
 VALIDATOR = Draft202012Validator(json.loads((shipped_folder() / json_schema.FILE).read_text(encoding="utf-8")))

@@ -13,8 +13,7 @@ from jsonschema import Draft202012Validator
 from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.document import read
-from study.spec.find import shipped, shipped_folder
+from study.spec.document import read, shipped, shipped_folder
 from study.spec.json_schema_keys import Keys
 from study.spec.sections import section_knobs, train_knobs
 from study.training import probes
@@ -81,7 +80,7 @@ OWN_FILE: dict[str, Any] = {
     ("changes", "place"),
     [
         ({}, None),
-        ({"data": {"name": "none"}, "model": {"name": "none"}, "notify": {"url": "https://a.example"}}, None),
+        ({"data": {"name": "none"}, "model": {"name": "none"}, "notify": {"command": ["tell"]}}, None),
         ({"data": {"name": "biased_digits"}}, "data.name"),
         ({"method": {"name": "own_function"}}, "method"),
         ({"train": {"batch_size": 3}}, "train"),

@@ -8,8 +8,7 @@ from helpers import QUICKSTART, quickstart
 from study import published
 from study.errors import UserError
 from study.spec import load_study
-from study.spec.document import dump, read
-from study.spec.find import find, shipped
+from study.spec.document import dump, find, read, shipped
 
 SPEC = quickstart()
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.spec.suite import Suite, find_suite, load_suite, shipped_suites
-from study.spec.suite_cells import block
+from study.spec.suite import Suite, block, find_suite, load_suite, shipped_suites
 
 SMALL = """\
 name: small
@@ -179,4 +178,4 @@ def test_a_suite_tells_nobody_of_its_end(load: Callable[..., Suite]) -> None:
     for place in ("name: small\n", "base:\n"):
         indent = "  " if place == "base:\n" else ""
         with pytest.raises(UserError, match="notify: unknown key"):
-            load((place, f"{place}{indent}notify: {{url: https://a.example}}\n"))
+            load((place, f"{place}{indent}notify: {{command: [tell]}}\n"))

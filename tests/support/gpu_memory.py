@@ -30,7 +30,7 @@ Peaks = dict[str, float]
 def shipped() -> list[str]:
     """The study files that train networks of ours."""
     from study.spec import load_study
-    from study.spec.find import shipped_folder
+    from study.spec.document import shipped_folder
 
     names = sorted(path.stem for path in shipped_folder().glob("*.yaml"))
     return [name for name in names if not load_study(name).function]

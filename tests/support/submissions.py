@@ -13,9 +13,8 @@ from ray._private.authentication_test_utils import reset_auth_token_state
 
 from study.cluster.head import Head
 from study.cluster.job import Job
-from study.cluster.jobs import Jobs
+from study.cluster.jobs import Jobs, with_places
 from study.cluster.local import LocalCluster
-from study.cluster.queue_state import with_places
 from study.home.events import ENDED
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read

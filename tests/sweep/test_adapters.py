@@ -14,9 +14,9 @@ import ray
 from course import Course, spec_of
 from ray import cloudpickle
 
-from study.home.devices import devices, in_words
 from study.home.folder import Home
 from study.home.ledger import read
+from study.home.provenance import devices, in_words
 from study.spec.resources import Resources
 from study.sweep import adapters
 from study.sweep.adapters import ReportingScheduler

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from study.data import Facts
 from study.metrics.rules import RULES
 from study.training import metrics
-from study.training.cells import SHRINKAGE, Cells
+from study.training.counts import SHRINKAGE, Cells
 from study.training.standard_errors import ERRORS
 
 Table = list[list[tuple[int, int]]]

@@ -10,9 +10,8 @@ from torch import nn
 from study import models
 from study.commands import memory
 from study.models import torchvision as networks_of_torchvision
-from study.training.cannot_count import CannotCount
 from study.training.config import TrainOptions, TrialConfig
-from study.training.counted_memory import count
+from study.training.counted_memory import CannotCount, count
 
 FACTS = replace(digits().facts, shape=(3, 64, 64))
 GIB = 2**30
@@ -47,7 +46,7 @@ def test_a_study_that_cannot_be_counted_is_planned_and_may_run(monkeypatch: pyte
     def cannot(*given: object) -> None:
         raise CannotCount("values")
 
-    monkeypatch.setattr(memory, "trial_memory", cannot)
-    spec = quickstart("resources.gpu=1")
+    monkeypatch.setattr("study.training.counted_memory.count", cannot)
+    spec = quickstart("resources.gpu=1", "model.width=7")
     assert memory.memory(spec) is None
     memory.check_card(spec, GIB)

@@ -6,8 +6,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import BLUE, GREY, ORANGE, PALE, label, new, styled
 from study.analysis.statistics import formatting
-from study.analysis.statistics.importance import Importances, explained
-from study.analysis.statistics.variance_shares import Share
+from study.analysis.statistics.importance import Importances, Share, explained
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 

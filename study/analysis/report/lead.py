@@ -18,7 +18,7 @@ from study.analysis.statistics.rung_values import RungPlace, rung_places
 from study.home.as_searched import as_searched
 from study.home.record import StudyRecord
 from study.ranking import epochs
-from study.ranking.extended import extended, sentence
+from study.ranking.summary import extended, sentence
 from study.spec import StudySpec
 from study.spec.objective import Constraint
 from study.text.short import parameter

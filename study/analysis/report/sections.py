@@ -22,9 +22,9 @@ from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
 from study.analysis.tables.ablation_table import notes, printed_ablation
-from study.analysis.tables.front_table import front_note, printed_front
+from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.as_searched import as_searched
-from study.home.devices import devices, in_words
+from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.metrics import group_names
 from study.metrics.rules import DEBIASED

@@ -19,9 +19,8 @@ from study.analysis.statistics.frame import metric
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.ranking import Spread, ablation_steps, spread
-from study.ranking.ablation import Ablation, asked, runs
-from study.ranking.ablation_steps import Moved, Step
+from study.ranking import Spread, spread
+from study.ranking.ablation import Ablation, Moved, Step, adding, asked, path, removing, runs, value
 from study.spec import StudySpec
 from study.text.short import parameter
 
@@ -35,7 +34,7 @@ PARTS: Mapping[Part, str] = {
 }
 """The parts of an ablation, in words."""
 
-FORMS = (ablation_steps.path, ablation_steps.adding, ablation_steps.removing)
+FORMS = (path, adding, removing)
 LABELS = ["metric", "part", "configuration"]
 COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
 BySeed = Mapping[int, float]
@@ -75,7 +74,7 @@ def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[
     """All effects of an ablation: the path and its gain; of two steps and more each alone, removed, and interacting.
 
     Args:
-        values: a metric by seed of each configuration of `study.ranking.ablation_steps.configurations`.
+        values: a metric by seed of each configuration of `study.ranking.ablation.configurations`.
         steps: in the order of the path.
     """
     count = len(steps)
@@ -134,7 +133,7 @@ def step_words(spec: StudySpec, ablation: Ablation, most: int = 3) -> list[StepW
     """The steps in words; of a step with more than `most` keys the first of them."""
 
     def words(step: Step, params: Mapping[str, Any]) -> str:
-        there = {key: value for key in step if (value := ablation_steps.value(spec, params, key)) is not None}
+        there = {key: found for key in step if (found := value(spec, params, key)) is not None}
         shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:most]]
         return ", ".join([*shown, *([f"{len(there) - most} more"] if len(there) > most else [])])
 

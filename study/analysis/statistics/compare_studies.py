@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,50 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.between import against
-from study.analysis.statistics.difference import Difference, difference, sides
+from study.analysis.statistics.difference import Difference, Side, chosen_among, difference, side_of, sides
 from study.analysis.statistics.tuning_curve import Draws, curve, draws
 from study.errors import UserError
 from study.home.events import ENDED
 from study.home.record import StudyRecord
-from study.ranking import Spread, summary
+from study.ranking import Spread, best, summary
 from study.spec import StudySpec
 from study.text.short import parameter
+
+Study = tuple[StudySpec, StudyRecord]
+
+# The best configurations of two studies against each other, where they ran on the same seeds, data and splits.
+
+
+def against(first: Study, other: Study) -> dict[str, Any]:
+    """The other study's best minus the first one's, by metric of the study and split.
+
+    Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
+
+    Returns:
+        Each as `Difference.to_document`; empty for the same study, or where data, splits or epochs differ, or the bests
+        share fewer than two seeds.
+    """
+    one, two = (_best(*study) for study in (other, first))
+    if one is None or two is None or first[0].name == other[0].name or _measured_by(first[0]) != _measured_by(other[0]):
+        return {}
+    gaps = {
+        name: difference(one.values(name), two.values(name), one.among * two.among)
+        for metric in first[0].objective.metrics
+        for name in (f"{split}/{metric.split('/')[1]}" for split in ("val", "test"))
+    }
+    return {name: gap.to_document() for name, gap in gaps.items() if gap and gap.paired}
+
+
+def _best(spec: StudySpec, record: StudyRecord) -> Side | None:
+    """The best configuration; the baseline, if it leads, was chosen as one more."""
+    chosen = best(record, spec)
+    return replace(side_of(spec, chosen), among=chosen_among(spec, record, chosen) + 1) if chosen else None
+
+
+def _measured_by(spec: StudySpec) -> list[Any]:
+    """What must be the same: data and splits, and when a trial is taken."""
+    return [*spec.data_sections, spec.objective.window]
+
 
 # From which budget one random search is better than another: where the bands of their tuning curves are apart.
 
@@ -104,9 +139,6 @@ def _longest(budgets: NDArray[np.float64], holds: NDArray[np.bool_]) -> tuple[in
     if places is None:
         return None, None
     return math.ceil(budgets[places[0]]), math.floor(budgets[places[-1]])
-
-
-Study = tuple[StudySpec, StudyRecord]
 
 
 def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:

@@ -88,7 +88,7 @@ def power(size: float, seeds: int, among: int = 1, confidence: float = 0.95) -> 
     """
     from scipy.special import nctdtr
 
-    from study.analysis.statistics.choice_quantile import chosen_quantile
+    from study.analysis.statistics.difference import chosen_quantile
 
     limit = chosen_quantile((1 + confidence) / 2, seeds - 1, among)
     return 1 - float(nctdtr(seeds - 1, math.sqrt(seeds) * size, limit))

@@ -15,7 +15,7 @@ def against_runner_up(spec: StudySpec, record: StudyRecord) -> Difference | None
     """The best configuration of the search minus the second, in the study's metric; None with fewer than two.
 
     Both were chosen by what they are compared by. The interval allows for the best among all (see
-    `study.analysis.statistics.choice_quantile`); the runner-up's own luck makes the difference smaller.
+    `study.analysis.statistics.difference`); the runner-up's own luck makes the difference smaller.
     """
     peers = peers_of_best(spec, record)
     if len(peers) < 2:

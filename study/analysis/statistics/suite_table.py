@@ -1,18 +1,204 @@
 """The numbers of a suite's table for one rule: cells, averages, ranks, what is told apart, where the spread is from."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from itertools import combinations
 from statistics import fmean, harmonic_mean, stdev, variance
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit
 
+from study import ranking
 from study.analysis.statistics import difference as by_seed
-from study.analysis.statistics.ranks import Ranks, ranks
-from study.analysis.statistics.suite_results import Place, Results
+from study.home.record import StudyRecord
 from study.metrics import lower_is_better
+from study.ranking.picks import fresh_trials, picks
+from study.spec import StudySpec
+from study.spec.suite import Suite, SuiteSearch
+
+# What the searches of a suite gave: the test metric of each rule's pick, by method, data set, search and seed.
+
+Place = tuple[str, str]
+"""A method and a data set, by their labels."""
+
+Found = Callable[[SuiteSearch], tuple[StudySpec, StudyRecord] | None]
+"""Gives the study of a search, None where it has not begun."""
+
+NOT_YET = "not yet"
+FAILED = "failed"
+NO_RULE = "lacks what the rule needs"
+UNREAD = "no test value"
+BEYOND = "searched beyond the budget"
+
+
+@dataclass
+class Results:
+    """What one rule picked.
+
+    Attributes:
+        values: by place and number of the search the judge's value on each fresh seed.
+        missing: by place why searches have none, and how many.
+    """
+
+    values: dict[Place, dict[int, dict[int, float]]] = field(default_factory=dict)
+    missing: dict[Place, dict[str, int]] = field(default_factory=dict)
+
+    def means(self, place: Place) -> dict[int, float]:
+        """The mean over fresh seeds of each search of a place."""
+        return {number: fmean(by_seed.values()) for number, by_seed in self.values.get(place, {}).items()}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the searches of a method took: epochs and seconds of trials, those on fresh seeds included."""
+
+    epochs: int
+    seconds: float
+
+
+def results(suite: Suite, found: Found) -> tuple[dict[str, Results], dict[str, Spent], dict[str, int]]:
+    """The results of every rule, what each method took, and how many searches are in which state."""
+    by_rule = {rule: Results() for rule in suite.rules}
+    epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
+    states: dict[str, int] = {}
+    for cell in suite.cells:
+        study = found(cell)
+        state = study[1].state if study else NOT_YET
+        states[state] = states.get(state, 0) + 1
+        if study:
+            epochs[cell.method] += sum(trial.epochs for trial in study[1].trials.values())
+            seconds[cell.method] += study[1].busy
+        for rule, values in _values(suite, cell, study).items():
+            place = cell.method, cell.data
+            if isinstance(values, str):
+                reasons = by_rule[rule].missing.setdefault(place, {})
+                reasons[values] = reasons.get(values, 0) + 1
+            else:
+                by_rule[rule].values.setdefault(place, {})[cell.number] = values
+    return by_rule, {method: Spent(epochs[method], seconds[method]) for method in suite.methods}, states
+
+
+def _values(
+    suite: Suite, cell: SuiteSearch, study: tuple[StudySpec, StudyRecord] | None
+) -> Mapping[str, dict[int, float] | str]:
+    """By rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
+    if study is None or study[1].state != "complete":
+        failed = study is not None and study[1].state == "failed"
+        reason = FAILED if failed else NOT_YET
+        possible = {rule: suite.possible(rule, (cell.method, cell.data)) for rule in suite.rules}
+        return {rule: reason if possible[rule] else NO_RULE for rule in suite.rules}
+    spec, record = study
+    if record.limit(spec.trials) != spec.trials:
+        return dict.fromkeys(suite.rules, BEYOND)
+    with ranking.ranked_once(record):
+        picked = {pick.rule.name: pick for pick in picks(record, spec)}
+    found: dict[str, dict[int, float] | str] = {}
+    for rule in suite.rules:
+        if rule not in picked:
+            found[rule] = NO_RULE
+            continue
+        tested = {trial.seed: trial.tested.get(suite.judge) for trial in fresh_trials(record, picked[rule].number)}
+        found[rule] = {seed: value for seed, value in tested.items() if value is not None} or UNREAD
+    return found
+
+
+# Average ranks of methods over data sets, and which of them differ: Friedman's test and Nemenyi's critical difference.
+#
+# Demsar (2006, JMLR 7) has both. A block is a data set, on which methods are ranked by their means: searches on one
+# data set are repetitions and no further blocks, so they say nothing of other data sets.
+
+LEVEL = 0.05
+
+PERMUTATIONS = 20_000
+"""Of the ranks within blocks: the share of them that decides at 0.05 is off by 0.0015 (standard error)."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Average ranks over the data sets on which every method has a value, 1 is best; ties share theirs.
+
+    Attributes:
+        average: by method.
+        blocks: how many data sets these are.
+        p: of Friedman's test that all methods are equal, by permutation within data sets.
+        critical: Nemenyi's critical difference of two average ranks, all pairs at once.
+    """
+
+    average: Mapping[str, float]
+    blocks: int
+    p: float
+    critical: float
+
+    @property
+    def apart(self) -> list[tuple[str, str]]:
+        """The pairs that are told apart, the better one first: at least the critical difference apart, after Friedman's
+        test has told that not all are equal."""
+        if self.p > LEVEL:
+            return []
+        pairs = combinations(sorted(self.average, key=self.average.__getitem__), 2)
+        return [pair for pair in pairs if self.average[pair[1]] - self.average[pair[0]] >= self.critical - 1e-12]
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether any outcome on so many data sets could tell two methods apart."""
+        return self.critical <= len(self.average) - 1
+
+
+def ranks(means: Mapping[str, Mapping[str, float]], better: float = 1.0) -> Ranks | None:
+    """The ranks of methods; None for fewer than two methods or data sets that all have.
+
+    Args:
+        means: by method and data set.
+        better: 1 where larger values are better, -1 where smaller ones are.
+    """
+    if len(means) < 2:
+        return None
+    own = list(means.values())
+    shared = [label for label in own[0] if all(label in one for one in own)]
+    if len(shared) < 2:
+        return None
+    from scipy.stats import rankdata
+
+    table = rankdata([[-better * one[label] for one in own] for label in shared], axis=1)
+    average = dict(zip(means, map(float, table.mean(axis=0)), strict=True))
+    return Ranks(average, len(shared), friedman(table), critical_difference(len(means), len(shared)))
+
+
+def friedman(table: NDArray[np.float64]) -> float:
+    """The p-value of Friedman's test by permutation: his statistic grows with the squares of the rank sums.
+
+    Args:
+        table: ranks, a row per data set.
+    """
+    null = _squares(tuple(tuple(sorted(map(float, row))) for row in table))
+    found = (table.sum(axis=0) ** 2).sum()
+    return float((1 + np.sum(null >= found - 1e-9)) / (1 + PERMUTATIONS))
+
+
+@lru_cache(maxsize=8)
+def _squares(rows: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
+    """The sum of squared rank sums of each permutation; without ties it depends on the table's form alone."""
+    generator = np.random.default_rng(0)
+    drawn = generator.permuted(np.broadcast_to(rows, (PERMUTATIONS, len(rows), len(rows[0]))), axis=2)
+    squares: NDArray[np.float64] = (drawn.sum(axis=1) ** 2).sum(axis=1)
+    return squares
+
+
+def critical_difference(methods: int, blocks: int) -> float:
+    """Nemenyi's: q / sqrt(2) * sqrt(k (k + 1) / (6 N)), q of the studentized range (Demsar 2006, Section 3.2.2)."""
+    return _studentized(methods) / math.sqrt(2) * math.sqrt(methods * (methods + 1) / (6 * blocks))
+
+
+@cache
+def _studentized(methods: int) -> float:
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.ppf(1 - LEVEL, methods, np.inf))
+
 
 # Means with standard errors from few independent values, their averages, and which of several are told apart.
 #

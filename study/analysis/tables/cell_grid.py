@@ -7,8 +7,7 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
-from study.analysis.statistics.cells import STATISTICS, Cell
-from study.analysis.statistics.seed_factor import seed_factor
+from study.analysis.statistics.cells import STATISTICS, Cell, seed_factor
 from study.analysis.tables.grid import Entry, Grid
 from study.metrics import better, is_share
 

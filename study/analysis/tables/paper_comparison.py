@@ -1,15 +1,100 @@
 """Our cells beside a paper's, in the paper's layout, with a verdict for each pair; and whether its claims hold."""
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import pandas as pd
 
 from study.analysis.statistics import claims, formatting
 from study.analysis.statistics.cells import Cell
-from study.analysis.statistics.verdict import MARGIN, margin_of, rule, verdict, widest
+from study.analysis.statistics.difference import Difference, difference_of_means
 from study.analysis.tables.cell_grid import notes_on, to_entry
 from study.analysis.tables.grid import Entry, Grid
+from study.metrics import is_share
+from study.ranking import Spread
+
+# Whether our number agrees with a paper's, differs from it, or cannot be told apart, by a stated test.
+
+MARGIN = 0.01
+"""The default margin of fractions: a difference of one percentage point does not matter."""
+
+RELATIVE = 0.05
+"""The margin of other numbers, as a fraction of the printed one."""
+
+Word = Literal["agrees", "differs", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a comparison.
+
+    Attributes:
+        word: see `verdict`.
+        difference: ours minus theirs with its 95% interval; None where one side has no number.
+        reason: why this word.
+    """
+
+    word: Word
+    difference: Difference | None
+    reason: str
+
+
+def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) -> Verdict:
+    """Compare two means by their spreads and counts: Welch's t on the difference, with an equivalence margin.
+
+    - agrees: the 90% interval of the difference lies within ± `margin` (two one-sided tests at 5%, Schuirmann 1987):
+      a larger difference is ruled out. Finding no difference is not enough.
+    - differs: it does not agree, and zero lies outside the 95% interval of the difference.
+    - cannot tell: neither, or a side has fewer than two values or no known spread. This is common with few seeds.
+
+    Args:
+        ours: None for a missing cell.
+        theirs: printed (see `widest`); without a deviation where the paper gives no spread or does not say of how many
+            values.
+        margin: in the unit of the means.
+    """
+    wide, narrow = difference_of_means(ours, theirs), difference_of_means(ours, theirs, confidence=0.90)
+    if wide is None or narrow is None:
+        return Verdict("cannot tell", None, "a number is missing")
+    if wide.interval is None or narrow.interval is None:
+        side = "ours" if ours is not None and ours.deviation is None else "theirs"
+        return Verdict("cannot tell", wide, f"the spread of {side} is not known")
+    if -margin <= narrow.interval[0] and narrow.interval[1] <= margin:
+        return Verdict("agrees", wide, "a difference beyond the margin is ruled out")
+    if wide.clear:
+        return Verdict("differs", wide, "zero lies outside the 95% interval of the difference")
+    return Verdict("cannot tell", wide, "the interval holds zero and differences beyond the margin")
+
+
+def widest(printed: Spread | None) -> Spread | None:
+    """A printed spread as the sample's, if it is the population's (divided by n): the wider of its two readings.
+
+    Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
+    differ by a factor of 1.22, by which a 95% interval that takes the wrong one would be a 90% interval.
+    """
+    if printed is None or printed.deviation is None or printed.count < 2:
+        return printed
+    return replace(printed, deviation=printed.deviation * math.sqrt(printed.count / (printed.count - 1)))
+
+
+def margin_of(metric: str, theirs: Spread | None, share: float = MARGIN) -> float:
+    """The margin for a printed number: `share` where the metric is a fraction, else `RELATIVE` of the number."""
+    if is_share(metric) or theirs is None:
+        return share
+    return RELATIVE * abs(theirs.mean)
+
+
+def rule(share: float = MARGIN) -> str:
+    """The rule in a sentence, to stand under a table."""
+    return (
+        f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * share:g} points of "
+        f"percent to each side ({RELATIVE:.0%} of a printed number that is not a percentage); differs where it does "
+        "not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no known spread "
+        "on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two readings."
+    )
+
 
 OURS, PAPER, VERDICT = "ours", "paper", "verdict"
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cifar, colour_bias, hidden, holdout
+from study.data import cifar, colour_bias, holdout, label_files
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.data.images import decode
+from study.data.pixels import decode
 from study.data.sets import cifar10
 from study.data.source import Source
 from study.errors import UserError
@@ -130,7 +130,7 @@ def _published(options: Options) -> dict[str, list[Path]]:
     places = {"train": [share / "align", share / "conflict"], "val": [share / "valid"], "test": [test]}
     found = {}
     for name, folders in places.items():
-        found[name] = [path for folder in folders for path in hidden.shown(folder, "*.png")]
+        found[name] = [path for folder in folders for path in label_files.shown(folder, "*.png")]
         if not found[name]:
             raise UserError(f"{folders[-1]}: holds no .png files. Unpack the published archive again")
     return found

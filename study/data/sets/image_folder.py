@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import contents, headers, holdout, label_files, listings, positive_class, split_words, user_data
+from study.data import columns, contents, holdout, label_files, listings, positive_class, split_words, user_data
+from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
+from study.data.label_files import on_disk
 from study.data.listings import Listing
-from study.data.prepared import prepared
 from study.data.source import Source
-from study.data.spelling import on_disk
 from study.errors import UserError
 from study.knobs import Range
 from study.text.quoted import quoted
@@ -187,7 +187,7 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
         raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
     table = label_files.read_labels(path, needed, options.missing_marks)
-    headers.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
+    columns.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
     return table
 
 

@@ -15,10 +15,10 @@ from typing import Annotated
 from typing_extensions import Doc
 
 from study.data import holdout, imagenet, label_files, listings
+from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.listings import Listing
-from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import balance, holdout, label_files, listings
+from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.imagenet import DEVIATION, MEAN
 from study.data.listings import Listing
-from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range

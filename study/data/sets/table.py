@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import columns, contents, headers, holdout, inputs, label_files, positive_class, stray_texts, user_data
+from study.data import columns, contents, holdout, inputs, label_files, positive_class, stray_texts, user_data
+from study.data.cache import prepared
 from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.data.prepared import prepared
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -218,9 +218,9 @@ def _read_once(
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     label_files.need(rows.columns, features, path)
     header = label_files.header(path, rows)
-    headers.check(header, [*used, *features], path)
+    columns.check(header, [*used, *features], path)
     if not options.features:
-        headers.check_named(header, path)
+        columns.check_named(header, path)
     left_out: tuple[str, ...] = ()
     if not options.features:
         inputs.check_no_split(rows, features, options.split, path)

@@ -1,20 +1,23 @@
-"""Augmentations by name: each is one module with `suits(facts)`, `IS_RANDOM` and `operations(options)`.
+"""Augmentations by name: each is a row of `study.training.augment.recipes`.
 
 Batched on the device of the data: every sample has random parameters of its own, drawn from a generator on that device,
 and nothing is read back from there. PyTorch alone, no further library.
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from study import catalogue
 from study.data.dataset import Facts
 from study.errors import UserError, nearest
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import torch
     from torch import Tensor
+
+    from study.training.augment.recipes import Recipe
 
 
 class Augmentation(Protocol):
@@ -28,18 +31,17 @@ __all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "
 
 def names() -> list[str]:
     """Every augmentation that `train.augmentation` may name."""
-    return list(catalogue.modules(__name__, "operations"))
+    return list(_recipes())
 
 
 def is_random(name: str) -> bool:
     """Whether two views of a sample differ."""
-    random: bool = _find(name).IS_RANDOM
-    return random
+    return name != "none"
 
 
 def suits(name: str, facts: Facts) -> str | None:
     """Why an augmentation cannot be used with a data set; None if it can."""
-    reason: str | None = _find(name).suits(facts)
+    reason = _find(name).suits(facts)
     return None if reason is None else f"{name!r} {reason}"
 
 
@@ -94,8 +96,14 @@ def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
     return interpolate(images, (size, size), mode="bilinear", antialias=True)
 
 
-def _find(name: str) -> Any:
-    augmentations = catalogue.modules(__name__, "operations")
+def _recipes() -> "Mapping[str, Recipe]":
+    from study.training.augment.recipes import RECIPES
+
+    return RECIPES
+
+
+def _find(name: str) -> "Recipe":
+    augmentations = _recipes()
     if name not in augmentations:
         raise UserError(
             f"train.augmentation: {name!r} given. {nearest(name, augmentations)}Allowed: {', '.join(augmentations)}",

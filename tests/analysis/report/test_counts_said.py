@@ -10,7 +10,7 @@ from study.analysis.report.lead import lead
 from study.analysis.report.sections import groups
 from study.analysis.statistics.difference import sides
 from study.analysis.statistics.next_step import next_steps
-from study.analysis.tables.front_table import front_note, printed_front
+from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.record import StudyRecord
 from study.ranking import summary
 from study.spec import StudySpec

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from study.analysis.statistics.agreement import LEAST, Agreement, agreement
+from study.analysis.statistics.rule_picks import LEAST, Agreement, agreement
 
 VALUES = st.lists(st.integers(0, 5).map(float), min_size=LEAST, max_size=12)
 

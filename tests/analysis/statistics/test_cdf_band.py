@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from study.analysis.statistics.cdf_band import (
+from study.analysis.statistics.tuning_curve import (
     MOST_EXACT,
     band,
     chance_to_stay,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.analysis.statistics.choice_quantile import chosen_quantile
+from study.analysis.statistics.difference import chosen_quantile
 from study.analysis.statistics.rivals import against_runner_up, cannot_be_told_from_best
 from study.spec import load_study
 

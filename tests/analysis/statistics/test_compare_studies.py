@@ -10,8 +10,8 @@ from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
 from study.analysis.report.page import markdown_table
-from study.analysis.statistics.choice_quantile import chosen_quantile
 from study.analysis.statistics.compare_studies import compare, printed_comparison
+from study.analysis.statistics.difference import chosen_quantile
 from study.cli import app
 from study.commands.final_training import final_study
 from study.errors import UserError

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from study.analysis.statistics.choice_quantile import chosen_quantile
-from study.analysis.statistics.difference import difference, difference_of_means, sides
+from study.analysis.statistics.difference import chosen_quantile, difference, difference_of_means, sides
 from study.ranking import Spread, spread
 
 SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))

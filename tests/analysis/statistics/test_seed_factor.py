@@ -3,8 +3,7 @@
 import pytest
 
 from study.analysis import ablation, to_markdown, trials_frame
-from study.analysis.statistics.cells import Cell
-from study.analysis.statistics.seed_factor import seed_factor
+from study.analysis.statistics.cells import Cell, seed_factor
 
 
 def cell(*values: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Cell:

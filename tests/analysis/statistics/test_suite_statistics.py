@@ -8,8 +8,16 @@ import pytest
 from benchmarks.simulations import suites
 from scipy import stats
 
-from study.analysis.statistics.ranks import critical_difference, ranks
-from study.analysis.statistics.suite_table import average, components, difference, estimate, leaders, reach
+from study.analysis.statistics.suite_table import (
+    average,
+    components,
+    critical_difference,
+    difference,
+    estimate,
+    leaders,
+    ranks,
+    reach,
+)
 
 
 def test_an_estimate_is_a_mean_with_students_interval() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.statistics.verdict import margin_of, rule, verdict, widest
+from study.analysis.tables.paper_comparison import margin_of, rule, verdict, widest
 from study.ranking import Spread
 
 # Of two means of three values each, both of deviation 0.01, the difference has a standard error of

@@ -6,7 +6,7 @@ import numpy as np
 
 from study.analysis.statistics.ablation_effects import Effect, Part, StepWords, effects
 from study.analysis.statistics.difference import difference
-from study.ranking.ablation_steps import Moved, configurations
+from study.ranking.ablation import Moved, configurations
 
 from .row import Row
 

@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from study.analysis.report.conclusions import conclusions
-from study.analysis.statistics.agreement import agreement
-from study.analysis.statistics.between import against
-from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.cells import Cell, seed_factor
+from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
 from study.analysis.statistics.rivals import against_runner_up, cannot_be_told_from_best
-from study.analysis.statistics.rule_picks import PickResult, RulePicks, pick_range
-from study.analysis.statistics.seed_factor import seed_factor
-from study.home.epoch import Epoch
+from study.analysis.statistics.rule_picks import PickResult, RulePicks, agreement, pick_range
 from study.home.record import StudyRecord, TrialRecord
+from study.home.trial_record import Epoch
 from study.ranking import ranked_once, spread
 from study.spec import StudySpec, load_study
 

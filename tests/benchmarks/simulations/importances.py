@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from study.analysis.figures.importance import title
 from study.analysis.statistics.frame import varied
-from study.analysis.statistics.importance import LEAST, Importances, explained
-from study.analysis.statistics.variance_shares import Share
-from study.home.epoch import Epoch
+from study.analysis.statistics.importance import LEAST, Importances, Share, explained
 from study.home.record import StudyRecord, TrialRecord
+from study.home.trial_record import Epoch
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 

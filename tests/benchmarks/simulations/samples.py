@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 
 from study.analysis.report.conclusions import LITTLE, cost
-from study.analysis.statistics.agreement import LEAST
 from study.analysis.statistics.difference import sides
+from study.analysis.statistics.rule_picks import LEAST
 from study.commands.plan_cells import ACCURACY, DRAWS, FEW, MANY_TIES, simulated
-from study.home.epoch import Epoch
 from study.home.record import TrialRecord
+from study.home.trial_record import Epoch
 from study.ranking import Spread
-from study.ranking.beside import TEST_BEST, beside
+from study.ranking.summary import TEST_BEST, beside
 from study.trained.card import wilson
 from study.training.counts import Counts
 from study.training.metrics import COMPUTED, Outcome

@@ -12,8 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.ranks import ranks
-from study.analysis.statistics.suite_table import average, components, difference, estimate, leaders, reach
+from study.analysis.statistics.suite_table import average, components, difference, estimate, leaders, ranks, reach
 
 from .row import Row
 

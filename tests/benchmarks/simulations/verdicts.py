@@ -8,7 +8,7 @@ import numpy as np
 
 from study.analysis.statistics.cells import Cell
 from study.analysis.statistics.claims import ClaimResult, best, better, increasing
-from study.analysis.statistics.verdict import MARGIN, Verdict, verdict, widest
+from study.analysis.tables.paper_comparison import MARGIN, Verdict, verdict, widest
 from study.ranking import Spread, spread
 
 from .row import Row

@@ -9,7 +9,7 @@ from hypothesis import given
 from image_folders import HEADER, drawn, load, rows, write
 
 from study.data import label_files
-from study.data.hidden import is_hidden
+from study.data.label_files import is_hidden
 from study.data.sets import image_folder
 from study.errors import UserError
 
