@@ -176,6 +176,9 @@ def _words(names: Sequence[str]) -> str:
 
 
 TRIALS = "24"
+FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
+"""Names that the column of the images' files often has, the likeliest first."""
+
 CHOSEN = ("target", "sensitive")
 """Keys of some data sets that choose which attribute is the class and which the bias."""
 
@@ -306,7 +309,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
 
     listing = f"({some(columns)})"
     if place.is_dir():
-        default = "file" if "file" in columns else None
+        default = next((name for name in FILE_COLUMNS if name in columns), None)
         file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
         section |= {"file": file} if file != "file" else {}
     section["target"] = asker("--target", flags.target, f"Column with the class {listing}", None, check_column)

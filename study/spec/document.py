@@ -53,9 +53,12 @@ def find(spec: str) -> Path:
     for own in (f"{spec}.yaml", f"{spec}.yml"):
         if os.path.isfile(own):
             raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {own}?")
+    exported = Path(os.environ.get("STUDY_HOME") or "studies", spec, "best.yaml")
+    if os.path.isfile(exported):
+        raise UserError(f"{spec}: a study, no study file. Did you mean {exported}, which it exported?")
     raise UserError(
-        f"{spec}: no study file of that name. {nearest(spec, names)}Shipped: {', '.join(names)}. "
-        "For a file of your own give its path, ending in .yaml"
+        f"{spec}: no study file of that name. {nearest(spec, names)}For a file of your own give its path, ending in "
+        ".yaml. Shipped ones: study spaces"
     )
 
 

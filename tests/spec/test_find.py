@@ -19,7 +19,7 @@ def test_a_name_finds_the_shipped_file_and_a_path_a_file(tmp_path: Path) -> None
 
 def test_an_unknown_study_is_told_with_the_list_and_the_nearest() -> None:
     with pytest.raises(
-        UserError, match=r"quickstrat: no study file of that name\. Did you mean 'quickstart'\? Shipped"
+        UserError, match=r"quickstrat: no study file of that name\. Did you mean 'quickstart'\? For a file"
     ):
         find("quickstrat")
 
@@ -50,3 +50,11 @@ def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
 
 def test_a_given_name_wins_over_the_files() -> None:
     assert load_study("quickstart", name="mine").name == "mine"
+
+
+def test_a_study_is_told_from_its_exported_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    (tmp_path / "birds32").mkdir()
+    (tmp_path / "birds32" / "best.yaml").touch()
+    with pytest.raises(UserError, match=r"birds32: a study, no study file\. Did you mean .*/birds32/best\.yaml"):
+        find("birds32")
