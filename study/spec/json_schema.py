@@ -44,7 +44,13 @@ WORDS = {
     "origin": "Where an exported configuration comes from.",
     "profiles": "Blocks of overrides, by name, for --profile: dotted keys and their values.",
 }
-FREE = Field(default_factory=dict)
+UNION: Any = Union
+MAPPING: Any = dict
+LIST: Any = list
+MODEL: Any = create_model
+"""For types that are made at run time."""
+
+FREE: Any = Field(default_factory=dict)
 """A key that can be left out, and whose default depends on others."""
 
 KEY = r"[A-Za-z]\w*"
@@ -107,16 +113,15 @@ def names(section: str) -> list[str]:
     return [name for name in catalogue.names() if catalogue.problem(name) is None]
 
 
-def _file() -> type[BaseModel]:
+def _file() -> Any:
     """The model of a study file."""
-    sections, values = {}, dict[str, Any]()
-    searchable = {}
+    sections, values, searchable = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     for section in SECTIONS:
         by_name = {name: declared(section, name) for name in names(section)} if section in CATALOGUES else {}
         models = [_section(section, keys, name) for name, keys in by_name.items()] or [
             _section("train", declared("train"))
         ]
-        sections[section] = Annotated[Union[tuple(models)], Field(discriminator="name")] if by_name else models[0]
+        sections[section] = Annotated[UNION[tuple(models)], Field(discriminator="name")] if by_name else models[0]
         together: dict[str, list[Knob]] = {}
         for keys in by_name.values() if by_name else [declared(section)]:
             for key, knobs in keys.items():
@@ -129,38 +134,38 @@ def _file() -> type[BaseModel]:
             values[f"{section}.name"] = one_of(by_name)
             label = Annotated[str, Field(description="A label of search.alternatives.")]
             searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", one_of(by_name) | label)
-    domain = create_model("Domain", __base__=Domain, when=(dict[one_of(searchable), list[Scalar]], FREE))  # type: ignore[misc]
-    space = {key: Annotated[Union[kind, Literal["paper"], domain], _Choices()] for key, kind in searchable.items()}
+    domain = MODEL("Domain", __base__=Domain, when=(MAPPING[one_of(searchable), list[Scalar]], FREE))
+    space = {key: Annotated[kind | Literal["paper"] | domain, _Choices()] for key, kind in searchable.items()}
     point = _optional("point", searchable)
-    alternatives = {section: dict[str, sections[section]] for section in CATALOGUES}
+    alternatives = {section: MAPPING[str, sections[section]] for section in CATALOGUES}
     metric = one_of(f"val/{name}" for name in metrics.searchable())
-    search = _search("Search", _optional("space", space), point, metric, list[point] | Literal["papers"])
-    search = create_model("Search", __base__=search, alternatives=(_optional("alternatives", alternatives), FREE))
+    search = _search("Search", _optional("space", space), point, metric, LIST[point] | Literal["papers"])
+    search = MODEL("Search", __base__=search, alternatives=(_optional("alternatives", alternatives), FREE))
     resources = _resources()
     blocks = {"name": str, "search": search, "resources": resources, "notify": Notify} | sections | values
     for section, model in {"search": search, "resources": resources, "notify": Notify}.items():
         blocks |= dict(_flat(model, section))
     deeper = {r"^search\.(space|baseline|alternatives|plateau|stop)\.": True}
     profile = _optional("profile", blocks, json_schema_extra={"patternProperties": deeper})
-    described = {section: Annotated[kind, Field(description=WORDS[section])] for section, kind in sections.items()}
-    return _layout("file", search, resources, dict[str, profile | None] | None, described)
+    described = {section: _told(kind, section) for section, kind in sections.items()}
+    return _layout("file", search, resources, MAPPING[str, profile | None] | None, described)
 
 
-def _own_file() -> type[BaseModel]:
+def _own_file() -> Any:
     """The model of a study file that runs a training function of the user's own: its keys are the function's."""
-    domain = create_model("own_Domain", __base__=Domain, when=(dict[OWN_KEY, list[Scalar]], FREE))
+    domain = MODEL("own_Domain", __base__=Domain, when=(dict[OWN_KEY, list[Scalar]], FREE))
     alone = Field(json_schema_extra={"additionalProperties": False})
-    space, point = (Annotated[dict[OWN_KEY, kind], alone] for kind in (Scalar | domain, Scalar))
+    space, point = (Annotated[MAPPING[OWN_KEY, kind], alone] for kind in (Scalar | domain, Scalar))
     metric = Annotated[str, Field(pattern=f"^{METRIC.pattern}$")]
-    search = _search("own_Search", space, point, metric, list[point])  # type: ignore[valid-type]
+    search = _search("own_Search", space, point, metric, LIST[point])
     named = {
-        section: create_model(f"own_{section}", __config__=STRICT, name=(Literal[APART[f"study.{room}"]], ...))  # type: ignore[misc]
+        section: MODEL(f"own_{section}", __config__=STRICT, name=(one_of([APART[f"study.{room}"]]), ...))
         for section, room in (("data", "data"), ("model", "models"))
     }
     function = Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", description="The training function, as MODULE:NAME.")]
     keys = {"patternProperties": {f"^{KEY}$": {"type": ["boolean", "integer", "number", "string", "null"]}}}
     config = {**STRICT, "json_schema_extra": keys}
-    method = create_model("own_method", __config__=config, name=(Literal[OWN], ...), function=(function, ...))  # type: ignore[call-overload]
+    method = MODEL("own_method", __config__=config, name=(Literal[OWN], ...), function=(function, ...))
     train = _section("own_train", {key: [train_knobs()[key]] for key in OF_TRAIN})
     sections = {
         "data": (named["data"], FREE),
@@ -169,22 +174,26 @@ def _own_file() -> type[BaseModel]:
         "train": (train, FREE),
     }
     base = _layout("own_base", search, _resources(), dict[str, dict[str, Any] | None] | None, {})
-    return create_model("own_file", __base__=base, **sections)  # type: ignore[call-overload]
+    return MODEL("own_file", __base__=base, **sections)
 
 
-def _layout(title: str, search: Any, resources: Any, profiles: Any, sections: Mapping[str, Any]) -> type[BaseModel]:
+def _layout(title: str, search: Any, resources: Any, profiles: Any, sections: Mapping[str, Any]) -> Any:
     name = Annotated[str, Field(pattern=f"^{NAME_RULE.pattern}$", description=WORDS["name"])]
-    fields = {key: (kind, FREE if key == "train" else ...) for key, kind in sections.items()}
+    fields: dict[str, Any] = {key: (kind, FREE if key == "train" else ...) for key, kind in sections.items()}
     fields |= {"name": (name, ...), "search": (search, FREE), "resources": (resources, FREE)}
-    fields["profiles"] = Annotated[profiles, Field(description=WORDS["profiles"])], FREE
+    fields["profiles"] = _told(profiles, "profiles"), FREE
     for key in ("final_seeds", "origin"):
-        fields[key] = Annotated[Layout.model_fields[key].annotation, Field(description=WORDS[key])], None
-    return create_model(title, __base__=Layout, **fields)  # type: ignore[call-overload,no-any-return]
+        fields[key] = _told(Layout.model_fields[key].annotation, key), None
+    return MODEL(title, __base__=Layout, **fields)
 
 
-def _search(title: str, space: Any, point: Any, metric: Any, enqueue: Any) -> type[BaseModel]:
+def _told(kind: Any, key: str) -> Any:
+    return Annotated[kind, Field(description=WORDS[key])]
+
+
+def _search(title: str, space: Any, point: Any, metric: Any, enqueue: Any) -> Any:
     """The model of the section `search` with what it may give to trials, and a trial of it."""
-    several = Annotated[list[metric], Field(min_length=1)]
+    several = Annotated[LIST[metric], Field(min_length=1)]
     time = Search.model_fields["time"].rebuild_annotation()
     given = {
         "space": (space, FREE),
@@ -193,30 +202,30 @@ def _search(title: str, space: Any, point: Any, metric: Any, enqueue: Any) -> ty
         "metric": (metric | several, Search.model_fields["metric"].default),
         "time": (Duration | time, None),
     }
-    return create_model(title, __base__=Search, **given)  # type: ignore[call-overload,no-any-return]
+    return MODEL(title, __base__=Search, **given)
 
 
-def _resources() -> type[BaseModel]:
+def _resources() -> Any:
     """With what a study can ask for today: one that ran with more can be read."""
     hang = Resources.model_fields["hang"].rebuild_annotation()
     gpu = Annotated[float, Field(ge=0, le=1)]
-    return create_model("Resources", __base__=Resources, gpu=(gpu, 0), hang=(Duration | hang, None))
+    return MODEL("Resources", __base__=Resources, gpu=(gpu, 0), hang=(Duration | hang, None))
 
 
-def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> type[BaseModel]:
+def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> Any:
     """The model of a section, or of what it is with a name."""
-    fields: dict[str, Any] = {"name": (Literal[name], ...)} if name else {}
+    fields: dict[str, Any] = {"name": (one_of([name]), ...)} if name else {}
     for key, knobs in keys.items():
         defaults = [knob.default for knob in knobs]
         plain = list(defaults[0]) if isinstance(defaults[0], tuple) else defaults[0]
         default = FREE if key == "threads" or any(one != defaults[0] for one in defaults) else plain
         fields[key] = _type(knobs), ... if any(knob.required for knob in knobs) else default
-    return create_model(f"{section}_{name}" if name else section, __config__=STRICT, **fields)  # type: ignore[no-any-return]
+    return MODEL(f"{section}_{name}" if name else section, __config__=STRICT, **fields)
 
 
 def _type(knobs: Iterable[Knob]) -> Any:
     """All that a key can be."""
-    kinds = Union[tuple(dict.fromkeys(checked(knob.type) for knob in knobs))]
+    kinds = UNION[tuple(dict.fromkeys(checked(knob.type) for knob in knobs))]
     return Annotated[kinds, Field(description=next((knob.about for knob in knobs if knob.about), None))]
 
 
@@ -227,7 +236,7 @@ def _is_scalar(knob: Knob) -> bool:
 
 def _optional(title: str, fields: Mapping[str, Any], **config: Any) -> Any:
     """A model of keys none of which has to be given."""
-    return create_model(title, __config__={**STRICT, **config}, **{key: (kind, FREE) for key, kind in fields.items()})  # type: ignore[call-overload,misc]
+    return MODEL(title, __config__={**STRICT, **config}, **{key: (kind, FREE) for key, kind in fields.items()})
 
 
 def _flat(model: type[BaseModel], at: str) -> Iterator[tuple[str, Any]]:
