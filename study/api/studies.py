@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from study import ranking
 from study.errors import UserError, nearest
-from study.home.as_searched import as_searched
 from study.home.folder import Home, StudyFolder
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, as_searched
 from study.ranking import Candidate, Spread, summary
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec

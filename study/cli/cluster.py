@@ -39,7 +39,7 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
-    from study.cluster.job_variables import from_this_shell
+    from study.cluster.job import from_this_shell
     from study.cluster.jobs import Jobs
     from study.home.provenance import owner
     from study.home.standing import Standing
@@ -147,7 +147,7 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
         Exit: 1 if it failed there.
     """
     from study.cluster.following import followed, outcome
-    from study.cluster.job_variables import from_this_shell
+    from study.cluster.job import from_this_shell
     from study.cluster.jobs import Jobs
 
     remote = Jobs(address)

@@ -66,7 +66,7 @@ def go_on(
 
     Args:
         command: resume, confirm or ablate, and its options.
-        check: refuses what the driver would refuse, see `study.commands.cluster_checks`.
+        check: refuses what the driver would refuse, see `study.commands.elsewhere`.
 
     Raises:
         Exit: see `follow_driver`.

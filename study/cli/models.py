@@ -92,14 +92,14 @@ def train(
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs, train_there
-        from study.commands import cluster_checks
+        from study.commands import elsewhere
         from study.home.provenance import owner
-        from study.spec.elsewhere import load_for_elsewhere
+        from study.spec.load import load_for_elsewhere
 
         given = load_for_elsewhere(spec, changes)
         final = final_study(given, parse_seeds(seeds), name, data == "train+val")
         remote, words = Jobs(address), options(seeds=seeds, data=data, device=device, quiet=quiet)
-        cluster_checks.training(remote, final)
+        elsewhere.training(remote, final)
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
         return

@@ -63,15 +63,15 @@ def resume(
 ) -> None:
     """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
     if is_elsewhere(address, follow):
-        from study.commands import cluster_checks
+        from study.commands import elsewhere
 
         def check(remote: "Jobs") -> None:
             if trials is not None:
-                cluster_checks.more_trials(remote, name, trials)
+                elsewhere.more_trials(remote, name, trials)
             if assignments:
-                cluster_checks.placement(remote, name, assignments)
+                elsewhere.placement(remote, name, assignments)
             if failed:
-                cluster_checks.failures(remote, name)
+                elsewhere.failures(remote, name)
 
         told = [word for assignment in assignments or () for word in ("--set", assignment)]
         go_on(
@@ -112,7 +112,7 @@ def extend(
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
-        from study.commands import cluster_checks
+        from study.commands import elsewhere
 
         asked = options(epochs=epochs, top=top, stopped=stopped or None, trials=trials)
         if dry_run:  # asked there: only its home knows which trials' states were kept
@@ -121,7 +121,7 @@ def extend(
         given = [*asked, *options(quiet=quiet)]
 
         def check(remote: "Jobs") -> None:
-            cluster_checks.more_epochs(remote, name, request)
+            elsewhere.more_epochs(remote, name, request)
 
         go_on(address, ["extend", *given], name, follow, as_json, check)
         return
@@ -167,10 +167,10 @@ def confirm(
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
     if is_elsewhere(address, follow):
         given = options(top=top, seeds=seeds, rules=rules, quiet=quiet)
-        from study.commands import cluster_checks
+        from study.commands import elsewhere
 
         def check(remote: "Jobs") -> None:
-            cluster_checks.more_seeds(remote, name, top, seeds, rules)
+            elsewhere.more_seeds(remote, name, top, seeds, rules)
 
         go_on(address, ["confirm", *given], name, follow, check=check)
         return
@@ -208,15 +208,15 @@ def ablate(
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
-        from study.commands import cluster_checks
+        from study.commands import elsewhere
 
         if dry_run:
-            planned(cluster_checks.ablation_plan(Jobs(address), name, request))
+            planned(elsewhere.ablation_plan(Jobs(address), name, request))
             return
         given = options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)
 
         def check(remote: "Jobs") -> None:
-            cluster_checks.ablation_plan(remote, name, request)
+            elsewhere.ablation_plan(remote, name, request)
 
         go_on(address, ["ablate", *given], name, follow, as_json, check)
         return

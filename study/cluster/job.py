@@ -1,6 +1,8 @@
 """A study's driver as a job of a Ray cluster."""
 
 import math
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +10,27 @@ from study.errors import UserError
 from study.home.standing import USUAL, Standing
 from study.spec.load import check_name
 from study.text.printed import printed
+
+# Variables of this shell that a job is given.
+
+
+def from_this_shell(names: Sequence[str]) -> dict[str, str]:
+    """The named variables and their values.
+
+    Raises:
+        UserError: one is not set here, or is not a name.
+    """
+    values = {}
+    for name in names:
+        if not name.isidentifier():
+            raise UserError(f"--env {name}: the name of a variable is needed; its value is taken from this shell")
+        if name not in os.environ:
+            raise UserError(f"--env {name}: is not set in this shell")
+        if name.startswith("RAY_AUTH"):
+            raise UserError(f"--env {name}: the cluster's token is not given to jobs, they have it")
+        values[name] = os.environ[name]
+    return values
+
 
 STUDY, FINAL, SUITE = "study", "final", "suite"
 """Kinds of drivers: of a search, of a final training, whose results are models, and of a suite."""

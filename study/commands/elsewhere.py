@@ -3,7 +3,7 @@ this home."""
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from study import ranking
@@ -13,10 +13,12 @@ from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
 from study.cluster.jobs import Jobs, with_places
 from study.cluster.mirror import Mirror
 from study.cluster.reading import NotMade
-from study.commands import status
+from study.commands import ablation, extension, final_training, longer, status
+from study.commands import placement as placing
 from study.errors import UserError, nearest
-from study.home.folder import NO_SUCH, Home
+from study.home.folder import NO_SUCH, Home, StudyFolder
 from study.home.record import StudyRecord
+from study.spec import StudySpec
 from study.text.columns import columns
 from study.text.moment import moment
 from study.text.shell import typed
@@ -340,3 +342,55 @@ class Elsewhere:
             f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. A "
             f"restarted head has forgotten its jobs: {look} looks into its home"
         )
+
+
+# What a cluster elsewhere would refuse, refused here before a job is submitted: by the study as it is read there.
+
+
+def more_trials(jobs: Jobs, name: str, trials: str) -> None:
+    """That a search can try more; raises as `study.commands.extension.check_trials`."""
+    extension.check_trials(_folder(jobs, name).spec(), trials)
+
+
+def failures(jobs: Jobs, name: str) -> None:
+    """That there is something that failed; raises as `study.commands.extension.failed_again`."""
+    extension.failures(_folder(jobs, name))
+
+
+def more_seeds(jobs: Jobs, name: str, top: int | None, seeds: int | None, rules: bool) -> None:
+    """That there is something to confirm; raises as `study.commands.extension.more_seeds`."""
+    folder = _folder(jobs, name)
+    record, extended = StudyRecord.load(folder.ledger_file), StudyRecord.load(folder.ledger_file)
+    extension.seeds_asked(record, extended, folder.spec(), top, seeds, rules)
+
+
+def ablation_plan(jobs: Jobs, name: str, request: ablation.Request) -> dict[str, Any]:
+    """What an ablation would run; raises as `study.commands.ablation.planned`."""
+    return ablation.plan_of(_folder(jobs, name), request)
+
+
+def more_epochs(jobs: Jobs, name: str, request: longer.Request) -> None:
+    """That there is something to extend; raises as `study.commands.longer.planned`."""
+    longer.plan_of(_folder(jobs, name), request)
+
+
+def placement(jobs: Jobs, name: str, assignments: Iterable[str]) -> None:
+    """That these may change; raises as `study.commands.placement.placement`."""
+    folder = _folder(jobs, name)
+    placing.placement(folder, StudyRecord.load(folder.ledger_file), assignments)
+
+
+def training(jobs: Jobs, final: StudySpec) -> None:
+    """That a training's name is free, or of the same configuration.
+
+    Raises:
+        UserError: it is not, or it runs.
+    """
+    if drivers := jobs.of(final.name):
+        jobs.idle(drivers[-1])
+        if drivers[-1].state == "succeeded":
+            final_training.trained_seeds(_folder(jobs, final.name).spec(), final, jobs.address)
+
+
+def _folder(jobs: Jobs, name: str) -> StudyFolder:
+    return Elsewhere(jobs.address).home([name]).find(name)

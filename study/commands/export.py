@@ -14,8 +14,8 @@ from study.ranking import Candidate, epochs
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
+from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.objective import Objective
-from study.spec.origin import FORMAT, configuration_digest
 from study.spec.schema import AIM, Search
 from study.text.shell import typed
 from study.tracking.tracked import Tracked

@@ -14,7 +14,7 @@ from study.commands import init_answers
 from study.commands.draft import Wishes, draft
 from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker, one_of
-from study.data import cells, label_files, positive_class, split_words, user_data
+from study.data import cells, label_files, positive_class, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
 from study.errors import UserError, nearest
@@ -319,7 +319,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
             user_data.check_apart(section["target"], column, columns, table)
 
     for column in columns:
-        if column != section["target"] and split_words.is_split(column, rows[column].unique().tolist()):
+        if column != section["target"] and label_files.is_split(column, rows[column].unique().tolist()):
             section["split"] = column
             asker.say(f"split: as the column {quoted(column)} says")
             break

@@ -19,7 +19,7 @@ from study.spec import StudySpec
 from study.spec.objective import order
 from study.text.shell import typed
 from study.training import own_function
-from study.training.elastic import bound
+from study.training.compatibility import bound
 
 TOP = 5
 """How many configurations go on where nobody says which."""

@@ -119,25 +119,13 @@ def lines(document: Mapping[str, Any] | None, share: float) -> list[str]:
     of = "" if share >= 1 else f"{share:g} of "
     lacking = [size for size, does in document["fits"].items() if not does]
     where = f"fits {of}a card of {' or '.join(fitting)} GiB" if fitting else f"fits {of}no card"
+    params = ", ".join(f"{key} {value}" for key, value in document["params"].items())
+    which = f", of the largest with {params}" if params else ""
     told = [
-        f"GPU memory of a trial: {document['needed_gib']:.1f} GiB by count ({parts}{beside}): {where}"
+        f"GPU memory of a trial{which}: {document['needed_gib']:.1f} GiB by count ({parts}{beside}): {where}"
         + (f", not of {' or '.join(lacking)} GiB" if lacking else "")
     ]
     return told + document["notes"]
-
-
-def warning(spec: StudySpec, document: Mapping[str, Any] | None) -> list[str]:
-    """That a study fits no card looked at, or only large ones."""
-    if document is None or all(document["fits"].values()):
-        return []
-    lacking = ", ".join(size for size, does in document["fits"].items() if not does)
-    share = f"{min(spec.resources.gpu, 1.0):g} of " if spec.resources.gpu < 1 else ""
-    params = ", ".join(f"{key} {value}" for key, value in document["params"].items())
-    which = f" with {params}" if params else ""
-    return [
-        f"a trial{which} takes {document['needed_gib']:.1f} GiB of GPU memory by count, more than {share}a card of "
-        f"{lacking} GiB has. Less: {_remedies(spec)}"
-    ]
 
 
 def _remedies(spec: StudySpec) -> str:

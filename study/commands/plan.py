@@ -40,7 +40,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "expected": rule_trials(spec, search.confirm, complete, reported),
     }
     taken = memory.memory(spec, _most_samples(samples)) if spec.resources.gpu else None
-    warnings = [warning for _, _, warnings in samples for warning in warnings] + memory.warning(spec, taken)
+    warnings = [warning for _, _, warnings in samples for warning in warnings]
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,

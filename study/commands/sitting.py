@@ -16,10 +16,9 @@ from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.run_end import RunEnd
 from study.data import Dataset
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError, of_disk
-from study.home.as_searched import as_searched
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking.summary import summary
 from study.spec import StudySpec
 from study.sweep.ray_session import ray_session

@@ -9,7 +9,7 @@ from typing import Any
 from study import data
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
-from study.commands import run as running
+from study.commands.in_turn import differences, listed, run_left, write_forms
 from study.commands.sitting import View
 from study.errors import Interrupted, Stopped, UserError
 from study.files.output import check_output, write_output, writing
@@ -22,7 +22,6 @@ from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
 from study.sweep.shared_ray import SharedRay
 from study.text.shell import typed
-from study.tracking import Tracker
 
 MEMORY = "suite.yaml"
 """What a suite consisted of when it last ran, in its folder, beside the tables of its studies."""
@@ -32,9 +31,6 @@ FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
     "tex": suite_tables.latex,
     "csv": suite_tables.to_csv,
 }
-
-MOST_DIFFERENCES = 20
-"""Keys that a refusal names."""
 
 
 @dataclass(frozen=True)
@@ -68,21 +64,18 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
     for section in _data_sections(suite):
         data.load_all([section])
     remember(home, suite)
-    failed, untracked, stopped = [], [], False
+
+    def told(place: int) -> None:
+        tell(f"search {place} of {len(suite.cells)}: {suite.cells[place - 1].spec.name}")
+
     with _going_on(given), SharedRay() as shared:
-        for place, cell in enumerate(suite.cells, 1):
-            if _is_over(home, cell):
-                continue
-            tell(f"search {place} of {len(suite.cells)}: {cell.spec.name}")
-            end = running.start_or_resume(home, cell.spec, view, address, shared)
-            untracked += [cell.spec.name] if end.untracked else []
-            if end.record.state == "failed":
-                failed.append(cell.spec.name)
-            elif end.record.state != "complete":
-                stopped = True
-                break
+        ends = list(run_left(home, [cell.spec for cell in suite.cells], view, told, address, shared))
     write_tables(home, tables(home, suite))
-    return SuiteEnd(stopped, failed, untracked)
+    return SuiteEnd(
+        any(end.record.state not in ("complete", "failed") for end in ends),
+        [end.spec.name for end in ends if end.record.state == "failed"],
+        [end.spec.name for end in ends if end.untracked],
+    )
 
 
 @contextmanager
@@ -104,7 +97,7 @@ def tables(home: Home, suite: Suite) -> SuiteTables:
 
 def load(home: Home, cell: SuiteSearch) -> tuple[StudySpec, StudyRecord] | None:
     """The study of a search, None where it has not begun."""
-    folder = _folder(home, cell)
+    folder = StudyFolder(home.path / cell.spec.name)
     if not folder.ledger_file.is_file():
         return None
     return folder.spec(), StudyRecord.load(folder.ledger_file)
@@ -116,11 +109,8 @@ def write_tables(home: Home, found: SuiteTables) -> None:
     Raises:
         UserError: they cannot be written.
     """
-    folder = home.suites / found.suite.name
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for ending, form in FORMS.items():
-            write_whole(folder / f"table.{ending}", form(found))
+    forms = {ending: form(found) for ending, form in FORMS.items()}
+    write_forms(home.suites / found.suite.name, "table", forms)
 
 
 def remember(home: Home, suite: Suite) -> None:
@@ -162,13 +152,11 @@ def check_same(home: Home, suite: Suite) -> None:
     """
     memory = home.suites / suite.name / MEMORY
     before = read(memory).values if memory.is_file() else {}
-    differing = [*_of_suite(before, suite.to_document()), *_of_studies(home, suite)]
-    if differing:
-        shown = differing[:MOST_DIFFERENCES]
-        more = [f"and {len(differing) - len(shown)} more"] if len(differing) > len(shown) else []
+    specs = (cell.spec for cell in suite.cells)
+    if differing := [*_of_suite(before, suite.to_document()), *differences(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
-            "give what it began with:\n" + "\n".join([*shown, *more])
+            f"give what it began with:\n{listed(differing)}"
         )
 
 
@@ -185,44 +173,7 @@ def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
             yield f"{key}: {value} before, {now} given"
 
 
-def _of_studies(home: Home, suite: Suite) -> Iterator[str]:
-    """Keys in which a study differs from what it began with, of each key the first study that does."""
-    seen = set()
-    for cell in suite.cells:
-        folder = _folder(home, cell)
-        if not folder.spec_file.is_file():
-            continue
-        there = folder.spec()
-        if there.hash == cell.spec.hash:
-            continue
-        before, given = flat(there.to_document()), flat(cell.spec.to_document())
-        for key in sorted(before.keys() | given.keys()):
-            if key not in seen and before.get(key) != given.get(key) and not key.startswith("resources."):
-                seen.add(key)
-                yield f"{key}: {before.get(key)!r} before, {given.get(key)!r} given ({there.name})"
-
-
-def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested values by dotted key."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= flat(value, f"{above}{key}.") if isinstance(value, dict) and value else {f"{above}{key}": value}
-    return found
-
-
-def _is_over(home: Home, cell: SuiteSearch) -> bool:
-    """Whether a search is complete and all of it in MLflow."""
-    folder = _folder(home, cell)
-    if not folder.ledger_file.is_file() or StudyRecord.load(folder.ledger_file).state != "complete":
-        return False
-    return not Tracker(home, folder, cell.spec).is_behind
-
-
 def _data_sections(suite: Suite) -> list[dict[str, Any]]:
     return [
         section for label in suite.data for section in suite.by_place[suite.methods[0], label][0].spec.data_sections
     ]
-
-
-def _folder(home: Home, cell: SuiteSearch) -> StudyFolder:
-    return StudyFolder(home.path / cell.spec.name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import label_files, positive_class, split_words, user_data
+from study.data import label_files, positive_class, user_data
 from study.data.columns import is_number, numbers
 from study.errors import UserError
 from study.text.quoted import quoted, some
@@ -109,7 +109,7 @@ def spellings(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
 def check_no_split(rows: "pd.DataFrame", features: Sequence[str], split: str | None, path: Path) -> None:
     """Raise a UserError if one of the inputs, which nobody named, says the split of each row."""
     for name in features if split is None else ():
-        if split_words.is_split(name, rows[name].dropna().unique().tolist()):
+        if label_files.is_split(name, rows[name].dropna().unique().tolist()):
             raise UserError(
                 f"{path}: column {quoted(name)} says which split a row belongs to, and would be an input. Give "
                 f"data.split: {name} to use it, or name the inputs in data.features"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files
-from study.data.split_words import ALIASES, splits_of
+from study.data.label_files import ALIASES, splits_of
 from study.errors import UserError
 from study.knobs import Range
 from study.text.quoted import quoted, some

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -302,3 +302,17 @@ class StudyRecord:
         if trial.state == "running" and trial.started is not None:
             self.busy += (ran := max(0.0, now - trial.started))
             self._busy.append((self.placement, ran))
+
+
+# A study as its search ended it.
+
+
+def as_searched(record: StudyRecord) -> StudyRecord:
+    """A record without what trials did once they were extended, so that what tells of the search compares trials of as
+    many epochs. It shares the trials that were not, and is not to be changed; the record itself where none was."""
+    if not record.lengthened:
+        return record
+    trials = {number: trial.searched for number, trial in record.trials.items()}
+    searched = replace(record, trials=trials, lengthened=[])
+    searched.computed = None if record.computed is None else {}
+    return searched

@@ -3,9 +3,9 @@
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from study.losses.batched import Scalar
 from study.losses.catalogue import loss
 from study.losses.ranges import BaseTemperature, Guard, Temperature
-from study.losses.scalars import Scalar
 from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
 
 

@@ -14,7 +14,7 @@ keyword-only parameters are hyperparameters (`study.knobs`). `similarity` is opt
 differentiated once.
 
 A hyperparameter that is a number may be given as a tensor without dimensions: `torch.vmap` then runs one call over
-many values. Its value is never asked for (`study.losses.scalars`), nor checked: ranges are checked where a study file
+many values. Its value is never asked for (`study.losses.batched`), nor checked: ranges are checked where a study file
 is read. Every function can be differentiated twice and works under `torch.func` in reverse mode.
 
 Types and shapes of inputs are checked at each call (`study.losses.inputs`); a ValueError names what does not fit.

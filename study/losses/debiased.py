@@ -8,9 +8,9 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
+from study.losses.batched import Scalar, is_zero, log
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
-from study.losses.scalars import Scalar, is_zero, log
 from study.losses.similarity import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 
 

@@ -8,12 +8,12 @@ from torch.nn.functional import logsigmoid
 from typing_extensions import Doc
 
 from study.knobs import Searched
+from study.losses.batched import plus
 from study.losses.catalogue import loss
 from study.losses.groups import same, sample_labels, without_self, without_self_
 from study.losses.margin_rows import margin_rows
 from study.losses.pair_sum import pair_softplus
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
-from study.losses.scalars import plus
 from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from study.losses.batched import BatchedFunction, add_product_
-from study.losses.scalars import Scalar, is_zero, log
+from study.losses.batched import BatchedFunction, Scalar, add_product_, is_zero, log
 from study.losses.similarity import NOTHING, softmax_
 
 

@@ -5,10 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from study.losses.batched import BatchedFunction, add_product_
+from study.losses.batched import BatchedFunction, Scalar, add_product_
 from study.losses.cells import cells
 from study.losses.divergence import deviation
-from study.losses.scalars import Scalar
 
 
 def released_terms(

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from study.losses.batched import BatchedFunction
+from study.losses.batched import BatchedFunction, Scalar, is_zero
 from study.losses.catalogue import full_precision
-from study.losses.scalars import Scalar, is_zero
 
 
 @full_precision

@@ -7,10 +7,10 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Searched
+from study.losses.batched import is_zero, plus
 from study.losses.catalogue import loss
 from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
-from study.losses.scalars import is_zero, plus
 from study.losses.similarity import cosines, guarded, log_add, log_sum_exp, rescaled
 
 Anchors = Annotated[

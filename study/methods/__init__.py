@@ -17,8 +17,7 @@ from study.methods.needs import Needs
 from study.methods.own_function import OWN
 
 if TYPE_CHECKING:
-    from study.methods.batch import UNKNOWN, Batch, Labels
-    from study.methods.method import Method, NewNetwork
+    from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 
 __all__ = [
     "CATALOGUE",
@@ -38,7 +37,7 @@ __all__ = [
 
 __getattr__ = later(
     dict.fromkeys(("UNKNOWN", "Batch", "Labels"), "study.methods.batch")
-    | dict.fromkeys(("Method", "NewNetwork"), "study.methods.method")
+    | dict.fromkeys(("Method", "NewNetwork"), "study.methods.batch")
 )
 
 

@@ -1,9 +1,78 @@
 """What a method sees of the data."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+
+from study.losses.cclk import weight_measures
+from study.losses.debiased import floored_share
+from study.models import Encoder, Network
+
+# What a method remembers of each training sample.
+
+
+class PerSample(nn.Module):
+    """A value of each training sample, part of a method's state.
+
+    Its length comes with `begin`, or with a state that is loaded: also a method that never began can take one.
+
+    Args:
+        fill: the value that every sample has at first; its type is that of the values.
+    """
+
+    values: Tensor
+
+    def __init__(self, fill: float | bool) -> None:
+        super().__init__()
+        self.fill = fill
+        self.register_buffer("values", torch.full((0,), fill))
+        self.register_load_state_dict_pre_hook(_take_length)
+
+    def begin(self, samples: int) -> None:
+        """As many values, on the device where they are, all `fill`."""
+        self.values = torch.full((samples,), self.fill, device=self.values.device)
+
+
+def _take_length(module: PerSample, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    if (loaded := state.get(f"{prefix}values")) is not None and loaded.shape != module.values.shape:
+        module.begin(len(loaded))
+
+
+# What tells that a contrastive loss does not do what one thinks: shares of samples that it gets nothing from.
+
+Inputs = Mapping[str, Tensor | None]
+
+
+def _floored(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
+    hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
+    return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
+
+
+def _weights(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
+    condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
+    if condition is None:
+        return {}
+    first = condition[0] if condition.ndim == 3 else condition
+    hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
+    measures: dict[str, Tensor] = weight_measures(first, **hyperparameters)
+    if options.get("form") == "paper":  # keeps the diagonal, where the rest of the weight is
+        return {"weightless_share": measures["weightless_share"]}
+    return measures
+
+
+DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Mapping[str, Any]], dict[str, Tensor]]] = {
+    "debiased_info_nce": _floored,
+    "hard_negative_info_nce": _floored,
+    "weakly_supervised_cclk": _weights,
+    "fair_cclk": _weights,
+    "hard_negative_cclk": _weights,
+}
+"""By the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and hyperparameters."""
+
 
 UNKNOWN = -1
 """A label that a sample does not have."""
@@ -55,3 +124,55 @@ class Batch:
     labels: Labels
     index: Tensor
     host_index: Tensor | None = None
+
+
+# What every method is: networks, and the loss that trains them.
+
+NewNetwork = Callable[[], Network]
+"""Gives the trial's network, initialised anew at each call."""
+
+
+class Method(nn.Module, ABC):
+    """A module whose `forward` gives the value to minimise for one batch; one optimizer trains all its parameters.
+
+    State that must survive a stop is in buffers.
+
+    Attributes:
+        network: what a trial is about: its encoder is probed, evaluated and kept.
+        views: how many views of each sample a batch must hold.
+        equalizes_odds: its predictions are made by a threshold of each bias class, fitted to the training split.
+    """
+
+    network: Network
+    views: int = 1
+    equalizes_odds: bool = False
+
+    def begin(self, train: Labels) -> None:
+        """Called once before the first epoch with the labels of the whole training split."""
+
+    def begin_epoch(self, epoch: int, epochs: int) -> None:
+        """Called before each epoch, the first is 1, `epochs` is the last."""
+
+    def recording(self) -> Hashable | None:
+        """What decides which operations a step of a full batch has, None: the batch does, or what a step left behind.
+
+        As long as it stays the same, one step can be recorded and given to the device again (`train.graph`): nothing
+        is asked of the device, and state changes in place.
+        """
+        return None
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss, a scalar, and for each of `encoders()` its features of the first view, (B, F)."""
+
+    def encoders(self) -> dict[str, Encoder]:
+        """The encoders that are probed, by name: `encoder` is what the method is for."""
+        return {"encoder": self.network.encoder}
+
+    def own_classifier(self) -> nn.Module | None:
+        """From the encoder's features (B, F) to scores (B, classes), as of this epoch; None: a probe is trained."""
+        return None
+
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """Scalars about the method's inner workings, measured on one batch an epoch."""
+        return {}

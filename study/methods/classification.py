@@ -10,12 +10,11 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs
+from study.losses.batched import is_zero
 from study.losses.catalogue import classification_losses
-from study.losses.scalars import is_zero
 from study.methods.adversary import adversary_knobs, maybe_adversary
-from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.bias_source import patch, source_knobs
-from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
 from study.methods.regularised import NO_REGULARISER, regulariser, regulariser_knobs
 from study.methods.regularised_loss import Weights

@@ -9,11 +9,11 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import options
+from study.losses.batched import is_zero
 from study.losses.catalogue import losses
-from study.losses.scalars import is_zero
 from study.losses.sup_con import sup_con
 from study.methods.adversary import maybe_adversary, stage_epochs
-from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.batch import DIAGNOSES, UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
 from study.methods.classification import BALANCED, PLAIN, Classifier
 from study.methods.contrastive_keys import (
     HALF_A_METHOD,
@@ -25,9 +25,6 @@ from study.methods.contrastive_keys import (
     required,
     view_count,
 )
-from study.methods.diagnoses import DIAGNOSES
-from study.methods.method import Method, NewNetwork
-from study.methods.per_sample import PerSample
 from study.methods.regularised import regulariser
 from study.methods.regularised_loss import RegularisedLoss, Term, Weights
 from study.models import Network

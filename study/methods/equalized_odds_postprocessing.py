@@ -8,8 +8,8 @@ from typing import Any
 
 from study.data.dataset import Facts
 from study.knobs import Knob
+from study.methods.batch import Method, NewNetwork
 from study.methods.classification import PLAIN, Classification
-from study.methods.method import Method, NewNetwork
 from study.methods.needs import Needs
 
 NAMES = ["equalized_odds_postprocessing"]

@@ -12,10 +12,8 @@ from typing_extensions import Doc
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, Range, Searched, knobs, options
-from study.methods.batch import UNKNOWN, Batch, Labels
-from study.methods.method import Method, NewNetwork
+from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
 from study.methods.needs import Needs
-from study.methods.per_sample import PerSample
 from study.models import Encoder, Network
 
 NAMES = ["just_train_twice"]

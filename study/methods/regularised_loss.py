@@ -11,8 +11,8 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched, knobs
+from study.losses.batched import Scalar, is_zero
 from study.losses.catalogue import Loss
-from study.losses.scalars import Scalar, is_zero
 from study.losses.similarity import gram
 
 Named = Mapping[str, Tensor | None]

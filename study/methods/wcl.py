@@ -12,8 +12,7 @@ from study.data.dataset import Facts
 from study.knobs import Knob, knobs, options
 from study.losses.difficulty import Form, biased_triplet, difficulty_weighted_info_nce
 from study.losses.ranges import DebiasedTemperature, Prior
-from study.methods.batch import Batch
-from study.methods.method import Method, NewNetwork
+from study.methods.batch import Batch, Method, NewNetwork
 from study.methods.needs import Needs
 from study.models import Encoder, Network
 

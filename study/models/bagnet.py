@@ -11,8 +11,7 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
-from study.models.encoder import Encoder, kaiming
-from study.models.inputs import not_images, size
+from study.models.encoder import Encoder, kaiming, not_images, size
 
 WIDE_STAGES = {9: 2, 17: 3, 33: 4}  # stages that begin with a 3 x 3 convolution, by receptive field
 

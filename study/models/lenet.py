@@ -6,8 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.models.encoder import Encoder
-from study.models.inputs import not_images, size
+from study.models.encoder import Encoder, not_images, size
 
 SIDE = 32
 

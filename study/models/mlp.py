@@ -9,8 +9,7 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
-from study.models.encoder import Encoder
-from study.models.inputs import not_a_table
+from study.models.encoder import Encoder, not_a_table
 
 Width = Annotated[int, Range(low=1)]
 

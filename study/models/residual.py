@@ -8,8 +8,7 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.models.backbone import Backbone, BackboneOptions, is_file, plain, wrong_weights
-from study.models.encoder import Encoder, kaiming
-from study.models.inputs import not_images
+from study.models.encoder import Encoder, kaiming, not_images
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.models.encoder import Encoder, kaiming
-from study.models.inputs import not_images
+from study.models.encoder import Encoder, kaiming, not_images
 
 WIDTHS = (16, 32, 64, 128)
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}

@@ -11,8 +11,7 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
-from study.models.encoder import Encoder
-from study.models.inputs import not_images
+from study.models.encoder import Encoder, not_images
 
 GRID = 4
 """Positions along the longer side that the linear layer sees."""

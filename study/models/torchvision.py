@@ -10,8 +10,7 @@ from typing_extensions import Doc
 from study.data.dataset import Facts
 from study.models import published
 from study.models.backbone import Backbone, BackboneOptions, is_file, outline, plain, wrong_weights
-from study.models.encoder import Encoder
-from study.models.inputs import not_images
+from study.models.encoder import Encoder, not_images
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
 
-from study.home.as_searched import as_searched
 from study.home.events import ENDED
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.metrics import find
 from study.ranking.order import baseline, searched
 from study.spec import StudySpec

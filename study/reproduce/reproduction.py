@@ -14,8 +14,7 @@ from study.analysis.report.page import markdown_table
 from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
-from study.files.output import writing
-from study.files.whole import write_whole
+from study.commands.in_turn import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.published import PublishedTable
@@ -200,10 +199,7 @@ def write(reproduction: Reproduction, out: Path) -> None:
         "tex": "\n\n".join(to_latex(grid, reproduction.best_along, caption=caption) for grid in tables) + "\n",
         "csv": to_csv(reproduction.last_grid),
     }
-    with writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-        for ending, text in content.items():
-            write_whole(out / f"{NAME}.{ending}", text)
+    write_forms(out, NAME, content)
 
 
 def markdown(reproduction: Reproduction) -> str:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from study import published
-from study.commands import run as running
 from study.commands.final_training import parse_seeds
+from study.commands.in_turn import differences, listed, run_left
 from study.commands.run_end import RunEnd
 from study.commands.sitting import View
 from study.errors import UserError
@@ -49,13 +49,16 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
         numbers = typed("reproduce", table, "--report")
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
     name = request.name or table
-    if not _has_begun(home, name):
-        return running.start(home, _requested_study(table, request), view)
-    folder = home.find(name)
-    if request.assignments or request.seeds or request.profile:
-        _check_same(folder.checked_spec(), _requested_study(table, request))
-    is_complete = StudyRecord.load(folder.ledger_file).state == "complete"
-    return None if is_complete else running.resume(home, name, view)
+    if not _has_begun(home, name) or request.assignments or request.seeds or request.profile:
+        spec = _requested_study(table, request)
+    else:
+        spec = home.find(name).checked_spec()
+    if differing := list(differences(home, [spec])):
+        raise UserError(
+            f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
+            f"--set. To run it with these settings, give another name: --name\n{listed(differing)}"
+        )
+    return next(run_left(home, [spec], view), None)
 
 
 def current_table(home: Home, table: str, request: Request) -> Reproduction:
@@ -101,11 +104,3 @@ def _seeds(seeds_text: str | None) -> list[str]:
     seeds = sorted(parse_seeds(seeds_text))
     in_turn = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
     return [f"train.seed={seeds[0]}", f"search.replicates={len(seeds) if in_turn else seeds}"]
-
-
-def _check_same(existing: StudySpec, requested: StudySpec) -> None:
-    if existing.hash != requested.hash:
-        raise UserError(
-            f"{existing.name}: exists already, with other settings. To go on with it as it is, leave out --profile, "
-            "--seeds and --set. To run it with these settings, give another name: --name"
-        )

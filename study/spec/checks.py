@@ -104,7 +104,7 @@ def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[Ba
 
 @lru_cache(1000)  # making a model takes longer than all the checks with it
 def _model(title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, Any], ...]) -> type[BaseModel]:
-    fields = {knob.key: (_checked(knob.type), ... if knob.required else _plain(knob.default)) for knob in knobs}
+    fields = {knob.key: (checked(knob.type), ... if knob.required else _plain(knob.default)) for knob in knobs}
     return create_model(title, __config__=STRICT, **{**dict(fixed), **fields})
 
 
@@ -113,7 +113,7 @@ def one_of(names: Iterable[str]) -> Any:
     return Literal[tuple(names)]
 
 
-def _checked(hint: Any) -> Any:
+def checked(hint: Any) -> Any:
     """A hyperparameter's type with its `Range` as checks of the value."""
     if get_origin(hint) is Annotated:
         base, *notes = get_args(hint)
@@ -122,9 +122,9 @@ def _checked(hint: Any) -> Any:
         finite = [AllowInfNan(False)] if base is float else []
         return Annotated[(base, *bounds, *finite)] if bounds or finite else base
     if get_origin(hint) in (Union, UnionType):
-        return Union[tuple(_checked(part) for part in get_args(hint))]  # noqa: UP007 (built at run time)
+        return Union[tuple(checked(part) for part in get_args(hint))]  # noqa: UP007 (built at run time)
     if get_origin(hint) is tuple:
-        return list[_checked(get_args(hint)[0])]  # type: ignore[misc]
+        return list[checked(get_args(hint)[0])]  # type: ignore[misc]
     return Annotated[(int, *_bounds(int, ()))] if hint is int else hint
 
 

@@ -16,10 +16,10 @@ from study.knobs import Searched, knobs
 from study.spec import grid, own_function, sampler_limits
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
+from study.spec.configuration import check_origin
 from study.spec.document import Document, Key, apply_profile, find, override, read
 from study.spec.forms import Forms, forms
 from study.spec.objective import Constraint
-from study.spec.origin import check_origin
 from study.spec.rungs import grace, most_brackets, with_grace
 from study.spec.same import distinct
 from study.spec.schema import Domain, Layout, Search
@@ -448,3 +448,30 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
         except UserError as error:
             problems.add(("data",), str(error))
     problems.raise_any()
+
+
+# A study file that is to run elsewhere, where its data may be and here not.
+
+
+def load_for_elsewhere(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
+    """The study of a shipped name or a file's path, with overrides applied and everything checked.
+
+    Of an exported configuration whose data are not here, only the form is checked: it was checked when it was exported,
+    and is again where it runs.
+
+    Raises:
+        UserError: see `study.spec.load.load_study`.
+    """
+    assignments = list(assignments)
+    document = read(find(spec))
+    if not isinstance(document.values.get("origin"), dict):
+        return load_study(spec, assignments)
+    check_origin(document, assignments)
+    apply_profile(document, None)
+    override(document, assignments)
+    study = resolved(document)
+    try:
+        study.describe(study.base["data"])
+    except UserError:
+        return study
+    return load_study(spec, assignments)

@@ -18,9 +18,8 @@ from optuna.storages.journal import BaseJournalBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.as_searched import as_searched
 from study.home.events import ENDED
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import mean_score, spread
 from study.ranking.epochs import scores, value
 from study.spec import StudySpec

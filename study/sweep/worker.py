@@ -18,8 +18,8 @@ from study.errors import of_disk
 from study.sweep import here
 from study.sweep.failures import Broken
 from study.sweep.nodes import NodeUnusable
-from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable, device_memory
-from study.training.device import CUDA, CardFull, NoDevice, before_cuda, try_cards
+from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
+from study.training.device import CUDA, CardFull, NoDevice, before_cuda, free_memory, keep_to, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, set_here
 from study.upstream.tune_trials import report_nothing_else
@@ -80,7 +80,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
     """
     job = config["job"]
     try:
-        device_memory.keep_to(1.0 if job["alone"] else job["gpu"])
+        keep_to(1.0 if job["alone"] else job["gpu"])
         _run(job, datasets, weights)
     except NodeUnusable:
         raise
@@ -92,7 +92,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         raise Broken.by(error) from None
     finally:
         with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
-            device_memory.free()  # the process stays for other trials
+            free_memory()  # the process stays for other trials
 
 
 def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:

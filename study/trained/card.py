@@ -1,6 +1,5 @@
 """The card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,9 +13,6 @@ from study.spec import StudySpec
 from study.text.markdown import escape, table
 from study.trained import groups
 from study.trained.predictions import warning
-
-Z = 1.959964
-"""The normal quantile of a 95% interval."""
 
 FAIRNESS = {
     "equalized_odds": "mean over pairs of bias classes and classes of the difference in the rate of each output",
@@ -140,10 +136,10 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     """Wilson's 95% score interval of a share of `count` samples."""
     if count == 0:
         return 0.0, 1.0
-    scale = 1 + Z**2 / count
-    centre = (share + Z**2 / (2 * count)) / scale
-    half = Z / scale * math.sqrt(share * (1 - share) / count + Z**2 / (4 * count**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    from scipy.stats import binomtest
+
+    found = binomtest(round(share * count), count).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
 
 
 def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:

@@ -18,7 +18,7 @@ import torch
 from study.errors import UserError
 from study.files.scratch import TRIAL, scratch_folder
 from study.files.whole import whole, write_whole
-from study.training import elastic
+from study.training import compatibility
 from study.training.checkpoint import FIRST, Choice, Unusable
 from study.training.clock import Clock
 from study.training.config import TrialConfig
@@ -236,7 +236,7 @@ class FunctionTrial:
     def _identity(self) -> dict[str, Any]:
         sections = self.config.to_document()
         document: dict[str, Any] = json.loads(
-            json.dumps(sections if "epochs" in self._takes else elastic.identity(sections))
+            json.dumps(sections if "epochs" in self._takes else compatibility.identity(sections))
         )
         return document
 

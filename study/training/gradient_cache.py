@@ -18,7 +18,7 @@ from torch.utils import checkpoint
 from study.methods import Method
 from study.models import Encoder, Network
 from study.training.config import TrainOptions
-from study.training.eager import plain
+from study.training.optimization import plain
 
 NORMS = nn.modules.batchnorm._BatchNorm
 

@@ -23,12 +23,11 @@ from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.files.whole import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
-from study.training import augment, checkpoint, elastic, gradient_cache
+from study.training import augment, checkpoint, compatibility, gradient_cache
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
 from study.training.clock import Clock
 from study.training.config import TrialConfig
-from study.training.device import best, demand_determinism, global_generators
-from study.training.device_memory import available
+from study.training.device import available, best, demand_determinism, global_generators
 from study.training.diverged import check_loss, check_networks
 from study.training.evaluation import Evaluation
 from study.training.networks import networks
@@ -279,7 +278,7 @@ class TrainingLoop:
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.
             ended: a file that the state behind the last epoch is written to, before that epoch's metrics are given. A
-                longer trial goes on from it, see `study.training.elastic`.
+                longer trial goes on from it, see `study.training.compatibility`.
 
         Raises:
             Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.
@@ -455,7 +454,7 @@ class TrainingLoop:
         """What a checkpoint must have been made from for this trial to go on from it."""
         begun = {"weights": self._weights} if self._weights else {}
         made_from = {
-            "config": elastic.identity(self.config.to_document()),
+            "config": compatibility.identity(self.config.to_document()),
             "data": self.dataset.fingerprint,
             "shapes": self._shapes,
         }

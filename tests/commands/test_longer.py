@@ -10,9 +10,8 @@ from study.commands import longer
 from study.commands.final_training import final_study
 from study.commands.longer import Request
 from study.errors import UserError
-from study.home.as_searched import as_searched
 from study.home.folder import Home, StudyFolder
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking.summary import extended, sentence, summary
 from study.spec import StudySpec
 from study.sweep.early_stopping import early_stopping

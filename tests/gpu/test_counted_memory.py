@@ -67,9 +67,9 @@ print(json.dumps(told))
 SHARED = """
 import json, os
 import torch
-from study.training import device_memory
+from study.training import device
 
-device_memory.keep_to(float(os.environ["SHARE"]))
+device.keep_to(float(os.environ["SHARE"]))
 told = []
 for mib in (300, 200):
     try:
@@ -78,9 +78,9 @@ for mib in (300, 200):
     except torch.cuda.OutOfMemoryError as problem:
         told.append("MiB allowed" in str(problem))
 kept = None
-device_memory.free()
+device.free_memory()
 told.append(torch.cuda.memory_reserved())
-told.append(device_memory.available(torch.device("cuda")) / 2**20)
+told.append(device.available(torch.device("cuda")) / 2**20)
 print(json.dumps(told))
 """
 

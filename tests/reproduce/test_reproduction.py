@@ -11,8 +11,7 @@ from published_study import Course
 from study import published
 from study.analysis.statistics.cells import Cell
 from study.home.folder import Home
-from study.reproduce import document, markdown
-from study.reproduce import reproduction as tabulate
+from study.reproduce import document, markdown, tabulate
 from study.reproduce.cells import MEANING, places
 from study.reproduce.reproduction import Reproduction, paper_entry
 

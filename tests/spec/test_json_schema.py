@@ -14,7 +14,7 @@ from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.document import read, shipped, shipped_folder
-from study.spec.json_schema_keys import Keys
+from study.spec.json_schema import declared, names
 from study.spec.sections import section_knobs, train_knobs
 from study.training import probes
 from study.training.config import SECTIONS
@@ -183,12 +183,12 @@ def test_usual_mistakes_are_refused(path: tuple[str, ...], value: Any) -> None:
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
-    keys = Keys(section)
     silent = [
-        f"{name}: {key}"
-        for name, schemas in keys.of.items()
-        for key, schema in schemas.items()
-        if not schema.get("description")
+        f"{name}: {knob.key}"
+        for name in (names(section) if section != "train" else [""])
+        for knobs in declared(section, name).values()
+        for knob in knobs
+        if not knob.about
     ]
     assert silent == []
 
@@ -204,13 +204,13 @@ def test_every_key_says_what_it_may_be() -> None:
     assert train.keys() == train_knobs().keys()
     assert train["batch_size"]["description"] == "samples per step, the last partial batch kept"
     assert train["momentum"].items() >= {"minimum": 0.0, "exclusiveMaximum": 1.0, "default": 0.9}.items()
-    alpha = validator().schema["$defs"]["method.alpha"]
+    alpha = validator().schema["$defs"]["method_alpha"]
     assert alpha["description"] == "weight of the contrastive (or classification) term"
 
 
 def test_a_section_has_all_keys_that_its_names_can_have() -> None:
     """Also those that only come with another key's value."""
-    method = validator().schema["$defs"]["method:eps_sup_info_nce"]["properties"]
+    method = validator().schema["$defs"]["method_eps_sup_info_nce"]["properties"]
     assert method.keys() >= section_knobs("method", dict(quickstart().base["method"])).keys()
     assert {"ce_weight", "adversary_weight", "known_bias", "bias_field"} <= method.keys()
-    assert {"head_hidden", "stem"} <= validator().schema["$defs"]["model:resnet18"]["properties"].keys()
+    assert {"head_hidden", "stem"} <= validator().schema["$defs"]["model_resnet18"]["properties"].keys()

@@ -9,7 +9,7 @@ import torch
 from helpers import ROOT
 from torch import Tensor
 
-from study.training import eager
+from study.training import optimization as eager
 
 TRAINS = """
 import sys

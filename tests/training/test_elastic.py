@@ -11,8 +11,8 @@ from study.data import Dataset
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
 from study.training import FunctionTrial, Trial, TrialConfig, Unusable
+from study.training.compatibility import bound
 from study.training.config import TrainOptions
-from study.training.elastic import bound
 
 CHOSEN = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]")
 WHERE = str(ROOT / "tests" / "support")

@@ -20,8 +20,7 @@ from study.analysis.figures.surface import surface
 from study.analysis.figures.timeline import timeline
 from study.analysis.figures.tuning_curve import tuning_curve
 from study.analysis.figures.two_metrics import trade_off, worst_group
-from study.home.as_searched import as_searched
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, as_searched
 from study.spec import StudySpec
 
 FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
@@ -44,7 +43,7 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
 """By the names of their files, in the report's `figures/`."""
 
 OF_RESULTS = ("seeds", "ablation", "learning_curves")
-"""Figures of what a study came to; the others tell of its search, see `study.home.as_searched`."""
+"""Figures of what a study came to; the others tell of its search, see `study.home.record`."""
 
 
 def shown(name: str, record: StudyRecord) -> StudyRecord:

@@ -7,16 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from study import ranking
-from study.analysis.report.conclusions import conclusions
-from study.analysis.report.enough import enough
+from study.analysis.report.conclusions import conclusions, enough
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.difference import Difference, Side, difference, sides
 from study.analysis.statistics.edges import edges
 from study.analysis.statistics.next_step import came, next_steps
 from study.analysis.statistics.rivals import Rivals, rivals
 from study.analysis.statistics.rung_values import RungPlace, rung_places
-from study.home.as_searched import as_searched
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, as_searched
 from study.ranking import epochs
 from study.ranking.summary import extended, sentence
 from study.spec import StudySpec

@@ -23,9 +23,8 @@ from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
 from study.analysis.tables.ablation_table import notes, printed_ablation
 from study.analysis.tables.report_tables import front_note, printed_front
-from study.home.as_searched import as_searched
 from study.home.provenance import devices, in_words
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, as_searched
 from study.metrics import group_names
 from study.metrics.rules import DEBIASED
 from study.ranking import epochs

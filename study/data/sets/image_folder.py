@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import columns, contents, holdout, label_files, listings, positive_class, split_words, user_data
+from study.data import columns, contents, holdout, label_files, listings, positive_class, user_data
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
@@ -157,7 +157,7 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
     Raises:
         UserError: there is none, or one is in no such folder.
     """
-    in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in split_words.ALIASES.items())
+    in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in label_files.ALIASES.items())
     found = []
     for file in contents.files_of(folder):
         name = file.relative_to(folder)
@@ -258,8 +258,8 @@ def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -
 
 def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Each image's path, and its split where folders say so."""
-    homes = {alias: folder / alias for alias in split_words.ALIASES if (folder / alias).is_dir()}
-    if "train" not in (split_words.ALIASES[alias] for alias in homes):
+    homes = {alias: folder / alias for alias in label_files.ALIASES if (folder / alias).is_dir()}
+    if "train" not in (label_files.ALIASES[alias] for alias in homes):
         return [on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from typing_extensions import Doc
 
-from study.data import conditions, holdout, imagenet, label_files, listings
+from study.data import conditions, holdout, label_files, listings
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
@@ -59,12 +59,12 @@ def describe(options: Options) -> Facts:
     """100 classes, no bias labels; a condition where a file of it is named."""
     width = conditions.expected_width(options.condition_file) if options.condition_file else None
     shape = (3, options.size, options.size)
-    return Facts(CLASSES, None, shape, condition=width, mean=imagenet.MEAN, deviation=imagenet.DEVIATION)
+    return Facts(CLASSES, None, shape, condition=width, mean=listings.MEAN, deviation=listings.DEVIATION)
 
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Two folders; the files of the keys are the user's."""
-    return imagenet.TRAIN, imagenet.VAL
+    return listings.TRAIN, listings.VAL
 
 
 def load(options: Options) -> Dataset:
@@ -73,7 +73,7 @@ def load(options: Options) -> Dataset:
     listed = label_files.locate(options.class_file, LIST)
     vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
     facts, classes = describe(options), _classes(listed)
-    used = [folder for tree in trees for folder in imagenet.folders(tree, classes)]
+    used = [folder for tree in trees for folder in listings.folders(tree, classes)]
     places = [listed, *used, *([vectors] if vectors else [])]
     return prepared("imagenet100", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME))
 
@@ -83,7 +83,7 @@ def labels(options: Options) -> dict[str, Listing]:
     classes = _classes(label_files.locate(options.class_file, LIST))
     vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
     trees = [source.find() for source in sources(options)]
-    whole, test = (_conditioned(imagenet.tree(tree, classes), tree, vectors) for tree in trees)
+    whole, test = (_conditioned(listings.tree(tree, classes), tree, vectors) for tree in trees)
     train, val = listings.cut(whole, options.val_share, options.split_seed)
     return {"train": train, "val": val, "test": test}
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from typing_extensions import Doc
 
-from study.data import holdout, imagenet, label_files, listings
+from study.data import holdout, label_files, listings
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
@@ -75,8 +75,8 @@ def describe(options: Options) -> Facts:
         bias_classes=TEXTURES if options.clustering else None,
         bias_splits=("test",) if options.clustering else None,
         shape=(3, options.size, options.size),
-        mean=imagenet.MEAN,
-        deviation=imagenet.DEVIATION,
+        mean=listings.MEAN,
+        deviation=listings.DEVIATION,
         splits=("train", "val", "test", *(["imagenet_a"] if options.imagenet_a else [])),
     )
 
@@ -84,13 +84,13 @@ def describe(options: Options) -> Facts:
 def sources(options: Options) -> tuple[Source, ...]:
     """Two or three folders and a list."""
     textures = [TEXTURE_FILE] if options.clustering else []
-    return imagenet.TRAIN, imagenet.VAL, *textures, *([HARD] if options.imagenet_a else [])
+    return listings.TRAIN, listings.VAL, *textures, *([HARD] if options.imagenet_a else [])
 
 
 def load(options: Options) -> Dataset:
     """Read the class folders, cut the validation split."""
     facts, places = describe(options), [source.find() for source in sources(options)]
-    used = [folder for tree in places[:2] for folder in imagenet.folders(tree, CLASSES)]
+    used = [folder for tree in places[:2] for folder in listings.folders(tree, CLASSES)]
     return prepared(
         "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(labels(options), options.size, FRAME)
     )
@@ -98,12 +98,12 @@ def load(options: Options) -> Dataset:
 
 def labels(options: Options) -> dict[str, Listing]:
     """The files of each split with their labels."""
-    whole, test = (imagenet.tree(source.find(), CLASSES) for source in (imagenet.TRAIN, imagenet.VAL))
+    whole, test = (listings.tree(source.find(), CLASSES) for source in (listings.TRAIN, listings.VAL))
     train, val = listings.cut(whole, options.val_share, options.split_seed)
     if options.clustering:
         test = _textured(test, TEXTURE_FILE.find(), options.clustering)
     splits = {"train": train, "val": val, "test": test}
-    return splits | ({"imagenet_a": imagenet.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
+    return splits | ({"imagenet_a": listings.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
 
 
 def _textured(test: Listing, path: Path, clustering: int) -> Listing:

@@ -18,8 +18,7 @@ from study.data import balance, holdout, label_files, listings
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
-from study.data.imagenet import DEVIATION, MEAN
-from study.data.listings import Listing
+from study.data.listings import DEVIATION, MEAN, Listing
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 from typing_extensions import Doc
 
 from study.knobs import Range
-from study.training.eager import Adam
+from study.training.optimization import Adam
 from study.training.probes import Classifier
 from study.training.probes.labelled import labelled
 
