@@ -88,7 +88,12 @@ def as_optuna(spec: StudySpec, record: StudyRecord) -> optuna.Study:
         trials.setdefault(number, create_trial(state=TrialState.WAITING))
     for number, trial in trials.items():
         trial.number = number
-    return _study(spec, Window([trials[number] for number in sorted(trials)]))
+    return in_memory(spec, [trials[number] for number in sorted(trials)])
+
+
+def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
+    """These trials as a study of Optuna's."""
+    return _study(spec, Window(trials))
 
 
 def journal(spec: StudySpec, record: StudyRecord) -> str:
@@ -108,7 +113,7 @@ def journal(spec: StudySpec, record: StudyRecord) -> str:
 def _study(spec: StudySpec, storage: BaseStorage) -> optuna.Study:
     goal = spec.objective
     directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(storage=storage, study_name=spec.name, directions=directions)
     with experimental():
         study.set_metric_names(list(goal.metrics))
@@ -151,9 +156,9 @@ def _frozen(
         user_attrs=attributes,
         **told,
     )
-    frozen.datetime_start = _moment(trial.started) if STATES[state] != TrialState.WAITING else None
+    frozen.datetime_start = moment(trial.started) if STATES[state] != TrialState.WAITING else None
     ended = max((seed.ended or 0.0 for seed in seeds), default=0.0)
-    frozen.datetime_complete = _moment(ended) if state in ENDED else None
+    frozen.datetime_complete = moment(ended) if state in ENDED else None
     return frozen
 
 
@@ -190,6 +195,6 @@ def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     return domain
 
 
-def _moment(time: float | None) -> datetime:
+def moment(time: float | None) -> datetime:
     """A time of the ledger, in seconds since the epoch, as Optuna keeps it: in this machine's zone, without it."""
     return datetime.fromtimestamp(time or 0.0, UTC).astimezone().replace(tzinfo=None)
