@@ -45,10 +45,20 @@ def test_fronts_keep_the_constraints(writer):
     assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(0.2, 0.7), (0.3, 0.8)]
 
 
+def test_a_front_of_one_is_no_line(writer):
+    study = writer()
+    for value in (0.7, 0.8):
+        study.trial("search", [value], also={"val/equalized_odds": 0.1})
+    labels = FIGURES["trade_off"](LIMITED, study.record()).axes[0].get_legend_handles_labels()[1]
+    assert "best" in labels
+    assert "front" not in labels
+
+
 def test_a_worst_group_that_is_always_wrong_is_not_drawn(spec, writer):
     study = writer()
     for value in (0.4, 0.5):
         study.trial("search", [value], also={"val/worst_group_accuracy": 0.0})
+    study.trial("search", [0.3], state="pruned", also={"val/worst_group_accuracy": 0.1})
     assert FIGURES["worst_group"](spec, study.record()) is None
 
 
