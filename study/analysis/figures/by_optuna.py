@@ -149,6 +149,7 @@ def _plain(figure: go.Figure) -> go.Figure:
     above = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
     look: dict[str, Any] = {"margin": {"l": 60, "r": 20, "t": 60, "b": 60}, "title_x": 0.01, "font_size": 13}
     figure.update_layout(template="plotly_white", width=None, height=200 + 200 * rows, legend=above, **look)
+    figure.update_xaxes(exponentformat="e").update_yaxes(exponentformat="e")
     return go.Figure(_untagged(figure.to_dict()))
 
 

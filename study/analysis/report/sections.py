@@ -148,17 +148,18 @@ CAPTIONS = {
     "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
     "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "
     "baseline, where it is not below the figure.",
-    "slice": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.",
+    "slice": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.{missed}",
     "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
-    "other.",
-    "parallel_coordinate": "Each line is one complete trial of the search{mean}.",
-    "optimization_history": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.",
+    "other.{missed}",
+    "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
+    "optimization_history": "Each mark is one complete trial of the search{mean}; the dashed line is the "
+    "baseline.{missed}",
     "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
     "complete configuration of the search, of those that keep the constraints.",
     "timeline": "Each bar is one trial, of the search and of all else that ran, from its start to its end; of a trial "
     "that was lost or interrupted, its last run.",
 }
-"""In braces what depends on the seeds, see `caption`."""
+"""In braces what depends on the study, see `caption`."""
 
 WHICH_MODELS = (
     "Features of the encoder at the last epoch, on the test split (validation where there is none): for the baseline "
@@ -179,9 +180,10 @@ MODEL_CAPTIONS = {
 
 
 def caption(name: str, spec: StudySpec) -> str:
-    """A figure's caption, with the seeds that its values stand on."""
+    """A figure's caption, with what its values stand on."""
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
-    return CAPTIONS[name].format(mean=means, reference=_reference(spec))
+    missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
+    return CAPTIONS[name].format(mean=means, missed=missed, reference=_reference(spec))
 
 
 def _reference(spec: StudySpec) -> str:

@@ -22,12 +22,18 @@ const OPTIONS = {
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
 };
 
+// what a plot needs beside one another: its panels, or the axes that lines go through
+function width({xaxis, ...layout}) {
+  const starts = Object.keys(layout).filter(name => name.startsWith("xaxis")).map(name => layout[name].domain[0]);
+  const panels = new Set([xaxis.domain?.[0], ...starts]).size;
+  return Math.max(panels * (panels > 3 ? 11 : 14), 7 * (xaxis.tickvals?.length ?? 0));
+}
+
 async function draw(figure, layout = {}) {
   const plot = JSON.parse(figure.text ??= await unpacked(figure.dataset.plot));
   figure.classList.add("live");  // before drawing: the plot takes the width that it is shown at
   const node = figure.querySelector(".plot");
-  const axes = Object.entries(plot.layout).filter(([name]) => name.startsWith("xaxis"));
-  node.style.minWidth = `${14 * new Set(axes.map(([, axis]) => axis.domain?.[0])).size}rem`;
+  node.style.minWidth = `${width(plot.layout)}rem`;
   await Plotly.react(node, plot.data, {...plot.layout, ...layout}, OPTIONS);
   hint();
 }
