@@ -62,7 +62,7 @@ ABOVE = ("commands", "api", "reproduce", "doctor", "cli")
 LIBRARIES = {
     "ray": {"cluster", "sweep", "upstream"},
     "mlflow": {"tracking"},
-    "optuna": {"analysis.statistics", "sweep", "spec", "upstream"},
+    "optuna": {"analysis.figures", "analysis.statistics", "ranking", "sweep", "spec", "upstream"},
     "matplotlib": {"analysis.figures", "analysis.report", "api"},
     "plotly": {"analysis.figures", "analysis.report", "api"},
 }

@@ -188,31 +188,35 @@ class Study:
     def figures(self) -> tuple[str, ...]:
         """The names that `figure` takes."""
         from study.analysis.figures import FIGURES
+        from study.analysis.figures.by_optuna import OPTUNA
 
-        return tuple(FIGURES)
+        return (*FIGURES, *OPTUNA)
 
-    def figure(self, name: str, interactive: bool = False) -> "Figure | go.Figure":
-        """A figure of the report.
+    def figure(self, name: str) -> "Figure | go.Figure":
+        """A figure of the report: Matplotlib's, or, where it has the name of one of Optuna's, Plotly's.
 
         Args:
             name: one of `figures`.
-            interactive: with Plotly, to point at and zoom, instead of Matplotlib.
 
         Raises:
             UserError: there is no such figure, or there is nothing to draw yet.
         """
         from study.analysis.figures import FIGURES, shown
-        from study.analysis.figures.interactive import INTERACTIVE
+        from study.analysis.figures.by_optuna import by_optuna
         from study.api.notebook import show_figures
 
         show_figures()
-        if name not in FIGURES:
-            raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {', '.join(FIGURES)}")
-        record = shown(name, self.record)
-        drawn = FIGURES[name](self.spec, record)
+        if name not in self.figures:
+            names = self.figures
+            raise UserError(f"{name!r}: no such figure. {nearest(name, names)}There are: {', '.join(names)}")
+        drawn: Figure | go.Figure | None
+        if name in FIGURES:
+            drawn = FIGURES[name](self.spec, shown(name, self.record))
+        else:
+            drawn = by_optuna(self.spec, self.record, [name]).get(name)
         if drawn is None:
             raise UserError(f"{name!r}: there is nothing to draw yet in {self.name}, which is {self.state}")
-        return INTERACTIVE[name](self.spec, record) if interactive else drawn
+        return drawn
 
     def report(self, out: str | Path | None = None, models: bool = False) -> Path:
         """Write the report and give its page, as `study report` does."""

@@ -74,7 +74,7 @@ def export_journal(folder: StudyFolder, path: Path) -> int:
     Raises:
         UserError: the study has no search, or the file cannot be written.
     """
-    from study.sweep.optuna_journal import journal
+    from study.ranking.as_optuna import journal
 
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     if spec.final_seeds is not None:

@@ -97,10 +97,10 @@ def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: stu
     assert mine.state == "interrupted"
 
 
-def test_figures_by_name_for_print_and_interactive(mine: study.Study) -> None:
+def test_figures_by_name_ours_and_optunas(mine: study.Study) -> None:
     assert {"learning_curves", "importance"} <= set(mine.figures)
     assert isinstance(mine.figure("learning_curves"), Figure)
-    assert isinstance(mine.figure("learning_curves", interactive=True), go.Figure)
+    assert isinstance(mine.figure("timeline"), go.Figure)
     with pytest.raises(study.UserError, match=r"'curves': no such figure\. .*There are: seeds"):
         mine.figure("curves")
     with pytest.raises(study.UserError, match="'importance': there is nothing to draw yet in mine"):

@@ -197,26 +197,25 @@ def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
     from study.analysis.figures import FIGURES
-    from study.analysis.figures.interactive import INTERACTIVE
+    from study.analysis.figures.by_optuna import by_optuna
     from study.analysis.report.page import to_html, to_markdown
     from study.analysis.report.report import pdf, png
     from study.analysis.report.sections import report_page
 
     trials_frame(spec, record).to_csv()
     phases.done("trials.csv")
-    drawn, plots = {}, {}
+    drawn = {}
     for name, draw in FIGURES.items():
         if figure := draw(spec, record):
             drawn[name] = figure
             phases.done(f"figure {name}")
-        if figure and name in INTERACTIVE:
-            plots[name] = INTERACTIVE[name](spec, record).to_json()
-            phases.done(f"plotly {name}")
+    plots = {name: figure.to_json() for name, figure in by_optuna(spec, record).items()}
+    phases.done("Optuna's figures")
     pictures = {name: png(figure) for name, figure in drawn.items()}
     phases.done("PNG")
     papers = {name: pdf(figure) for name, figure in drawn.items()}
     phases.done("PDF")
-    page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
+    page = report_page(spec, record, {*drawn, *plots})
     phases.done("content")
     files = {"report.md": to_markdown(page), "report.html": to_html(page, pictures, plots)}
     phases.done("page")

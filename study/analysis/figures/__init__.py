@@ -1,4 +1,4 @@
-"""Figures of a study: with Matplotlib for files, and in `interactive` with Plotly for the page.
+"""Figures of a study: what papers and the verdict need, drawn with Matplotlib; `by_optuna` has those of the search.
 
 Each function gives a Matplotlib figure, or None where there is nothing to draw yet.
 """
@@ -8,16 +8,10 @@ from collections.abc import Callable
 from matplotlib.figure import Figure
 
 from study.analysis.figures.ablation import ablation
-from study.analysis.figures.best_over_time import best_over_time
-from study.analysis.figures.curves import learning_curves, progress
-from study.analysis.figures.hypervolume import hypervolume
+from study.analysis.figures.curves import learning_curves
 from study.analysis.figures.importance import importance
-from study.analysis.figures.parallel import parallel
-from study.analysis.figures.parameters import parameters
-from study.analysis.figures.ranks import ranks
 from study.analysis.figures.seeds import seeds
 from study.analysis.figures.surface import surface
-from study.analysis.figures.timeline import timeline
 from study.analysis.figures.tuning_curve import tuning_curve
 from study.analysis.figures.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord, as_searched
@@ -28,16 +22,9 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "ablation": ablation,
     "learning_curves": learning_curves,
     "trade_off": trade_off,
-    "hypervolume": hypervolume,
     "worst_group": worst_group,
-    "parameters": parameters,
     "importance": importance,
     "surface": surface,
-    "ranks": ranks,
-    "parallel": parallel,
-    "progress": progress,
-    "best_over_time": best_over_time,
-    "timeline": timeline,
     "tuning_curve": tuning_curve,
 }
 """By the names of their files, in the report's `figures/`."""

@@ -1,7 +1,6 @@
-"""The metric over epochs, and over the trials of the search."""
+"""The metric over epochs."""
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,14 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from study.analysis.figures.parameters import rows_of
 from study.analysis.figures.style import (
     BLACK,
     BLUE,
     GREY,
-    MARK_WORDS,
-    MARKS,
     ORANGE,
     PALE,
-    RASTERIZED,
     VERMILLION,
     end_labels,
-    ended_value,
     fade,
     legend,
     metric_axis,
@@ -30,10 +24,10 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import formatting, seed_words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import baseline, candidates, searched
+from study.ranking import baseline, candidates
 from study.spec import StudySpec, rungs
 
 CURVES = 400  # of each kind at most, evenly chosen
@@ -72,42 +66,6 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
     axes.set(xlabel="epoch", ylabel=plain(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     metric_axis(axes, spec.metric)
-    end_labels(axes, labels)
-    legend(figure, axes)
-    return figure
-
-
-@styled
-def progress(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """The search trial by trial: each value, the best of the complete trials so far, and the baseline."""
-    trials = [trial for trial in record.by_stage("search") if ended_value(spec, trial) is not None]
-    if not trials:
-        return None
-    reference, complete = baseline(record, spec), searched(record, spec)
-    figure, (axes, *_) = new(_search_title(spec, record), 3.6)
-    rows = rows_of(spec, record, trials)
-    for state, mark in MARKS.items():
-        of_state = [trial for trial in trials if trial.state == state]
-        if of_state:
-            ends = [(trial.number, rows.heights.get(trial.number, ended_value(spec, trial))) for trial in of_state]
-            x, y = zip(*ends, strict=True)
-            dim, many = fade(len(trials)), len(ends) > RASTERIZED
-            axes.scatter(x, y, label=MARK_WORDS[state], alpha=dim, rasterized=many, **mark)
-    last, labels = max(trial.number for trial in trials), []
-    if complete:
-        numbers = sorted(candidate.trial.number for candidate in complete)
-        values = {candidate.trial.number: candidate.value for candidate in complete}
-        pick = max if spec.mode == "max" else min
-        so_far = list(accumulate((values[number] for number in numbers), pick))
-        axes.step([*numbers, last], [*so_far, so_far[-1]], where="post", color=BLUE, linewidth=2.2, zorder=5)
-        labels.append((last, so_far[-1], "best so far", BLUE))
-    if reference:
-        axes.hlines(reference.value, 0, last, color=BLACK, linewidth=1.3, linestyle="--", zorder=5)
-        labels.append((last, reference.value, "baseline", BLACK))
-    axes.set(xlabel="trial, in the search's order", ylabel=plain(spec.metric))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    metric_axis(axes, spec.metric)
-    rows.apply(axes, spec.metric)
     end_labels(axes, labels)
     legend(figure, axes)
     return figure
@@ -162,13 +120,3 @@ def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
         trials_in_all = formatting.count(len(trials), "trial")
         return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
     return f"{spec.metric} of {formatting.count(len(trials), 'trial')}, none pruned"
-
-
-def _search_title(spec: StudySpec, record: StudyRecord) -> str:
-    reference, complete = baseline(record, spec), searched(record, spec)
-    if not complete:
-        return "No trial of the search is complete"
-    best = complete[0]
-    value = formatting.value(spec.metric, best.value)
-    title = f"Best of the search, {seed_words.searched(spec)}: {value} (trial {best.trial.number})"
-    return f"{title}, baseline {formatting.value(spec.metric, reference.value)}" if reference else title

@@ -12,9 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from study.analysis.statistics.formatting import SYMBOLS, in_percent
-from study.home.record import TrialRecord
-from study.ranking import epochs
-from study.spec import StudySpec
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
@@ -51,12 +48,7 @@ STYLE: dict[str, Any] = {
 
 WIDTH = 7.0  # inches: text stays readable when a phone shows the figure at full width
 
-# How a trial's value is drawn: the value of a pruned trial never looks like that of a complete one.
-MARKS: dict[str, dict[str, Any]] = {
-    "complete": {"marker": "o", "s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4},
-    "pruned": {"marker": "v", "s": 26, "facecolors": "none", "edgecolors": GREY, "linewidths": 1.0, "zorder": 3},
-}
-MARK_WORDS = {"complete": "complete", "pruned": "pruned, at its epoch"}
+COMPLETE_MARK: dict[str, Any] = {"s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4}
 BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
 BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
@@ -78,11 +70,6 @@ def _style() -> Iterator[None]:
 
 styled = _style()
 """Decorates what draws."""
-
-
-def ended_value(spec: StudySpec, trial: TrialRecord) -> float | None:
-    """The study's metric of a complete or pruned trial at its epoch, None for any other."""
-    return epochs.value(spec.objective, trial, spec.metric) if trial.state in MARKS else None
 
 
 def fade(count: int) -> float:

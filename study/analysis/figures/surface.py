@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from study.analysis.figures.ranks import LEAST
-from study.analysis.figures.scale import Scale
 from study.analysis.figures.style import (
     BEST_MARK,
     GREY,
@@ -29,10 +28,13 @@ from study.ranking import candidates, searched
 from study.spec import StudySpec
 from study.spec.schema import Domain
 
+LEAST = 10
+"""Complete trials that a figure over two parameters needs."""
+
 IN_A_TILE = 3
 """Trials that a tile needs: the mean of one or two says nothing of so wide a place."""
 
-COLOURS = "cividis"  # made for colour-blind readers (Nuñez et al. 2018)
+COLOURS = "cividis"  # made for colour-blind readers (Nuñez et al. 2018); of values the best is darkest
 
 
 @dataclass(frozen=True)
@@ -40,25 +42,25 @@ class ParameterPair:
     """Two parameters, and the complete trials of the search that have both.
 
     Attributes:
-        keys, scales: of the parameter on the horizontal axis, then of the one on the vertical axis.
+        keys, domains: of the parameter on the horizontal axis, then of the one on the vertical axis.
         trials: in the order of the ranking.
         spots: where each lies, and its value, (N, 3).
     """
 
     keys: tuple[str, str]
-    scales: tuple[Scale, Scale]
+    domains: tuple[Domain, Domain]
     trials: list[TrialRecord]
     spots: np.ndarray
 
     def at(self, trial: TrialRecord) -> tuple[float, float] | None:
         """Where a trial lies; None if it has no place on an axis."""
-        x, y = (scale.place(trial.params.get(key)) for scale, key in zip(self.scales, self.keys, strict=True))
+        x, y = (_place(domain, trial.params.get(key)) for domain, key in zip(self.domains, self.keys, strict=True))
         return None if x is None or y is None else (x, y)
 
     def tiles(self) -> tuple[list[np.ndarray], np.ndarray]:
         """The edges of tiles over both axes, and the mean of the trials in each, NaN where there are too few."""
         count = int(np.clip(np.sqrt(len(self.spots) / 2), 2, 12))
-        edges = [scale.edges(count) for scale in self.scales]
+        edges = [_edges(domain, count) for domain in self.domains]
         x, y, values = self.spots.T
         sums, counts = (np.histogram2d(x, y, bins=edges, weights=weights)[0] for weights in (values, None))
         return edges, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts >= IN_A_TILE)
@@ -75,7 +77,7 @@ def parameter_pair(spec: StudySpec, record: StudyRecord) -> ParameterPair | None
     Only pairs that at least ten complete trials have in common. None without such a pair.
     """
     found = explained(spec, record)
-    numeric = {key: Scale.of(domain) for key, domain in spec.search.space.items() if _is_numeric(domain)}
+    numeric = {key: domain for key, domain in spec.search.space.items() if _is_numeric(domain)}
     pairs = sorted(combinations(numeric, 2), key=lambda pair: -found.together(*pair))
     complete = searched(record, spec)
     for across, up in pairs:
@@ -96,11 +98,11 @@ def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
         return None
     count = formatting.count(len(pair.trials), "complete trial")
     figure, (axes, *_) = new(_title(spec, pair, count), 4.8)
-    pair.scales[0].apply(axes, "x")
-    pair.scales[1].apply(axes, "y")
+    _scale(axes, "x", pair.domains[0])
+    _scale(axes, "y", pair.domains[1])
     axes.grid(visible=False)
     x, y, values = pair.spots.T
-    cmap = COLOURS if spec.mode == "max" else f"{COLOURS}_r"
+    cmap = f"{COLOURS}_r" if spec.mode == "max" else COLOURS
     (across, up), means = pair.tiles()
     low, high = pair.range()
     shades: dict[str, Any] = {"cmap": cmap, "vmin": low, "vmax": high}
@@ -136,3 +138,43 @@ def _is_numeric(domain: Domain) -> bool:
     if domain.choices is None:
         return domain.low != domain.high
     return len(domain.choices) > 1 and all(type(choice) in (int, float) for choice in domain.choices)
+
+
+# Where values lie on an axis: numbers on a linear or log scale, choices side by side.
+
+
+def _place(domain: Domain, value: Any) -> float | None:
+    """Where a value lies; None if it has no place on the axis."""
+    if domain.choices is not None:
+        names, name = list(map(formatting.setting, domain.choices)), formatting.setting(value)
+        return float(names.index(name)) if name in names else None
+    return None if value is None or (domain.log and value <= 0) else float(value)
+
+
+def _edges(domain: Domain, count: int) -> np.ndarray:
+    """The ends of cells that cover the axis: about `count` equal ones, or one for each choice."""
+    if domain.choices is not None:
+        return np.arange(len(domain.choices) + 1) - 0.5
+    low, high = _ends(domain)
+    return np.geomspace(low, high, count + 1) if domain.log else np.linspace(low, high, count + 1)
+
+
+def _scale(axes: Axes, which: str, domain: Domain) -> None:
+    """Give an axis ticks and scale."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    if domain.choices is not None:
+        axis.set_ticks(range(len(domain.choices)), list(map(formatting.setting, domain.choices)))
+    elif domain.log:
+        axes.set(**{f"{which}scale": "log"})
+        axis.set_major_formatter(FuncFormatter(lambda value, _: formatting.setting(float(value))))
+        axis.set_minor_formatter(NullFormatter())
+        low, high = _ends(domain)
+        if high < 10 * low:  # the axis may have no power of ten
+            ticks = [low, float(np.sqrt(low * high)), high]
+            axis.set_ticks(ticks, [formatting.setting(tick, 2) for tick in ticks])
+
+
+def _ends(domain: Domain) -> tuple[float, float]:
+    assert domain.low is not None
+    assert domain.high is not None
+    return float(domain.low), float(domain.high)

@@ -11,8 +11,8 @@ from study.analysis.figures.style import (
     BEST_MARK,
     BLACK,
     BLUE,
+    COMPLETE_MARK,
     GREY,
-    MARKS,
     ORANGE,
     RASTERIZED,
     VERMILLION,
@@ -49,16 +49,8 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
 @styled
 def worst_group(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """Worst-group over average accuracy; on the diagonal no group is worse than the average."""
-    across, up = worst_group_metrics(spec)
-    if not any((epochs.value(spec.objective, trial, up) or 0.0) > 0 for trial in record.trials.values()):
-        return None  # with many small groups, one is always entirely misclassified
-    return _figure(spec, record, across, up, with_front=False)
-
-
-def worst_group_metrics(spec: StudySpec) -> tuple[str, str]:
-    """Average and worst-group accuracy on the split that the search uses."""
     split = spec.metric.split("/")[0]
-    return f"{split}/accuracy", f"{split}/worst_group_accuracy"
+    return _figure(spec, record, f"{split}/accuracy", f"{split}/worst_group_accuracy", with_front=False)
 
 
 def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] | None:
@@ -136,6 +128,8 @@ def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_fro
     panels = [bool(points), bool(measured)]
     if len(points) < 2 and not measured:
         return None
+    if not with_front and not any([*(at[1] for _, at in points), *(y.mean for _, (_, y) in measured)]):
+        return None  # with many small groups, one is always entirely misclassified
     figure, drawn = new(_title(spec, points, reference, across, up), 4.0, sum(panels))
     axes = iter(drawn)
     if points:
@@ -159,11 +153,9 @@ def _search(
 ) -> None:
     places = [place for _, place in points]
     dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
-    axes.scatter(
-        *zip(*places, strict=True), label=f"complete, {seed_words.searched(spec)}", **{**MARKS["complete"], **dim}
-    )
+    axes.scatter(*zip(*places, strict=True), label=f"complete, {seed_words.searched(spec)}", **{**COMPLETE_MARK, **dim})
     line = front(spec, points, *names) if with_front else []
-    if line:
+    if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(names[0]) == "min" else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
     if with_front:

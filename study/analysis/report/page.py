@@ -12,7 +12,6 @@ from typing import ClassVar
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from study.analysis.figures.interactive.style import DARK
 from study.text.markdown import escape, table
 
 # Texts as a page carries them: compressed, as printable characters that a script of the page unpacks.
@@ -90,12 +89,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of `figures/`, by the name of its file without `.png`; `title` is printed in it."""
+    """A figure of `figures/`, by the name of its file without `.png`, or a plot that the HTML page alone has."""
 
     kind: ClassVar = "picture"
     name: str
     caption: str
-    title: str = ""
+    plotted: bool = False
 
 
 Block = Text | Points | Table | Picture
@@ -131,8 +130,7 @@ def to_html(
 
     Args:
         pictures: PNG files by the names that the page uses.
-        plots: Plotly figures (JSON) of the same names, shown instead of the pictures. With any, the page carries Plotly
-            itself, 1.8 MB. Where no script runs, or the browser cannot unpack them, `figures/NAME.png` is shown.
+        plots: Plotly figures (JSON) by the names of the others. With any, the page carries Plotly itself, 1.8 MB.
         reload: seconds after which a browser loads the page again; None: never.
     """
     loader = PackageLoader("study.analysis.report")
@@ -140,15 +138,15 @@ def to_html(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     drawn = {name: packed(plot) for name, plot in (plots or {}).items()}
-    encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items() if name not in drawn}
+    encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
     carried = {"library": library(), **drawn} if drawn else {}
     return environment.get_template("report.html.j2").render(
-        page=page, pictures=encoded, plots=drawn, carried=carried, colours=DARK, reload=reload
+        page=page, pictures=encoded, carried=carried, reload=reload
     )
 
 
 def to_markdown(page: Page) -> str:
-    """The same content as Markdown; pictures are links to `figures/NAME.png`."""
+    """The same content as Markdown; pictures are links to `figures/NAME.png`, plots to the HTML page."""
     parts = [f"# {escape(page.title)}", *(f"**{escape(title)}.** {escape(text)}" for title, text in page.lead)]
     for section in page.sections:
         parts += [f"## {escape(section.title)}", *(_block(block) for block in section.blocks)]
@@ -169,5 +167,7 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {escape(item)}" for item in items)
         case Table(frame):
             return markdown_table(frame)
+        case Picture(name, caption, plotted=True):
+            return f"[{name}](report.html): {escape(caption)}"
         case Picture(name, caption):
             return f"![{escape(caption)}](figures/{name}.png)\n\n{escape(caption)}"

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from study.analysis.figures import FIGURES, shown
-from study.analysis.figures.interactive import INTERACTIVE
+from study.analysis.figures.by_optuna import by_optuna
 from study.analysis.figures.representations import MODEL_FIGURES
 from study.analysis.figures.style import styled
 from study.analysis.report.page import to_html, to_markdown
@@ -60,10 +60,8 @@ def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding], re
     if models:
         drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
     pictures = {name: png(figure) for name, figure in drawn.items()}
-    plots = {
-        name: str(draw(spec, shown(name, record)).to_json()) for name, draw in INTERACTIVE.items() if name in drawn
-    }
-    page = report_page(spec, record, {name: figure.get_suptitle() for name, figure in drawn.items()})
+    plots = {name: str(figure.to_json()) for name, figure in by_optuna(spec, record).items()}
+    page = report_page(spec, record, {*drawn, *plots})
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     files |= {f"figures/{name}.pdf": pdf(figure) for name, figure in drawn.items()}
     frame = trials_frame(spec, record)

@@ -1,6 +1,6 @@
 """The report's sections, as a `study.analysis.report.page.Page`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from typing import Any
@@ -8,13 +8,12 @@ from typing import Any
 import pandas as pd
 
 from study import ranking
-from study.analysis.figures.curves import CURVES
-from study.analysis.figures.parallel import LINES
+from study.analysis.figures.by_optuna import NEWEST, OPTUNA
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
-from study.analysis.statistics import formatting, hypervolume, seed_words
+from study.analysis.statistics import formatting, hypervolume
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
@@ -138,34 +137,28 @@ CAPTIONS = {
     "learning_curves": "Each line is one trial. Trials that repeat one on another seed are left out.",
     "trade_off": "Each mark is one configuration of the search. The front joins those that keep the constraints and "
     "are not dominated in these two metrics.",
-    "hypervolume": "The volume between the validation front and the reference point ({reference}), after each complete "
-    "configuration of the search, of those that keep the constraints.",
     "worst_group": "Each mark is one configuration of the search.",
-    "parameters": "Each mark is one trial of the search, {leading}; complete ones are coloured by their order. A "
-    "pruned trial (by early stopping) is drawn below all values, in the row of the epoch at which it was pruned. The "
-    "dashed line is the baseline{mean}.",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
     "and what is too jagged or takes three parameters. Lines are 95% intervals.",
     "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean.",
-    "ranks": "Each mark is one complete trial{mean}, coloured by its place among all of them: an outlying value hides "
-    "no other.",
-    "parallel": "Each line is one complete trial, coloured by its value{mean}. On the page, draw along an axis to pick "
-    "trials.",
-    "progress": "Each mark is one trial of the search, {leading}. A pruned trial has no value at the end: it is drawn "
-    "below all values, in the row of the epoch at which it was pruned. Only complete trials count for the best so "
-    "far{mean}.",
-    "best_over_time": "The best value of a complete configuration so far, {searched}. Left: over wall-clock time, with "
-    "pauses. Right: over the time that trials ran, summed over trials. The dashed line is the baseline{mean}.",
-    "timeline": "Each bar is one trial from its start to its end; of a trial that was lost or interrupted, its last "
-    "run. There are as many rows as trials ran at once, and what is empty was idle. Pauses of the study are left out.",
     "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
     "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
     "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "
     "baseline, where it is not below the figure.",
+    "slice": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.{missed}",
+    "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
+    "other.{missed}",
+    "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
+    "optimization_history": "Each mark is one complete trial of the search{mean}; the dashed line is the "
+    "baseline.{missed}",
+    "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
+    "complete configuration of the search, of those that keep the constraints.",
+    "timeline": "Each bar is one trial, of the search and of all else that ran, from its start to its end; of a trial "
+    "that was lost or interrupted, its last run.",
 }
-"""In braces what depends on the seeds, see `caption`."""
+"""In braces what depends on the study, see `caption`."""
 
 WHICH_MODELS = (
     "Features of the encoder at the last epoch, on the test split (validation where there is none): for the baseline "
@@ -186,11 +179,10 @@ MODEL_CAPTIONS = {
 
 
 def caption(name: str, spec: StudySpec) -> str:
-    """A figure's caption, with the seeds that its values stand on."""
+    """A figure's caption, with what its values stand on."""
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
-    return CAPTIONS[name].format(
-        leading=seed_words.leading(spec), searched=seed_words.searched(spec), mean=means, reference=_reference(spec)
-    )
+    missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
+    return CAPTIONS[name].format(mean=means, missed=missed, reference=_reference(spec))
 
 
 def _reference(spec: StudySpec) -> str:
@@ -315,14 +307,12 @@ BEHIND = ("How sure", "Search", "Cost")
 """Parts of the lead that the page folds: the first screen says what came out, what it cost and what to do."""
 
 
-def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> Page:
-    """The whole report; `pictures` are the titles of the figures that could be drawn."""
-    figures = [Picture(name, _caption(name, spec), _one_line(pictures[name])) for name in CAPTIONS if name in pictures]
+def report_page(spec: StudySpec, record: StudyRecord, pictures: Container[str]) -> Page:
+    """The whole report; `pictures` are the names of the figures that could be drawn."""
+    figures = [Picture(name, _caption(name, spec), name in OPTUNA) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     others = [figure for figure in figures if figure.name != "seeds"]
-    model_figures = [
-        Picture(name, MODEL_CAPTIONS[name], _one_line(pictures[name])) for name in MODEL_CAPTIONS if name in pictures
-    ]
+    model_figures = [Picture(name, caption) for name, caption in MODEL_CAPTIONS.items() if name in pictures]
     first, summary, configurations = (
         report_tables.printed_first(spec, record),
         report_tables.printed_summary(spec, record),
@@ -354,15 +344,15 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str
 
 def _thinned(record: StudyRecord) -> list[Text]:
     longer = [Text(EXTENDED)] if record.lengthened else []
-    if len(record.trials) <= min(CURVES, LINES):
+    if len(record.trials) <= NEWEST:
         return longer
     return [
         *longer,
-        Text("With many trials, figures with a line per trial and interactive figures show an even selection."),
+        Text(f"Of many trials, figures with a line for each show an even selection, the timeline the newest {NEWEST}."),
     ]
 
 
-def _without(spec: StudySpec, record: StudyRecord, pictures: Mapping[str, str]) -> list[Text]:
+def _without(spec: StudySpec, record: StudyRecord, pictures: Container[str]) -> list[Text]:
     """Why there is no figure of importance."""
     if "importance" in pictures or not varied(spec):
         return []
@@ -384,11 +374,6 @@ def _trials(spec: StudySpec, record: StudyRecord) -> Section:
     table = report_tables.printed_trials(spec, replace(record, trials=listed))
     note = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
     return Section(f"{LISTED} trials", [Text(note), Table(table)], folded=True)
-
-
-def _one_line(title: str) -> str:
-    """A figure's title on one line, its dollar signs not escaped."""
-    return " ".join(title.replace(r"\$", "$").split())
 
 
 def _caption(name: str, spec: StudySpec) -> str:

@@ -1,9 +1,7 @@
 """Optuna's samplers, asked for each trial with its own seed and in a study of its own: nothing is carried over."""
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,45 +9,18 @@ import optuna
 from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
-from optuna.storages import InMemoryStorage
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, Trial
 
+from study.ranking.as_optuna import Window, experimental
 from study.spec import StudySpec
 from study.sweep.samplers.history import History
 from study.sweep.samplers.strategy import Strategy
 from study.upstream.optuna_trials import suggest
 
 
-class Window(InMemoryStorage):
-    """What Optuna sees of a study: these trials, and the one that it is asked for."""
-
-    def __init__(self, seen: Sequence[FrozenTrial], number: int) -> None:
-        super().__init__()
-        self._seen, self._number = seen, number
-
-    def create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> int:
-        created = super().create_new_trial(study_id, template_trial)
-        self.get_trial(created).number = self._number
-        return created
-
-    def get_all_trials(
-        self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
-    ) -> list[FrozenTrial]:
-        seen = [trial for trial in self._seen if states is None or trial.state in states]
-        return seen + super().get_all_trials(study_id, deepcopy, states)
-
-
 def study_of(sampler: BaseSampler, history: History, number: int = 0, seen: Sequence[FrozenTrial] = ()) -> optuna.Study:
     """A study of this sampler that holds these trials and will ask for the trial of this number."""
     return optuna.create_study(storage=Window(seen, number), sampler=sampler, directions=history.directions)
-
-
-@contextmanager
-def experimental() -> Iterator[None]:
-    """Optuna does not warn of what it may change one day."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        yield
 
 
 class OptunaStrategy(Strategy):

@@ -8,8 +8,9 @@ from optuna.samplers import NSGAIIISampler, NSGAIISampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from study.ranking.as_optuna import experimental
 from study.spec import StudySpec
-from study.sweep.samplers.by_optuna import OptunaStrategy, experimental, study_of
+from study.sweep.samplers.by_optuna import OptunaStrategy, study_of
 from study.sweep.samplers.history import History, TrialEnd
 
 POPULATION = 20

@@ -1,5 +1,3 @@
-import json
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -8,25 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
-from study.analysis.figures.interactive import INTERACTIVE
-from study.analysis.figures.interactive.style import DARK
-from study.analysis.figures.rungs import RungRows
-from study.analysis.figures.scale import Scale
-from study.analysis.figures.style import ORANGE, VERMILLION
+from study.analysis.figures.by_optuna import NEWEST, OPTUNA, by_optuna
 from study.analysis.figures.surface import parameter_pair
 from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import pdf, png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
-from study.analysis.statistics.search_efficiency import best_so_far
-from study.home.record import TrialRecord
 from study.spec import load_study
-from study.spec.schema import Domain
-
-OF_RANDOM_SEARCHES = "tuning_curve"
 
 
-@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"importance", "hypervolume", "ablation", OF_RANDOM_SEARCHES}))
+@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"importance", "ablation", "tuning_curve"}))
 def test_every_figure_is_drawn(spec, wide, name):
     figure = FIGURES[name](spec, wide)
     assert figure.get_suptitle()
@@ -49,65 +38,63 @@ def test_fronts_keep_the_constraints(writer):
     for accuracy, gap in ((0.5, 0.1), (0.7, 0.2), (0.65, 0.4), (0.8, 0.3)):
         study.trial("search", [accuracy], also={"val/equalized_odds": gap})
     record = study.record()
-    figure = FIGURES["hypervolume"](LIMITED, record)
-    assert figure.get_suptitle() == "Hypervolume 0.63 after trial 3"  # .7 * .8 + .1 * .7
-    assert list(best_so_far(LIMITED, record)["hypervolume"]) == pytest.approx([0.0, 0.56, 0.56, 0.63])
+    volumes = by_optuna(LIMITED, record)["hypervolume_history"].data[0].y
+    assert list(volumes) == pytest.approx([0.0, 0.56, 0.56, 0.63])  # .7 * .8 + .1 * .7
     drawn = FIGURES["trade_off"](LIMITED, record).axes[0]
     (line,) = (line for line in drawn.lines if line.get_label() == "front")
     assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(0.2, 0.7), (0.3, 0.8)]
-    (pointed,) = (trace for trace in INTERACTIVE["trade_off"](LIMITED, record).data if trace.name == "front")
-    assert list(pointed.x) == [0.2, 0.3]
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_nothing_is_drawn_of_nothing(spec, writer, name):
+def test_a_front_of_one_is_no_line(writer):
+    study = writer()
+    for value in (0.7, 0.8):
+        study.trial("search", [value], also={"val/equalized_odds": 0.1})
+    labels = FIGURES["trade_off"](LIMITED, study.record()).axes[0].get_legend_handles_labels()[1]
+    assert "best" in labels
+    assert "front" not in labels
+
+
+def test_a_worst_group_that_is_always_wrong_is_not_drawn(spec, writer):
+    study = writer()
+    for value in (0.4, 0.5):
+        study.trial("search", [value], also={"val/worst_group_accuracy": 0.0})
+    study.trial("search", [0.3], state="pruned", also={"val/worst_group_accuracy": 0.1})
+    assert FIGURES["worst_group"](spec, study.record()) is None
+
+
+def test_nothing_is_drawn_of_nothing(spec, writer):
     study = writer()
     study.trial("search", [], state="failed")
-    assert FIGURES[name](spec, study.record()) is None
+    record = study.record()
+    assert not any(draw(spec, record) for draw in FIGURES.values())
+    assert by_optuna(spec, record) == {}
 
 
-def test_the_share_of_time_is_of_the_whole_search_pruned_trials_after_the_last_complete_one_included(spec, writer):
+def test_optuna_draws_the_search_with_the_numbers_of_its_trials(spec, wide):
+    drawn = by_optuna(spec, wide)
+    assert drawn.keys() == OPTUNA.keys() - {"hypervolume_history"}
+    searched = [number for number, trial in wide.trials.items() if trial.stage == "search"]
+    complete = {number for number in searched if wide.trials[number].state == "complete"}
+    history = drawn["optimization_history"]
+    assert set(history.data[0].x) == complete
+    assert dict(zip(history.data[0].x, history.data[0].y, strict=True))[14] == pytest.approx(0.6)
+    assert history.layout.shapes[0].y0 == wide.trials[0].reports[-1]["val/accuracy"], "the baseline's line"
+    assert {text.split("<br>")[0] for text in drawn["rank"].data[0].hovertext} == {f"Trial #{n}" for n in complete}
+    assert set(drawn["slice"].data[0].marker.color) == complete
+
+
+def test_what_optuna_draws_of_many_and_of_lone_trials(writer):
+    space = "{method.alpha: {low: 0.01, high: 1.0, log: true}, method.name: {choices: [sup_con, eps_sup_info_nce]}"
+    epsilon = "method.epsilon: {low: 0, high: 1, when: {method.name: [eps_sup_info_nce]}}"
+    spec = load_study("quickstart", [f"search.space={space}, {epsilon}}}"])
     study = writer()
-    for value in (0.5, 0.7):
-        study.trial("search", [0.1, 0.1, 0.1, value])  # 8 s each
-    for _ in range(2):
-        study.trial("search", [0.1, 0.1, 0.1], state="pruned")  # 6 s each
-    figure = FIGURES["best_over_time"](spec, study.record())
-    assert "after 57% of the trial time" in figure.get_suptitle()  # 16 of 28 s
-    clock, busy = (axes.lines[0].get_xdata() for axes in figure.axes)
-    assert (clock[-1], busy[-1]) == (58.0, 28.0), "the line goes on to the end of the search"
-
-
-def test_files_are_the_same_every_time(spec, wide):
-    one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
-    assert png(one) == png(other)
-    file = pdf(one)
-    assert file == pdf(other)
-    assert file.startswith(b"%PDF")
-    assert not any(word in file for word in (b"CreationDate", b"Producer", b"Matplotlib"))
-
-
-OF_TRIALS = ("trade_off", "worst_group", "parameters", "surface", "progress")
-
-
-@pytest.mark.parametrize("name", sorted(INTERACTIVE.keys() - {"importance", "hypervolume", OF_RANDOM_SEARCHES}))
-def test_what_one_can_point_at(spec, wide, name):
-    plot = json.loads(INTERACTIVE[name](spec, wide).to_json())
-    told = [text for trace in plot["data"] for text in trace.get("hovertext", [])]
-    assert plot["data"]
-    assert name not in OF_TRIALS or any(text.startswith("trial 14<br>val/accuracy 60.0%") for text in told)
-
-
-def test_of_values_that_are_all_alike_no_axis_shows_impossible_ones_and_both_labels_can_be_read(spec, writer):
-    study, also = writer(), {"val/worst_group_accuracy": 0.0}
-    for alpha in (0.2, 0.3):
-        leader = study.trial("search", [0.5], params={"method.alpha": alpha}, also=also)
-        for seed in (1, 2):
-            study.trial("confirm", [0.5], repeats=leader, seed=seed, also=also)
-    plot = INTERACTIVE["worst_group"](spec, study.record())
-    axes = [plot.layout.yaxis, plot.layout.xaxis, plot.layout.xaxis2]
-    assert all(axis.autorangeoptions.clipmin == -0.05 and axis.autorangeoptions.clipmax == 1.05 for axis in axes)
-    assert len({trace.textposition for trace in plot.data if trace.text}) == 2
+    study.trial("baseline", [0.5], params={"method.alpha": 0.0})  # on no log axis
+    for number in range(NEWEST + 5):
+        params = {"method.alpha": 0.01 + number / 200, "method.name": ["sup_con", "eps_sup_info_nce"][number % 2]}
+        study.trial("search", [0.5], state="failed" if number == 7 else "complete", params=params)
+    drawn = by_optuna(spec, study.record())
+    assert sum(len(trace.y) for trace in drawn["timeline"].data) == NEWEST
+    assert len({axis.domain for axis in drawn["slice"].select_xaxes()}) == 2, "a parameter that no trial has is none"
 
 
 def test_texts_of_users_are_escaped(writer):
@@ -117,9 +104,18 @@ def test_texts_of_users_are_escaped(writer):
     study = writer()
     for alpha in (0.2, 0.3):
         study.trial("search", [0.5], params={"method.alpha": alpha, "data.x": "<a href='http://evil'>"})
-    plot = INTERACTIVE["parameters"](spec, study.record()).to_json()
-    assert "<a" not in next(trace["hovertext"][0] for trace in json.loads(plot)["data"] if "hovertext" in trace)
-    assert "&lt;a" in plot
+    told = by_optuna(spec, study.record())["timeline"].data[0].text[0]
+    assert "<a" not in told
+    assert "&lt;a href" in told
+
+
+def test_files_are_the_same_every_time(spec, wide):
+    one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
+    assert png(one) == png(other)
+    file = pdf(one)
+    assert file == pdf(other)
+    assert file.startswith(b"%PDF")
+    assert not any(word in file for word in (b"CreationDate", b"Producer", b"Matplotlib"))
 
 
 @pytest.fixture(scope="module")
@@ -194,13 +190,6 @@ def test_which_metrics_are_weighed(spec, wide, frozen):
     assert trade_off_metrics(gap, wide) == ("val/accuracy_parity", "val/accuracy")
 
 
-def test_a_worst_group_that_is_always_wrong_is_not_drawn(spec, writer):
-    study = writer()
-    for value in (0.4, 0.5):
-        study.trial("search", [value], also={"val/worst_group_accuracy": 0.0})
-    assert FIGURES["worst_group"](spec, study.record()) is None
-
-
 def test_tiles_hold_means_and_gaps(writer):
     spec = load_study(
         "quickstart", ["search.space={method.lambda: {low: 0, high: 2}, method.epsilon: {choices: [0.0, 0.5]}}"]
@@ -220,59 +209,6 @@ def test_tiles_hold_means_and_gaps(writer):
     assert across.tolist() == [0.0, 1.0, 2.0]
     assert up.tolist() == [-0.5, 0.5, 1.5]
     np.testing.assert_allclose(means, [[0.3, np.nan], [np.nan, 0.9]], err_msg="tiles of two are empty")
-
-
-def test_pruned_trials_lie_below_all_values_in_the_row_of_their_epoch(spec, writer):
-    study = writer()
-    for values, state in (([0.1, 0.5], "complete"), ([0.9], "pruned"), ([0.8, 0.8], "pruned"), ([0.7], "pruned")):
-        study.trial("search", values, state=state)
-    study.trial("search", [0.2, 0.7])
-    record = study.record()
-    rows = RungRows.of(list(record.trials.values()), [0.5, 0.7])
-    heights = rows.heights
-    assert heights.keys() == {1, 2, 3}
-    assert heights[1] == heights[3] < heights[2] < rows.low < 0.5
-    assert [rows.names[heights[number]] for number in (1, 2)] == ["epoch 1", "epoch 2"]
-    assert min(rows.ticks) > rows.low
-    for name in ("progress", "parameters"):
-        traces = {trace.name: trace for trace in INTERACTIVE[name](spec, record).data}
-        assert set(traces["pruned, at its epoch"].y) == set(heights.values())
-        assert "complete" in traces
-
-
-def test_at_many_epochs_a_row_stands_for_several():
-    trials = [TrialRecord(n, "search", {}, 0, state="pruned", reports=[None] * (n + 1)) for n in range(9)]
-    rows = RungRows.of(trials, [0.5])
-    assert list(rows.names.values()) == ["epochs 1 to 3", "epochs 4 to 5", "epochs 6 to 7", "epochs 8 to 9"]
-    assert sorted(rows.heights.values()) == [rows.heights[n] for n in range(9)]
-
-
-def test_ranks_need_ten_trials_and_name_the_best_first(spec, wide, frozen):
-    assert FIGURES["ranks"](spec, frozen) is None
-    figure = INTERACTIVE["ranks"](spec, wide)
-    assert len(figure.data) == 3, "three parameters, three pairs"
-    shades = dict(zip(figure.data[0].hovertext, figure.data[0].marker.color, strict=True))
-    assert next(rank for text, rank in shades.items() if text.startswith("trial 1<br>")) == 1
-
-
-def test_every_colour_has_a_dark_one(spec, wide):
-    known = {*DARK, ORANGE, VERMILLION}
-    for name in sorted(INTERACTIVE.keys() - {"importance", "hypervolume", OF_RANDOM_SEARCHES}):
-        plot = re.sub(r'\[\[0\.0,"#.*?\]\]', "", INTERACTIVE[name](spec, wide).to_json())
-        assert set(re.findall(r'"(#\w{6})"', plot)) <= known, name
-        assert not re.search(r'olor":"(white|black|rgb)', plot), name
-
-
-def test_where_values_lie():
-    wide = Scale.of(Domain(low=0.01, high=1.0, log=True))
-    assert [wide.share(value) for value in (0.01, 0.1, 1.0, 2.0, 0.0, None)] == [0.0, 0.5, 1.0, None, None, None]
-    assert wide.ticks() == [(0.0, "0.01"), (0.5, "0.1"), (1.0, "1")]
-    assert wide.edges(2) == pytest.approx([0.01, 0.1, 1.0])
-    named = Scale.of(Domain(choices=["a", "b", "c"]), ["d"])
-    assert [named.share(value) for value in ("a", "d", "e")] == [0.0, 1.0, None]
-    assert [name for _, name in named.ticks()] == ["a", "b", "c", "d"]
-    assert Scale.of(Domain(low=3, high=3)).share(3) == 0.5
-    assert Scale.of(Domain(choices=["only"])).share("only") == 0.5
 
 
 @given(count=st.integers(0, 50), most=st.integers(1, 20))

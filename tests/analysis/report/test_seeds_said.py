@@ -2,8 +2,6 @@
 
 import pytest
 
-from study.analysis.figures.curves import progress
-from study.analysis.figures.parameters import parameters
 from study.analysis.report.conclusions import caveats, conclusions
 from study.analysis.report.sections import report_page
 from study.analysis.tables import report_tables
@@ -34,7 +32,7 @@ def record(writer) -> StudyRecord:
 
 def said(spec: StudySpec, record: StudyRecord) -> str:
     """All of the report, with the captions of all figures."""
-    page = report_page(spec, record, dict.fromkeys(("parameters", "progress", "best_over_time", "surface"), ""))
+    page = report_page(spec, record, ("slice", "optimization_history", "surface"))
     return f"{page} {' '.join(caveats(spec, record))}"
 
 
@@ -45,8 +43,7 @@ def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):
     assert "The search saw these seeds and chose by them: no seed is fresh" in text
     assert "widened because the best was chosen among 2 configurations by the same trials" in text
     assert "complete on the search's 3 seeds (0, 1, 2) only: not confirmed on others." in text
-    assert "Each mark is one trial of the search, on the first of its 3 seeds." in text
-    assert "The best value of a complete configuration so far, mean over 3 seeds." in text
+    assert "Each mark is one complete trial of the search (mean over its 3 seeds); the dashed line" in text
 
 
 def test_the_best_of_replicates_has_its_spread(replicated, record):
@@ -57,17 +54,11 @@ def test_the_best_of_replicates_has_its_spread(replicated, record):
     assert list(table["val/accuracy in the search"]) == ["65.0 ± 5.0%", "54.0 ± 3.6%", "52.0 ± 2.0%"]
 
 
-def test_titles_name_the_seeds(replicated, record, spec, frozen):
-    assert progress(replicated, record)._suptitle.get_text().startswith("Best of the search, mean over 3 seeds: 65.0%")
-    assert parameters(replicated, record)._suptitle.get_text().startswith("Best, by mean over 3 seeds")
-    assert progress(spec, frozen)._suptitle.get_text().startswith("Best of the search, one seed: 72.0%")
-
-
 def test_fresh_seeds_are_said_to_be_fresh(spec, frozen):
     text = said(spec, frozen)
     assert "The seeds are fresh" in text
     assert "chosen among 2 configurations by the same trials" in text
-    assert "Each mark is one trial of the search, one seed." in text
+    assert "Each mark is one complete trial of the search; the dashed line" in text
 
 
 def test_one_seed_that_chose_is_said_to_have_chosen(spec, writer):

@@ -1,6 +1,7 @@
 """What the lead is computed from, and small versions of its simulations."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,13 +10,14 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics import hypervolume as volumes
+from study.analysis.figures.by_optuna import by_optuna
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import final_side
 from study.analysis.statistics.edges import edges
-from study.analysis.statistics.hypervolume import hypervolume, last_growth, over_trials, reference_point
+from study.analysis.statistics.hypervolume import last_growth, reference_point
 from study.analysis.statistics.next_step import MOST_SEEDS, power, seeds_needed
-from study.ranking import Candidate, searched
+from study.home.record import StudyRecord
+from study.ranking import searched
 from study.spec import StudySpec
 
 
@@ -29,7 +31,6 @@ def test_small_simulations_keep_what_the_lead_promises() -> None:
         leads.came_early(20, rng),
         leads.the_best(3, 3, 40, rng),
         leads.split_error(300, rng),
-        leads.volume(3, 40, rng),
     ]
     assert [row.statement for row in rows if not row.holds] == []
 
@@ -51,45 +52,20 @@ def test_the_seeds_that_a_difference_needs() -> None:
     assert seeds_needed(1.0, 0.0, 2) == 2
 
 
-POINTS = st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=1, max_size=6)
-
-
-@settings(max_examples=40)
-@given(POINTS, st.permutations(range(3)))
-def test_a_volume_does_not_depend_on_the_order_of_points_or_metrics(points: list[tuple], order: list[int]) -> None:
-    turned = [tuple(point[place] for place in order) for point in reversed(points)]
-    volume = hypervolume(points, (0.0, 0.0, 0.0))
-    assert hypervolume(turned, (0.0, 0.0, 0.0)) == pytest.approx(volume)
-    assert max(math.prod(point) for point in points) - 1e-12 <= volume <= 1
-    assert hypervolume([*points, (0.0, 0.5, 0.5)], (0.0, 0.0, 0.0)) == pytest.approx(volume), "on the edge: nothing"
-
-
 THREE = ("val/accuracy", "val/worst_group_accuracy", "val/unbiased_accuracy")
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=12))
-def test_the_volume_over_trials_is_that_of_each_front(points: list[tuple]) -> None:
-    spec, found = of_three(points)
-    grown = over_trials(spec, found)
-    whole = [hypervolume([tuple(v / 5 for v in p) for p in points[: n + 1]], (0.0,) * 3) for n in range(len(points))]
-    assert list(grown.values()) == pytest.approx(whole)
-    last = [n for n, (before, after) in enumerate(zip([0.0, *whole], whole, strict=False)) if after > before + 1e-9]
-    assert last_growth(spec, found) == (last[-1] if last else None)
+def test_the_front_last_grew_where_its_hypervolume_did(points: list[tuple]) -> None:
+    spec, told = of_three(points)
+    (volumes,) = by_optuna(spec, told, ["hypervolume_history"])["hypervolume_history"].data
+    grown = [n for n, (before, after) in enumerate(pairwise([0.0, *volumes.y])) if after > before + 1e-9]
+    found = sorted(searched(told, spec), key=lambda candidate: candidate.trial.number)
+    assert last_growth(spec, found) == (grown[-1] if grown else None)
 
 
-def test_a_front_of_many_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """150 points, none of which another dominates. Anew after each it would be 11,325 areas."""
-    areas, area = [], volumes._area
-    monkeypatch.setattr(volumes, "_area", lambda points, reference: areas.append(1) or area(points, reference))
-    rng = np.random.default_rng(0)
-    points = rng.dirichlet([1.0] * 3, size=150)
-    spec, found = of_three((5 * points).tolist())
-    assert sorted(over_trials(spec, found).values())[-1] > 0
-    assert 0 < len(areas) < 4000
-
-
-def of_three(points: list) -> tuple[StudySpec, list[Candidate]]:
+def of_three(points: list) -> tuple[StudySpec, StudyRecord]:
     """A search of three metrics with these values, in fifths."""
     spec = quickstart(f"search.metric=[{', '.join(THREE)}]", "search.early_stopping={name: none}", "train.epochs=1")
     told = [
@@ -100,7 +76,7 @@ def of_three(points: list) -> tuple[StudySpec, list[Candidate]]:
         )
         for point in points
     ]
-    return spec, sorted(searched(record(*told), spec), key=lambda candidate: candidate.trial.number)
+    return spec, record(*told)
 
 
 def test_the_reference_is_the_worst_that_a_metric_can_be() -> None:

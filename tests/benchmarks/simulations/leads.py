@@ -1,10 +1,9 @@
 """What the lead of a report says beside the gain: the edge of a range, when the best came, which rung it survived, how
-many seeds would tell, how far a value may be off; and the hypervolume.
+many seeds would tell, how far a value may be off.
 
 Each row asks the software's own functions about simulated studies whose truth is known.
 """
 
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from study.analysis.statistics.debiased import sampling_error
 from study.analysis.statistics.difference import Side, difference
 from study.analysis.statistics.edges import edges
-from study.analysis.statistics.hypervolume import hypervolume
 from study.analysis.statistics.next_step import POWER, came, seeds_needed
 from study.analysis.statistics.next_step import power as power_of
 from study.analysis.statistics.rivals import rivals
@@ -55,8 +53,6 @@ def rows(draws: int) -> Iterator[Row]:
     for configurations, number in ((2, 3), (5, 3), (5, 5)):
         yield the_best(configurations, number, fewer, rng)
     yield split_error(draws, rng)
-    for metrics in (2, 3):
-        yield volume(metrics, max(20, draws // 10), rng)
 
 
 def seeds(draws: int, rng: np.random.Generator) -> Iterator[Row]:
@@ -221,17 +217,3 @@ def split_error(draws: int, rng: np.random.Generator) -> Row:
         inside.append(abs(right / 100 - true) <= 1.96 * error)
     truth = "100 conflicting samples of the test split, accuracy 80%"
     return row("report", "split's error: the value ± 1.96 of it", truth, "92% to 97%", 0.92, 0.97, inside)
-
-
-def volume(metrics: int, draws: int, rng: np.random.Generator) -> Row:
-    """Against the share of 4,000 random points that a front dominates."""
-    inside = []
-    for _ in range(draws):
-        front = rng.random((int(rng.integers(1, 12)), metrics))
-        exact = hypervolume([tuple(point) for point in front.tolist()], (0.0,) * metrics)
-        at_random = rng.random((4000, metrics))
-        share = float((at_random[:, None] <= front[None]).all(-1).any(-1).mean())
-        inside.append(abs(share - exact) <= 1.96 * math.sqrt(exact * (1 - exact) / 4000))
-    truth = f"random fronts of {metrics} metrics, against 4,000 random points"
-    nominal = "95% within 1.96 standard errors of counting"
-    return row("report", "hypervolume", truth, nominal, 0.93, 0.97, inside)

@@ -12,11 +12,12 @@ from helpers import quickstart
 from optuna.samplers import RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
+from study.ranking.as_optuna import experimental
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.sampler import Sampler, TrialEnd
 from study.sweep.samplers import by_optuna, cma_es, genetic
-from study.sweep.samplers.by_optuna import TPEStrategy, experimental
+from study.sweep.samplers.by_optuna import TPEStrategy
 from study.sweep.samplers.history import Heard, History
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"

@@ -1,6 +1,4 @@
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
-const DARK = {{ colours | tojson }};
-const dark = matchMedia("(prefers-color-scheme: dark)");
 
 // the text that an element carries: compressed, in base 85 (study.analysis.report.packed)
 async function unpacked(name) {
@@ -17,16 +15,6 @@ async function unpacked(name) {
   return new Response(content.stream().pipeThrough(new DecompressionStream("deflate"))).text();
 }
 
-// the figures as files beside the page, where a browser cannot draw them
-function absent(figure) {
-  figure.classList.remove("live");
-  figure.classList.add("failed");
-  const picture = new Image();
-  picture.src = `figures/${figure.dataset.plot}.png`;
-  picture.alt = figure.querySelector("figcaption").textContent;
-  figure.querySelector(".absent").after(picture);
-}
-
 // no button that uploads the data to a chart service
 const OPTIONS = {
   responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
@@ -34,27 +22,32 @@ const OPTIONS = {
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
 };
 
-async function draw(figure, isDark, layout = {}) {
-  let text = figure.text ??= await unpacked(figure.dataset.plot);
-  if (isDark) for (const [light, colour] of Object.entries(DARK)) text = text.replaceAll(light, colour);
-  const plot = JSON.parse(text);
+// what a plot needs beside one another: its panels, or the axes that lines go through
+function width({xaxis, ...layout}) {
+  const starts = Object.keys(layout).filter(name => name.startsWith("xaxis")).map(name => layout[name].domain[0]);
+  const panels = new Set([xaxis.domain?.[0], ...starts]).size;
+  return Math.max(panels * (panels > 3 ? 11 : 14), 7 * (xaxis.tickvals?.length ?? 0));
+}
+
+async function draw(figure, layout = {}) {
+  const plot = JSON.parse(figure.text ??= await unpacked(figure.dataset.plot));
   figure.classList.add("live");  // before drawing: the plot takes the width that it is shown at
   const node = figure.querySelector(".plot");
-  node.classList.toggle("panels", "xaxis2" in plot.layout || plot.data[0].type === "parcoords");
+  node.style.minWidth = `${width(plot.layout)}rem`;
   await Plotly.react(node, plot.data, {...plot.layout, ...layout}, OPTIONS);
   hint();
 }
 
 const figures = [...document.querySelectorAll("[data-plot]")];
+const absent = figure => figure.classList.remove("live");
 
 async function start() {
   const script = document.createElement("script");
   script.textContent = await unpacked("library");
   document.head.append(script);
-  for (const figure of figures) await draw(figure, dark.matches).catch(() => absent(figure));
-  dark.addEventListener("change", () => figures.forEach(figure => draw(figure, dark.matches)));
-  addEventListener("beforeprint", () => figures.forEach(figure => draw(figure, false, {width: 640})));
-  addEventListener("afterprint", () => figures.forEach(figure => draw(figure, dark.matches)));
+  for (const figure of figures) await draw(figure).catch(() => absent(figure));
+  addEventListener("beforeprint", () => figures.forEach(figure => draw(figure, {width: 640})));
+  addEventListener("afterprint", () => figures.forEach(figure => draw(figure)));
 }
 
 start().catch(() => figures.forEach(absent));

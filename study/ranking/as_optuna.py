@@ -1,30 +1,30 @@
-"""A search as an Optuna journal, for Optuna's dashboard and its own functions.
+"""A search as Optuna's study: in memory for its figures, and as a journal for its dashboard and its own functions.
 
-The file is what `optuna.storages.journal.JournalFileBackend` reads: `optuna.load_study` of a `JournalStorage` on it has
-each configuration of the search as a trial. Optuna numbers trials by itself; the ledger's number, the stage, why a
-trial ended and its mean on fresh seeds are user attributes.
+Each configuration of the search is a trial, with its mean over replicates. The ledger's number, the stage, why a trial
+ended and its mean on fresh seeds are user attributes.
 """
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.storages import JournalStorage
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
 from optuna.storages.journal import BaseJournalBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.events import ENDED
+from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import mean_score, spread
 from study.ranking.epochs import scores, value
 from study.spec import StudySpec
 from study.spec.distributions import distributions
-from study.sweep.samplers.by_optuna import experimental
 
 STATES = {
     "complete": TrialState.COMPLETE,
@@ -34,6 +34,25 @@ STATES = {
     "interrupted": TrialState.WAITING,
     "waiting": TrialState.WAITING,
 }
+
+
+class Window(InMemoryStorage):
+    """What Optuna sees of a study: these trials with their own numbers, and the one that it is asked for."""
+
+    def __init__(self, seen: Sequence[FrozenTrial], number: int = 0) -> None:
+        super().__init__()
+        self._seen, self._number = seen, number
+
+    def create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> int:
+        created = super().create_new_trial(study_id, template_trial)
+        self.get_trial(created).number = self._number
+        return created
+
+    def get_all_trials(
+        self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
+    ) -> list[FrozenTrial]:
+        seen = [trial for trial in self._seen if states is None or trial.state in states]
+        return seen + super().get_all_trials(study_id, deepcopy, states)
 
 
 class Lines(BaseJournalBackend):
@@ -49,30 +68,68 @@ class Lines(BaseJournalBackend):
         self.logs += logs
 
 
-def journal(spec: StudySpec, record: StudyRecord) -> str:
-    """The journal of a study: one line of JSON per step.
+@contextmanager
+def experimental() -> Iterator[None]:
+    """Optuna does not warn of what it may change one day."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        yield
 
-    Values are those of the search (the mean over replicates), as it ended its trials, constraints what each is missed
-    by; trials of several metrics have their course as the user attribute `course`, as Optuna knows none of them.
+
+def as_optuna(spec: StudySpec, record: StudyRecord) -> optuna.Study:
+    """The search as a study in memory whose trials have the ledger's numbers.
+
+    Optuna's figures look for a trial's value at the place of its number: a number that is none of the search's (the
+    baseline's, a replicate's) has a trial that waits.
     """
-    lines, goal, record = Lines(), spec.objective, as_searched(record)
-    directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(storage=JournalStorage(lines), study_name=spec.name, directions=directions)
-    with experimental():
-        study.set_metric_names(list(goal.metrics))
+    trials = _trials(spec, record, "search")
+    for number in range(max(trials, default=0)):
+        trials.setdefault(number, create_trial(state=TrialState.WAITING))
+    for number, trial in trials.items():
+        trial.number = number
+    return in_memory(spec, [trials[number] for number in sorted(trials)])
+
+
+def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
+    """These trials as a study of Optuna's."""
+    return _study(spec, Window(trials))
+
+
+def journal(spec: StudySpec, record: StudyRecord) -> str:
+    """The journal of a study, baseline and search: one line of JSON per step.
+
+    A file of it is what `optuna.storages.journal.JournalFileBackend` reads. Optuna numbers its trials by itself.
+    """
+    lines = Lines()
+    study = _study(spec, JournalStorage(lines))
     study.set_user_attr("study_id", record.id)
     study.set_user_attr("study_hash", spec.hash)
-    domains = distributions(spec.space)
-    for trial in record.by_stage("baseline", "search"):
-        study.add_trial(_frozen(spec, record, trial, domains))
+    for trial in _trials(spec, record, "baseline", "search").values():
+        study.add_trial(trial)
     return "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in lines.logs)
+
+
+def _study(spec: StudySpec, storage: BaseStorage) -> optuna.Study:
+    goal = spec.objective
+    directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(storage=storage, study_name=spec.name, directions=directions)
+    with experimental():
+        study.set_metric_names(list(goal.metrics))
+    return study
+
+
+def _trials(spec: StudySpec, record: StudyRecord, *stages: Stage) -> dict[int, FrozenTrial]:
+    """The configurations of these stages as the search ended them, by number."""
+    domains, record = distributions(spec.space), as_searched(record)
+    return {trial.number: _frozen(spec, record, trial, domains) for trial in record.by_stage(*stages)}
 
 
 def _frozen(
     spec: StudySpec, record: StudyRecord, trial: TrialRecord, domains: Mapping[str, BaseDistribution]
 ) -> FrozenTrial:
-    """A configuration as Optuna's trial."""
+    """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by; of
+    several metrics the course is the user attribute `course`, as Optuna knows none of them."""
     goal, seeds = spec.objective, [trial, *record.repeats_of(trial.number, "replicate")]
     short = trial.state == "complete" and len(seeds) < len(spec.seeds)
     states = [seed.state for seed in seeds] + (["running"] if short else [])
@@ -98,9 +155,9 @@ def _frozen(
         user_attrs=attributes,
         **told,
     )
-    frozen.datetime_start = _moment(trial.started) if STATES[state] != TrialState.WAITING else None
+    frozen.datetime_start = moment(trial.started) if STATES[state] != TrialState.WAITING else None
     ended = max((seed.ended or 0.0 for seed in seeds), default=0.0)
-    frozen.datetime_complete = _moment(ended) if state in ENDED else None
+    frozen.datetime_complete = moment(ended) if state in ENDED else None
     return frozen
 
 
@@ -137,6 +194,6 @@ def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     return domain
 
 
-def _moment(time: float | None) -> datetime:
+def moment(time: float | None) -> datetime:
     """A time of the ledger, in seconds since the epoch, as Optuna keeps it: in this machine's zone, without it."""
     return datetime.fromtimestamp(time or 0.0, UTC).astimezone().replace(tzinfo=None)

@@ -1,4 +1,4 @@
-"""A search as an Optuna journal: Optuna itself reads it back."""
+"""A search as Optuna's study: Optuna itself reads its journal back."""
 
 from datetime import datetime
 from pathlib import Path
@@ -17,8 +17,8 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import searched
+from study.ranking.as_optuna import as_optuna, journal
 from study.spec import StudySpec, load_study
-from study.sweep.optuna_journal import journal
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
 
@@ -50,6 +50,10 @@ def test_optuna_finds_the_best_trial_of_the_search_and_every_state(tmp_path: Pat
         assert trial.intermediate_values == finite
         assert trial.datetime_start is not None
         assert trial.datetime_start == datetime.fromtimestamp(ours.started or 0)
+    in_memory = as_optuna(spec, course.record).get_trials(states=tuple(states))
+    of_search = [trial for trial in study.trials if trial.user_attrs["stage"] == "search"]
+    assert [trial.number for trial in in_memory] == [trial.user_attrs["trial"] for trial in of_search]
+    assert [trial.values for trial in in_memory] == [trial.values for trial in of_search]
     kinds = {type(domain).__name__ for domain in study.best_trial.distributions.values()}
     assert kinds == {"FloatDistribution", "CategoricalDistribution"}
 

@@ -1,0 +1,162 @@
+"""Figures of the search that Optuna draws: with Plotly, to point at. Each has the name of Optuna's function."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+from optuna import visualization
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from study.analysis.figures.style import BLACK
+from study.analysis.figures.surface import LEAST
+from study.analysis.statistics import formatting
+from study.analysis.statistics.frame import thin, varied
+from study.analysis.statistics.hypervolume import reference_point
+from study.analysis.statistics.importance import explained
+from study.home.record import StudyRecord, as_searched
+from study.ranking import baseline, searched
+from study.ranking.as_optuna import STATES, as_optuna, experimental, in_memory, moment
+from study.spec import StudySpec
+
+Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
+
+MOST, NEWEST = 300, 100
+"""Trials at most in figures of parameters, evenly chosen, and in that of time."""
+
+PAIRED = 3
+"""Parameters at most that are shown in pairs."""
+
+
+def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
+    """Those of these figures, all unless given, that have something to show."""
+    record = as_searched(record)
+    study = as_optuna(spec, record)
+    drawn = {name: OPTUNA[name](spec, record, study) for name in names or OPTUNA}
+    return {name: _plain(figure) for name, figure in drawn.items() if figure and figure.data}
+
+
+def optimization_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure:
+    """The value of each complete trial, the best so far, and the baseline."""
+    figure = visualization.plot_optimization_history(study, **_target(spec))
+    figure.update_traces(hovertemplate="trial %{x}: %{y}<extra></extra>")
+    return _of_values(spec, record, figure)
+
+
+def hypervolume_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
+    """How the front grew; None for a study of one metric."""
+    found = searched(record, spec)
+    if len(spec.objective.metrics) < 2 or not found:
+        return None
+    with experimental():
+        return visualization.plot_hypervolume_history(study, reference_point(spec, found))
+
+
+def slices(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
+    """Each searched parameter against the metric."""
+    keys = _keys(spec, study)
+    if not keys:
+        return None
+    figure = visualization.plot_slice(_few(spec, record, study), keys, **_target(spec))
+    figure.update_traces(hovertemplate="trial %{marker.color}: %{x}, %{y}<extra></extra>")
+    figure.for_each_xaxis(lambda axis: axis.update(nticks=4) if axis.type == "log" else None)
+    return _of_values(spec, record, figure)
+
+
+def parallel_coordinate(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
+    """Each complete trial a line through its values and its parameters."""
+    keys, target = _keys(spec, study), _target(spec) if len(spec.objective.metrics) == 1 else {}
+    if len(keys) < 2:
+        return None
+    figure = visualization.plot_parallel_coordinate(_few(spec, record, study), keys, **target)
+    return figure.update_traces(opacity=0.8, selector={"mode": "lines"})
+
+
+def rank(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
+    """Complete trials over every two of the parameters that explain most: an outlying value hides no other."""
+    known = _keys(spec, study)
+    keys = sorted(known, key=lambda key: key not in list(explained(spec, record).shares)[:PAIRED])[:PAIRED]
+    if len(keys) < 2 or len(searched(record, spec)) < LEAST:
+        return None
+    return visualization.plot_rank(_few(spec, record, study), keys, **_target(spec))
+
+
+def timeline(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
+    """When each trial of any stage ran."""
+    began = [trial for trial in record.trials.values() if trial.started is not None]
+    if len(began) < 2:
+        return None
+    bars = [
+        FrozenTrial(
+            trial.number,
+            STATES[trial.state],
+            None,
+            moment(trial.started),
+            moment(trial.ended) if trial.ended else None,
+            trial.params,
+            {},
+            {"stage": trial.stage, "seed": trial.seed, "node": trial.node},
+            {},
+            {},
+            trial.number,
+        )
+        for trial in began[-NEWEST:]
+    ]
+    return visualization.plot_timeline(in_memory(spec, bars))
+
+
+OPTUNA: Mapping[str, Draw] = {
+    "slice": slices,
+    "rank": rank,
+    "parallel_coordinate": parallel_coordinate,
+    "optimization_history": optimization_history,
+    "hypervolume_history": hypervolume_history,
+    "timeline": timeline,
+}
+"""By the names that the page and `Study.figure` know them by."""
+
+
+def _target(spec: StudySpec) -> dict[str, Any]:
+    """The study's metric, the first of several, for Optuna's functions of one value."""
+    several = len(spec.objective.metrics) > 1
+    return {"target_name": spec.metric, "target": (lambda trial: trial.values[0]) if several else None}
+
+
+def _keys(spec: StudySpec, study: Study) -> list[str]:
+    """The searched parameters that a complete trial has."""
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [key for key in varied(spec) if any(key in trial.params for trial in complete)]
+
+
+def _few(spec: StudySpec, record: StudyRecord, study: Study) -> Study:
+    """The same with a selection of its complete trials, the best among them."""
+    kept = {candidate.trial.number for candidate in thin(searched(record, spec), MOST)}
+    return in_memory(spec, [trial for trial in study.trials if trial.number in kept])
+
+
+def _of_values(spec: StudySpec, record: StudyRecord, figure: go.Figure) -> go.Figure:
+    """The same with the baseline's value as a dashed line, and accuracies in percent."""
+    if reference := baseline(record, spec):
+        figure.add_hline(reference.value, line={"color": BLACK, "dash": "dash", "width": 1})
+    return figure.update_yaxes(tickformat=".1~%" if formatting.in_percent(spec.metric) else None)
+
+
+def _plain(figure: go.Figure) -> go.Figure:
+    """A figure on a white ground, as wide as its place, in which texts of users are no tags and no colour is white."""
+    rows = len({axis.domain for axis in figure.select_yaxes()})
+    above = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
+    look: dict[str, Any] = {"margin": {"l": 60, "r": 20, "t": 60, "b": 60}, "title_x": 0.01, "font_size": 13}
+    figure.update_layout(template="plotly_white", width=None, height=200 + 200 * rows, legend=above, **look)
+    figure.update_xaxes(exponentformat="e").update_yaxes(exponentformat="e")
+    return go.Figure(_untagged(figure.to_dict()))
+
+
+def _untagged(value: Any) -> Any:
+    if isinstance(value, str):
+        if rgb := re.fullmatch(r"rgb\(([\d.]+), *([\d.]+), *([\d.]+)\)", value):
+            return f"rgb({', '.join(f'{0.8 * float(part):.0f}' for part in rgb.groups())})"
+        return re.sub(r"<(?!/?(?:b|br|extra)>)", "&lt;", value)
+    if isinstance(value, Mapping):
+        return {key: _untagged(one) for key, one in value.items()}
+    return [_untagged(one) for one in value] if isinstance(value, list | tuple) else value
