@@ -218,11 +218,11 @@ class Study:
             raise UserError(f"{name!r}: there is nothing to draw yet in {self.name}, which is {self.state}")
         return drawn
 
-    def report(self, out: str | Path | None = None, models: bool = False) -> Path:
+    def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:
         """Write the report and give its page, as `study report` does."""
         from study.commands.report import report
 
-        page, _ = report(self._home, self.name, Path(out) if out is not None else None, models)
+        page, _ = report(self._home, self.name, Path(out) if out is not None else None, models, pdf)
         return page
 
     def resume(

@@ -92,6 +92,7 @@ def report(
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
     models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also each figure as a PDF, for a paper.")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Write it again while the study runs; its page loads itself again.")
     ] = False,
@@ -103,16 +104,16 @@ def report(
     from study.home.folder import Home
 
     if watch:
-        if models or as_json or address is not None:
+        if models or pdf or as_json or address is not None:
             raise UserError(
-                "--watch: writes the report of a study of this home: without --models, --json and --address"
+                "--watch: writes the report of a study of this home: without --models, --pdf, --json and --address"
             )
         reporting.watch(Home.locate(), name, out, lambda page: print(page, flush=True))
         return
     if models and address is not None:
         raise UserError("--models: needs the study's models and data: study fetch --models, then study report --models")
     home = _home(address, name)
-    page, untracked = reporting.report(home, name, out, models)
+    page, untracked = reporting.report(home, name, out, models, pdf)
     print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print(page)
     if untracked:
         print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)

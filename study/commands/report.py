@@ -21,11 +21,14 @@ LOOK = 1.0
 """Seconds between two looks at a ledger, for whether it has grown."""
 
 
-def report(home: Home, name: str, out: Path | None = None, models: bool = False) -> tuple[Path, str | None]:
+def report(
+    home: Home, name: str, out: Path | None = None, models: bool = False, pdf: bool = False
+) -> tuple[Path, str | None]:
     """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
 
     Args:
         models: with figures of what its models learned.
+        pdf: each figure as a PDF, too.
 
     Returns:
         The page, and what went wrong with MLflow, if anything did.
@@ -40,7 +43,7 @@ def report(home: Home, name: str, out: Path | None = None, models: bool = False)
     from study.analysis.statistics.embedding import embeddings
 
     learned = embeddings(spec, record, folder.model_file) if models else ()
-    page = write_report(spec, record, out or folder.report, learned)
+    page = write_report(spec, record, out or folder.report, learned, pdf)
     return page, None if out else refresh(home, folder, report_files(folder))
 
 

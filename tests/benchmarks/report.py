@@ -199,7 +199,7 @@ def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
     from study.analysis.figures import FIGURES
     from study.analysis.figures.by_optuna import by_optuna
     from study.analysis.report.page import to_html, to_markdown
-    from study.analysis.report.report import pdf, png
+    from study.analysis.report.report import as_pdf, as_png
     from study.analysis.report.sections import report_page
 
     trials_frame(spec, record).to_csv()
@@ -211,9 +211,9 @@ def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
             phases.done(f"figure {name}")
     plots = {name: figure.to_json() for name, figure in by_optuna(spec, record).items()}
     phases.done("Optuna's figures")
-    pictures = {name: png(figure) for name, figure in drawn.items()}
+    pictures = {name: as_png(figure) for name, figure in drawn.items()}
     phases.done("PNG")
-    papers = {name: pdf(figure) for name, figure in drawn.items()}
+    papers = {name: as_pdf(figure) for name, figure in drawn.items()}
     phases.done("PDF")
     page = report_page(spec, record, {*drawn, *plots})
     phases.done("content")

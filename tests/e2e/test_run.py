@@ -161,7 +161,7 @@ def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner
     _, record = finished.load("tiny")
     for trial in record.by_stage("confirm"):
         assert finished.folder("tiny").model_file(trial.number, 1).is_file()
-    done = here.invoke(app, ["report", "tiny", "--models", "-o", "learned", "--json"])
+    done = here.invoke(app, ["report", "tiny", "--models", "--pdf", "-o", "learned", "--json"])
     assert (done.exit_code, done.stderr) == (0, "")
     assert {row["rule"] for row in json.loads(done.stdout)["rules"]} >= {"accuracy", "worst_class_accuracy"}
     assert "What the models learned" in (finished.work / "learned" / "report.html").read_text(encoding="utf-8")

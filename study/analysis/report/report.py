@@ -23,14 +23,20 @@ from study.text.spreadsheet import neutral
 
 
 def write_report(
-    spec: StudySpec, record: StudyRecord, out: Path, models: Sequence[Embedding] = (), reload: int | None = None
+    spec: StudySpec,
+    record: StudyRecord,
+    out: Path,
+    models: Sequence[Embedding] = (),
+    pdf: bool = False,
+    reload: int | None = None,
 ) -> Path:
-    """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `.pdf`, and `trials.csv` into a folder.
+    """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `trials.csv` into a folder.
 
     A study in any state has a report. The same study gives the same files, byte for byte. A reader of a file sees the
     old one or the new one.
 
     Args:
+        pdf: `figures/*.pdf` as well; a folder that has some gets them in any case, so that none is of before.
         models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
         reload: seconds after which a browser loads the page again; None: never.
 
@@ -41,8 +47,9 @@ def write_report(
         UserError: the folder cannot be written.
         OSError: the disk is full.
     """
+    pdf = pdf or any((out / "figures").glob("*.pdf"))
     with ranked_once(record):
-        files = _files(spec, record, models, reload)
+        files = _files(spec, record, models, pdf, reload)
     with writing(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in FIGURES.keys() | MODEL_FIGURES:
@@ -54,16 +61,19 @@ def write_report(
     return out / "report.html"
 
 
-def _files(spec: StudySpec, record: StudyRecord, models: Sequence[Embedding], reload: int | None) -> dict[str, bytes]:
+def _files(
+    spec: StudySpec, record: StudyRecord, models: Sequence[Embedding], pdf: bool, reload: int | None
+) -> dict[str, bytes]:
     """Every file of a report, by its path in the folder."""
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, shown(name, record)))}
     if models:
         drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
-    pictures = {name: png(figure) for name, figure in drawn.items()}
+    pictures = {name: as_png(figure) for name, figure in drawn.items()}
     plots = {name: str(figure.to_json()) for name, figure in by_optuna(spec, record).items()}
     page = report_page(spec, record, {*drawn, *plots})
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
-    files |= {f"figures/{name}.pdf": pdf(figure) for name, figure in drawn.items()}
+    if pdf:
+        files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}
     frame = trials_frame(spec, record)
     texts = {str(name): frame[name].map(_neutral) for name in frame.select_dtypes(["object", "string"])}
     files["trials.csv"] = frame.assign(**texts).to_csv().encode()
@@ -78,7 +88,7 @@ def _neutral(value: Any) -> Any:
 
 
 @styled
-def png(figure: Figure) -> bytes:
+def as_png(figure: Figure) -> bytes:
     """A figure as a PNG file without date and version.
 
     Fixes the figure's layout, so that files made from it afterwards have the same.
@@ -91,7 +101,7 @@ def png(figure: Figure) -> bytes:
 
 
 @styled
-def pdf(figure: Figure) -> bytes:
+def as_pdf(figure: Figure) -> bytes:
     """A figure as a PDF file, without date and version."""
     stream = BytesIO()
     figure.savefig(stream, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})

@@ -9,7 +9,7 @@ from study.analysis.figures import FIGURES
 from study.analysis.figures.by_optuna import NEWEST, OPTUNA, by_optuna
 from study.analysis.figures.surface import parameter_pair
 from study.analysis.figures.two_metrics import pareto, trade_off_metrics
-from study.analysis.report.report import pdf, png
+from study.analysis.report.report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
 from study.spec import load_study
@@ -111,9 +111,9 @@ def test_texts_of_users_are_escaped(writer):
 
 def test_files_are_the_same_every_time(spec, wide):
     one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
-    assert png(one) == png(other)
-    file = pdf(one)
-    assert file == pdf(other)
+    assert as_png(one) == as_png(other)
+    file = as_pdf(one)
+    assert file == as_pdf(other)
     assert file.startswith(b"%PDF")
     assert not any(word in file for word in (b"CreationDate", b"Producer", b"Matplotlib"))
 

@@ -119,7 +119,7 @@ def test_a_report_shows_the_models(spec, models, tmp_path):
     record, file = models
     page = write_report(spec, record, tmp_path, embeddings(spec, record, file))
     assert "What the models learned" in page.read_text()
-    assert {f"{name}.pdf" for name in MODEL_FIGURES} <= {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {f"{name}.png" for name in MODEL_FIGURES} <= {path.name for path in (tmp_path / "figures").iterdir()}
 
 
 def test_no_model_was_kept(spec, models, tmp_path):

@@ -13,7 +13,7 @@ from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
 from study.analysis import trials_frame, write_report
-from study.analysis.report.report import png
+from study.analysis.report.report import as_png
 from study.analysis.report.sections import data_sets
 from study.errors import UserError
 from study.spec import load_study
@@ -46,7 +46,7 @@ def report(spec, frozen, tmp_path_factory):
 
 def test_every_file_is_there(report):
     files = sorted(str(path.relative_to(report)) for path in report.rglob("*") if path.is_file())
-    figures = [f"figures/{name}.{suffix}" for name in DRAWN for suffix in ("pdf", "png")]
+    figures = [f"figures/{name}.png" for name in DRAWN]
     assert files == sorted(["report.html", "report.md", "trials.csv", *figures])
 
 
@@ -246,7 +246,22 @@ def test_a_figure_of_a_former_report_goes(spec, writer, tmp_path):
     assert not list((tmp_path / "figures").iterdir())
 
 
+@pytest.mark.usefixtures("quick")
+def test_pdfs_are_written_once_asked_for_and_then_renewed(spec, writer, tmp_path):
+    study = writer()
+    study.trial("search", [0.1, 0.5])
+    study.trial("search", [0.2, 0.6])
+    figures, record = tmp_path / "figures", study.record(state=None)
+    write_report(spec, record, tmp_path, pdf=True)
+    pdfs = {file: file.read_bytes() for file in figures.glob("*.pdf")}
+    assert {file.stem for file in pdfs} == {file.stem for file in figures.glob("*.png")} != set()
+    for file in pdfs:
+        file.write_bytes(b"of before")
+    write_report(spec, record, tmp_path)
+    assert {file: file.read_bytes() for file in figures.glob("*.pdf")} == pdfs
+
+
 def test_pictures_are_png():
     from matplotlib.figure import Figure
 
-    assert imread(BytesIO(png(Figure(figsize=(1, 1))))).shape[0] == 180
+    assert imread(BytesIO(as_png(Figure(figsize=(1, 1))))).shape[0] == 180
