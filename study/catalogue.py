@@ -25,7 +25,7 @@ found by their names, and are not among the names that there are."""
 
 @cache
 def modules(package: str, having: str) -> dict[str, Any]:
-    """The modules of a package that define `having`, by name.
+    """The modules of a package that define `having`, by name; packages within it are left out.
 
     A new dataset, model or method is one new file in its package; nothing else lists it.
     """
@@ -33,6 +33,7 @@ def modules(package: str, having: str) -> dict[str, Any]:
     loaded = {
         entry.name: importlib.import_module(f"{package}.{entry.name}")
         for entry in pkgutil.iter_modules(parent.__path__)
+        if not entry.ispkg
     }
     return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
 
@@ -55,11 +56,13 @@ class Catalogue:
     Attributes:
         group: of the entry points.
         having: what the module of an entry must define.
+        package: of those of this package.
         own: gives the modules of this package by the names that a study file has for them.
     """
 
     group: str
     having: tuple[str, ...]
+    package: str
     own: Callable[[], Mapping[str, Any]]
 
     def names(self) -> list[str]:
@@ -81,7 +84,10 @@ class Catalogue:
         Raises:
             UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
         """
-        own, entries = self.own(), _entries(self.group).get(name, ())
+        entries = _entries(self.group).get(name, ())
+        if name == self.apart and not entries:
+            return importlib.import_module(f"{self.package}.{name}")  # alone: the others need PyTorch
+        own = self.own()
         if not entries:
             if name in own:
                 return own[name]

@@ -26,6 +26,18 @@ def test_a_loss_needs_pytorch_alone() -> None:
     assert imported_by("import study; study.loss('sup_con')") == {"torch"}
 
 
+def test_the_driver_of_a_training_function_needs_no_pytorch() -> None:
+    """It is four tenths of such a driver's memory."""
+    code = (
+        "import study.sweep.adapters, study.tracking.writer, study.analysis.report.report, study.commands.run\n"
+        "from study.api.running import function_study\n"
+        "def train(config): yield {}\n"
+        "given = {'name': 'mine', 'metric': 'val/f1', 'maximize': None, 'epochs': 1, 'fixed': {}, 'baseline': None}\n"
+        "function_study(train, space={'x': (0.0, 1.0)}, assignments=[], **given)"
+    )
+    assert "torch" not in imported_by(code)
+
+
 def test_help_and_version_import_nothing_heavy() -> None:
     code = (
         "import sys, study.cli\n"

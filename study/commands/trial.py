@@ -13,7 +13,7 @@ from study.home.folder import Home
 from study.ranking.epochs import EpochChoice
 from study.spec import StudySpec
 from study.training import Diverged, FunctionTrial, Trial
-from study.training.device import NoDevice, asked_for, facts, take
+from study.training.device import NoDevice, facts, take
 
 GAP = "  "
 
@@ -87,7 +87,7 @@ def run(
 
 def _device(spec: StudySpec) -> torch.device:
     try:
-        return take(asked_for(spec.resources.gpu))
+        return take(spec.resources.device)
     except NoDevice as why:
         text = f"resources.gpu: {spec.resources.gpu:g} given, but this machine's GPU cannot be used: {why}"
         raise UserError(f"{text}. On the CPU: --set resources.gpu=0") from None

@@ -57,7 +57,7 @@ def _own() -> Mapping[str, Any]:
     return {**modules("study.data.sets", "Options"), **listed_images.SETS}
 
 
-CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), _own)
+CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _own)
 
 
 def names() -> list[str]:

@@ -47,7 +47,7 @@ def _kinds() -> dict[str, Any]:
     return dict(sorted((name, module) for module in kinds for name in module.NAMES))
 
 
-CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), _kinds)
+CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "study.methods", _kinds)
 
 
 def names() -> list[str]:

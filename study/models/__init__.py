@@ -26,7 +26,7 @@ def _own() -> Mapping[str, Any]:
     return modules("study.models", "Options")
 
 
-CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), _own)
+CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own)
 
 
 def names() -> list[str]:

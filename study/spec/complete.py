@@ -6,7 +6,7 @@ from typing import Any
 from study.knobs import Knob
 from study.spec.checks import Noted, Problems, check, one_of, section_model
 from study.spec.document import Key
-from study.spec.forms import CATALOGUES, Domains, Forms, labels, names
+from study.spec.forms import CATALOGUES, Domains, Forms, labels
 from study.spec.sections import Params, Section, Sections, named, section_knobs
 from study.training.config import SECTIONS
 
@@ -18,9 +18,8 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
         everyone: dict[Key, Section] = {(section,): sections.own[section]}
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
         for at, values in everyone.items():
-            allowed = catalogue.names()
-            if at == (section,) and catalogue.apart is not None and values.get("name") == catalogue.apart:
-                allowed = [catalogue.apart]
+            apart = catalogue.apart if at == (section,) and values.get("name") == catalogue.apart else None
+            allowed = catalogue.names() if apart is None else [apart]
             model = section_model(section, (), name=(one_of(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}
             if check(model, name, at, problems) and (why := catalogue.problem(name["name"])):
@@ -103,5 +102,5 @@ def _checked(
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
     if check(section_model(section, switches), switch_values, at, problems) is None:
         return None
-    fixed = {"name": (str, ...)} if names(section) else {}
+    fixed = {"name": (str, ...)} if section in CATALOGUES else {}
     return check(section_model(section, knobs.values(), **fixed), values, at, problems)

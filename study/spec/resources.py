@@ -42,6 +42,11 @@ class Resources(BaseModel):
     hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
     keep_checkpoints: Annotated[int, Field(ge=0, le=MOST)] | Literal["all"] = 5
 
+    @property
+    def device(self) -> str:
+        """The kind of device that trials train on, as PyTorch calls it."""
+        return "cuda" if self.gpu > 0 else "cpu"
+
     @model_validator(mode="before")
     @classmethod
     def _no_stack(cls, value: Any) -> Any:

@@ -107,7 +107,7 @@ def _is_key(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
         problems.add(at, f"cannot be searched: every trial of a study has the same {NEVER_SEARCHED[key]}")
         return False
     section, _, name = key.partition(".")
-    if key in valid or (name == "name" and names(section)):
+    if key in valid or (name == "name" and section in CATALOGUES):
         return True
     near = [other for other in valid if other.split(".")[0] == section]
     problems.add(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(near or valid)}")

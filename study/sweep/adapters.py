@@ -27,7 +27,6 @@ from study.sweep.nodes import Nodes, NodeUnusable
 from study.sweep.requests import Ear
 from study.sweep.share import Share
 from study.training import own_function
-from study.training.device import asked_for
 from study.upstream.tune_controller import (
     actor,
     actor_id,
@@ -157,7 +156,7 @@ class Works:
             "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
             "goal": json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             "function": self._function,
-            "device": asked_for(self._spec.resources.gpu),
+            "device": self._spec.resources.device,
             "whole": trial.alone or self._spec.resources.gpu == 1,
             "needed": goal.needed,
             "end": str(end) if end else None,

@@ -361,8 +361,8 @@ def _tune(
     from study.sweep import memory_kills, reuse
     from study.sweep.adapters import JobSearcher, ReportingScheduler
     from study.sweep.nodes import Nodes
+    from study.sweep.processes import run_job
     from study.sweep.stopper import AgendaStopper, NoReports, StudyOver
-    from study.sweep.worker import run_job
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}

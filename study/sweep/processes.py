@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 PRELOAD = "study.sweep.preload"
 """What each of them imports before it takes a trial."""
@@ -14,6 +15,13 @@ FOLDER = "STUDY_PROCESSES"
 PATIENCE = 300.0
 """Seconds that they get: an idle machine needs six, one that is kept busy minutes. Then trials begin, and Ray starts
 what is missing."""
+
+
+def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
+    """See `study.sweep.worker.run_job`, which needs PyTorch: processes of trials import it, and the driver does not."""
+    from study.sweep import worker
+
+    worker.run_job(config, datasets=datasets, weights=weights)
 
 
 def say_ready() -> None:

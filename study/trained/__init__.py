@@ -1,6 +1,13 @@
 """Trained models as files: weights, a description that rebuilds their networks, and a model card."""
 
-from study.trained.classifier import Classifier
+from typing import TYPE_CHECKING
+
+from study.catalogue import later
 from study.trained.description import Description
 
+if TYPE_CHECKING:
+    from study.trained.classifier import Classifier
+
 __all__ = ["Classifier", "Description"]
+
+__getattr__ = later({"Classifier": "study.trained.classifier"})  # needs PyTorch

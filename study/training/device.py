@@ -141,11 +141,6 @@ class CardFull(NoDevice):
     """Other processes hold a GPU's memory; where trials share it, they may be trials."""
 
 
-def asked_for(gpu: float) -> str:
-    """The kind of device of a trial that takes so many GPUs (`resources.gpu`)."""
-    return CUDA if gpu > 0 else CPU
-
-
 def best() -> torch.device:
     """A GPU where one works, else the CPU: for what is done at home, where nobody asked for either."""
     if not torch.cuda.is_available():

@@ -42,6 +42,7 @@ def value(params: dict[str, Any], report: int) -> float:
 def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, parts: bool) -> dict[str, float]:
     """This project, tracked: everything of `study run` but the trial; `slots` trials at once, 0: one per core."""
 
+    import study.sweep.processes as processes
     import study.sweep.worker as worker
     from study import data
     from study.home.folder import Home
@@ -58,7 +59,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
             worker.tell({"val/accuracy": value(config, report), **extra}, report)
 
-    worker.run_job = job  # type: ignore[assignment]
+    processes.run_job = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())
     given = [f"search.space={{{space}}}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
     given.append("search.sampler=tpe")

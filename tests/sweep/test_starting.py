@@ -18,6 +18,7 @@ from pathlib import Path
 from ray.tune.execution.tune_controller import TuneController
 
 import study.sweep.driver as driver
+import study.sweep.processes as processes
 import study.sweep.worker as worker
 from study import data
 from study.home.folder import Home
@@ -59,7 +60,7 @@ def job(config, **_):
         time.sleep(0.1)  # the second process has its data by now, and on a busy machine no trial yet
     worker.tell({"val/accuracy": 0.5}, 1)
 
-worker.run_job = job
+processes.run_job = job
 if slots > 2:
     driver.Slots = lambda *_, **__: lambda: slots
 spec = load_study("quickstart", [

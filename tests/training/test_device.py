@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from study.errors import UserError
+from study.spec.resources import Resources
 from study.training import device
 
 WHEEL = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
@@ -32,7 +33,7 @@ def test_code_runs_on_later_cards_of_its_generation(
 
 @pytest.mark.parametrize(("gpu", "kind"), [(0, "cpu"), (0.25, "cuda"), (1, "cuda")])
 def test_a_study_says_what_its_trials_run_on(gpu: float, kind: str) -> None:
-    assert device.asked_for(gpu) == kind
+    assert Resources(gpu=gpu).device == kind
 
 
 def test_the_cpu_is_taken_and_named() -> None:

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from study.data.dataset import Facts
 from study.errors import UserError, nearest
+from study.training.augment import recipes
+from study.training.augment.recipes import SUITS
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import torch
     from torch import Tensor
-
-    from study.training.augment.recipes import Recipe
 
 
 class Augmentation(Protocol):
@@ -31,7 +29,7 @@ __all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "
 
 def names() -> list[str]:
     """Every augmentation that `train.augmentation` may name."""
-    return list(_recipes())
+    return list(SUITS)
 
 
 def is_random(name: str) -> bool:
@@ -41,7 +39,7 @@ def is_random(name: str) -> bool:
 
 def suits(name: str, facts: Facts) -> str | None:
     """Why an augmentation cannot be used with a data set; None if it can."""
-    reason = _find(name).suits(facts)
+    reason = SUITS[_known(name)](facts)
     return None if reason is None else f"{name!r} {reason}"
 
 
@@ -61,7 +59,7 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
         raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(_suitable(shape))}")
     import torch
 
-    operations = tuple(_find(name).operations(options))
+    operations = tuple(recipes.operations(_known(name), options))
 
     @torch.no_grad()
     def augmentation(batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor":
@@ -96,19 +94,10 @@ def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
     return interpolate(images, (size, size), mode="bilinear", antialias=True)
 
 
-def _recipes() -> "Mapping[str, Recipe]":
-    from study.training.augment.recipes import RECIPES
-
-    return RECIPES
-
-
-def _find(name: str) -> "Recipe":
-    augmentations = _recipes()
-    if name not in augmentations:
-        raise UserError(
-            f"train.augmentation: {name!r} given. {nearest(name, augmentations)}Allowed: {', '.join(augmentations)}",
-        )
-    return augmentations[name]
+def _known(name: str) -> str:
+    if name not in SUITS:
+        raise UserError(f"train.augmentation: {name!r} given. {nearest(name, SUITS)}Allowed: {', '.join(SUITS)}")
+    return name
 
 
 def _suitable(shape: tuple[int, ...]) -> list[str]:
