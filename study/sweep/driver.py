@@ -39,7 +39,7 @@ from study.sweep.shared_ray import Session
 from study.sweep.steps import PREPARING, STARTING, STOPPING
 from study.text.shell import typed
 from study.training import own_function
-from study.upstream.interrupt import NUMBERS, has_come, once
+from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
 from study.upstream.own_ray_internals import end_at_once
 from study.upstream.ray_internals import is_job, job_metadata, let_trials_inherit_environment
 from study.upstream.tune_controller import do_not_block_for_trials
@@ -63,8 +63,8 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     """Each of `NUMBERS` asks the agenda to stop; a second one, `TWICE` later, is the usual KeyboardInterrupt. A second
     SIGHUP is nothing.
 
-    One that came before and that a library swallowed is obeyed, too. Outside the main thread, where no signal arrives,
-    it does nothing.
+    One that came before and that a library swallowed is obeyed, too, and a second one that is swallowed comes again.
+    Outside the main thread, where no signal arrives, it does nothing.
 
     Python calls a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
     library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.
@@ -104,14 +104,15 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     thread = threading.Thread(target=acknowledge, name="signals", daemon=True)
     thread.start()
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
-    if has_come():
-        agenda.stopping, agenda.by_hand = "interrupted", True
-        tell(STOPPING)
     before = {number: signal.getsignal(number) for number in NUMBERS}
-    for number in NUMBERS:
-        signal.signal(number, stop)
     try:
-        yield
+        with dropped_ones_come_again():
+            if has_come():
+                agenda.stopping, agenda.by_hand = "interrupted", True
+                tell(STOPPING)
+            for number in NUMBERS:
+                signal.signal(number, stop)
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

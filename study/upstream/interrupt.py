@@ -2,10 +2,15 @@
 reference's callback, and so does an `except:` of a library that is being loaded."""
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 IS_HELD = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 """Whether this process is to outlive its terminal, as `nohup` has it."""
@@ -26,13 +31,61 @@ class Interrupt:
         raise KeyboardInterrupt
 
 
+AGAIN = 0.05
+"""Seconds after which one that was dropped comes again: what dropped it is over by then."""
+
+
+class Dropped:
+    """Has a KeyboardInterrupt that Python drops come again soon, and shows nothing of it; for `sys.unraisablehook`.
+
+    Args:
+        before: takes everything else that is dropped.
+    """
+
+    def __init__(self, before: "Callable[[UnraisableHookArgs], object]") -> None:
+        self.before = before
+        self._timer: threading.Timer | None = None
+
+    def __call__(self, lost: "UnraisableHookArgs") -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            self.before(lost)
+            return
+        self._timer = threading.Timer(AGAIN, self._send)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def call_off(self) -> None:
+        """Let it not come again: it was obeyed."""
+        if self._timer:
+            self._timer.cancel()
+
+    def _send(self) -> None:
+        if callable(signal.getsignal(signal.SIGINT)):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+@contextmanager
+def dropped_ones_come_again() -> Iterator[None]:
+    """See `Dropped`; one that is still to come when the block begins or ends does not."""
+    before = sys.unraisablehook
+    if isinstance(before, Dropped):
+        before.call_off()
+    sys.unraisablehook = mine = Dropped(before)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        mine.call_off()
+
+
 def once(signum: int) -> None:
     """Have this signal change nothing more: the system sends SIGHUP when a terminal is closed, and its shell again."""
     signal.signal(signum, signal.SIG_IGN)
 
 
 def listen() -> None:
-    """From now on, each of `NUMBERS` is a KeyboardInterrupt, and remembered."""
+    """From now on, each of `NUMBERS` is a KeyboardInterrupt, remembered, and raised again where Python drops it."""
+    sys.unraisablehook = Dropped(sys.unraisablehook)
     handler = Interrupt()
     for number in NUMBERS:
         signal.signal(number, handler)

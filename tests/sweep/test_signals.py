@@ -46,6 +46,53 @@ def test_the_first_asks_the_agenda_and_the_second_interrupts(number: signal.Sign
     assert signal.set_wakeup_fd(-1) == -1
 
 
+class Library:
+    """Has a signal come while it is destroyed: what its end raises is lost."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def __del__(self) -> None:
+        signal.raise_signal(self._number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_one_that_a_library_swallows_comes_again(
+    number: signal.Signals, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def swallows() -> None:
+        Library(number)
+        time.sleep(60)
+
+    hook, asked = sys.unraisablehook, agenda()
+    with stopped_by_signals(asked, lambda _: None):
+        signal.raise_signal(number)
+        time.sleep(TWICE)
+        with pytest.raises(KeyboardInterrupt):
+            swallows()
+    assert sys.unraisablehook is hook
+    assert capfd.readouterr().err == ""
+
+
+def test_a_command_obeys_one_that_a_library_swallows_and_shows_nothing_of_it() -> None:
+    code = """
+import signal, time, weakref
+from study.upstream import interrupt
+
+interrupt.listen()
+class Thing: pass
+thing = Thing()
+watch = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+try:
+    del thing
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("stopped", interrupt.has_come())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50)
+    assert (done.stdout, done.stderr) == ("stopped True\n", "")
+
+
 def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which is ignored where the tests run under nohup
     asked, told = agenda(), list[str]()
@@ -105,10 +152,6 @@ def test_outside_the_main_thread_nothing_is_changed() -> None:
 
 @pytest.mark.parametrize("number", interrupt.NUMBERS)
 def test_one_that_a_library_swallowed_before_is_obeyed(number: signal.Signals) -> None:
-    class Library:
-        def __del__(self) -> None:
-            signal.raise_signal(number)
-
     before = {each: signal.getsignal(each) for each in interrupt.NUMBERS}
     hook, sys.unraisablehook = sys.unraisablehook, lambda lost: None
     asked, told = agenda(), list[str]()
@@ -116,7 +159,7 @@ def test_one_that_a_library_swallowed_before_is_obeyed(number: signal.Signals) -
         interrupt.listen()
         with stopped_by_signals(agenda(), told.append):
             assert told == []
-        Library()  # destroyed at once; what its end raises is lost
+        Library(number)  # destroyed at once
         with stopped_by_signals(asked, told.append):
             assert asked.stopping == "interrupted"
         assert told == [STOPPING]
