@@ -12,6 +12,7 @@ from study.analysis.tables.suite_tables import SuiteTables
 from study.commands.in_turn import differences, listed, run_left, write_forms
 from study.commands.sitting import View
 from study.errors import Interrupted, Stopped, UserError
+from study.files.below import below
 from study.files.output import check_output, write_output, writing
 from study.files.whole import write_whole
 from study.home import format as home_format
@@ -110,7 +111,7 @@ def write_tables(home: Home, found: SuiteTables) -> None:
         UserError: they cannot be written.
     """
     forms = {ending: form(found) for ending, form in FORMS.items()}
-    write_forms(home.suites / found.suite.name, "table", forms)
+    write_forms(below(home.suites, found.suite.name), "table", forms)
 
 
 def remember(home: Home, suite: Suite) -> None:
@@ -120,7 +121,7 @@ def remember(home: Home, suite: Suite) -> None:
         UserError: the home cannot be written, or a newer version of this package made it.
     """
     home_format.check(home.path)
-    file = home.suites / suite.name / MEMORY
+    file = below(home.suites, suite.name) / MEMORY
     with writing(file.parent, ANOTHER_HOME):
         file.parent.mkdir(parents=True, exist_ok=True)
         home_format.write(home.path)
@@ -150,7 +151,7 @@ def check_same(home: Home, suite: Suite) -> None:
     Raises:
         UserError: says what differs.
     """
-    memory = home.suites / suite.name / MEMORY
+    memory = below(home.suites, suite.name) / MEMORY
     before = read(memory).values if memory.is_file() else {}
     specs = (cell.spec for cell in suite.cells)
     if differing := [*_of_suite(before, suite.to_document()), *differences(home, specs)]:

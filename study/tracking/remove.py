@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
+from study.files.below import below
 from study.home.events import problem
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, empty
@@ -96,9 +97,9 @@ def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str
     from study.tracking.database import Database
 
     database = Database(client, home)
-    folder = home.artifacts / client.get_experiment(experiment_id).name
-    for path in (*(folder / "models" / model_id for model_id in models), *(folder / run_id for run_id in runs)):
-        shutil.rmtree(path, ignore_errors=True)
+    folder = below(home.artifacts, client.get_experiment(experiment_id).name)
+    for name in (*(f"models/{model_id}" for model_id in models), *runs):
+        shutil.rmtree(below(folder, name), ignore_errors=True)
     database.purge(models, runs)
     if next(_runs(client, experiment_id), None) is None:
         client.delete_experiment(experiment_id)

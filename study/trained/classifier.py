@@ -12,6 +12,7 @@ from torch import nn
 from study.data import Split
 from study.errors import UserError
 from study.files import digest
+from study.files.below import below
 from study.methods import Method
 from study.trained.description import Description
 from study.training.device import take
@@ -101,7 +102,7 @@ def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    path = folder / Path(description.weights).name
+    path = below(folder, description.weights)
     try:
         if digest.of_file(path) != description.weights_digest:
             raise UserError(

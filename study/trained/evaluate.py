@@ -10,6 +10,7 @@ from study import data
 from study.data import Facts
 from study.data.by_name import numbered_as
 from study.errors import UserError
+from study.files.below import below
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.metrics import group_names
@@ -69,7 +70,7 @@ def evaluate(
     place = str(take(device))
     with _noted(home, description) if counts else nullcontext():
         trial = Trial(config, dataset, place, begins=False)
-        trial.load(model.parent / description.weights)
+        trial.load(below(model.parent, description.weights))
         try:
             return trial.evaluate(split, final=True)
         except Diverged as diverged:

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from study.errors import UserError
 from study.files import digest
 from study.home.folder import Home
-from study.trained import Description
+from study.trained import Classifier, Description
 from study.trained.evaluate import evaluate
 
 
@@ -35,3 +35,14 @@ def test_the_network_that_found_groups_for_the_search_is_not_needed(
     replace(description, config={**description.config, "train": train}).write(model)
     assert evaluate(Home(tmp_path / "home"), model, "val") == expected
     assert not list((tmp_path / "data").rglob("*bias_guess*"))
+
+
+def test_a_description_names_no_weights_outside_its_folder(model: Path, tmp_path: Path) -> None:
+    description = Description.read(model)
+    weights = model.parent / description.weights
+    weights.rename(weights.parents[1] / "others")
+    for name in ("../others", str(weights.parents[1] / "others")):
+        replace(description, weights=name).write(model)
+        for read in (Classifier.load, lambda file: evaluate(Home(tmp_path / "home"), file, "val")):
+            with pytest.raises(UserError, match="cannot be the name of a file in"):
+                read(model)
