@@ -22,7 +22,7 @@ import typer
 from study.cli import asking, cluster, data, help, models, running, studies, study_files, suites
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
-from study.text.printed import printed
+from study.text.printed import tell
 from study.upstream import interrupt
 
 app = typer.Typer(
@@ -118,7 +118,7 @@ def main() -> None:
         if expected is None or is_verbose():
             traceback.print_exc()
         message, status = expected or (f"{_name(error)}. {REPORT}", 1)
-        print(f"error: {printed(message)}", file=sys.stderr)
+        tell(f"error: {message}", sys.stderr)
         raise SystemExit(status) from None
     finally:
         atexit.register(_let_python_end)  # last, so it runs first
@@ -181,7 +181,7 @@ def _was_interrupted(error: BaseException | None) -> bool:
 def _stopped(message: str) -> None:
     """End with status 130. Python itself would end by SIGINT where the interrupt came in the midst of an `exec`, as of
     a library that is being imported."""
-    print(message, file=sys.stderr)
+    tell(message, sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(STOPPED)
@@ -219,5 +219,5 @@ def _global(
     if version:
         from study.home.provenance import version_line
 
-        print(version_line())
+        tell(version_line())
         raise typer.Exit()

@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from study.cli.cluster import Name
-from study.cli.options import Json, Where, print_json, tell
+from study.cli.options import Json, Where, print_json
 from study.errors import UserError
+from study.text.printed import tell
 from study.text.shell import typed
 
 
@@ -47,7 +48,7 @@ def stop(
         job = Jobs(address).stop(name)
         stopped = f"job {job.id}" if job.place is None else f"job {job.id}, which waited for its turn"
         how = how if job.place is None or job.number > 1 else "study submit of the same file"
-    print_json({"name": name, "stopped": stopped}) if as_json else print(
+    print_json({"name": name, "stopped": stopped}) if as_json else tell(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )
 

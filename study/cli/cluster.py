@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from study.cli.elsewhere import Follow, check_follow, follow_driver, show_submitted
-from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json, tell
+from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
 from study.errors import UserError
+from study.text.printed import tell
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
@@ -98,7 +99,7 @@ def logs(
             follow_driver(remote, name, job, ray)
             return
         log = remote.log(job) if ray else ours_alone(remote.log(job))
-        print_json({"name": name, "job": job, "log": log}) if as_json else print(log, end="")
+        print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])
     document = trial_log.document(home.find(name), trial)
@@ -128,7 +129,7 @@ def window(name: Name, as_json: Json = False) -> None:
     from study.home.folder import Home
 
     document = windows.make(Home.locate(), name)
-    print_json(document) if as_json else print(document["folder"])
+    print_json(document) if as_json else tell(document["folder"])
 
 
 def status(name: str, address: str, as_json: bool) -> None:
@@ -157,10 +158,10 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
         return
     try:
         for text in followed(remote, job):
-            print(text, end="", flush=True)
+            tell(text, end="")
         ended = outcome(remote, job)
     except KeyboardInterrupt:
-        print(f"\ndetached; {job} goes on at {address}")
+        tell(f"\ndetached; {job} goes on at {address}")
         raise typer.Exit(130) from None
     if ended.state != "succeeded":
         raise typer.Exit(1)
@@ -191,7 +192,7 @@ def down() -> None:
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    print(local_cluster.down(Home.locate()))
+    tell(local_cluster.down(Home.locate()))
 
 
 def cluster_status(as_json: Json = False) -> None:

@@ -7,7 +7,8 @@ import typer
 
 from study.cli import cluster
 from study.cli.cluster import Env, Python
-from study.cli.options import Json, Quiet, Set, Where, print_json, tell
+from study.cli.options import Json, Quiet, Set, Where, print_json
+from study.text.printed import tell
 
 
 def list_data(as_json: Json = False) -> None:
@@ -50,4 +51,4 @@ def export_data(
     from study.commands.data import export
 
     labels = export(name, folder, assignments or ())
-    print_json({"labels": str(labels)}) if as_json else print(labels)
+    print_json({"labels": str(labels)}) if as_json else tell(labels)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
-from study.cli.options import HERE, print_json, tell
+from study.cli.options import HERE, print_json
 from study.errors import UserError
+from study.text.printed import tell
 from study.text.shell import typed
 
 if TYPE_CHECKING:
@@ -95,12 +96,12 @@ def show_submitted(
         print_json({"name": name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
     taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "already submitted"
-    print(f"{name}: job {done.job} at {remote.address}, {taken}", flush=True)
+    tell(f"{name}: job {done.job} at {remote.address}, {taken}")
     if follow:
         follow_driver(remote, name, done.job, with_rays)
         return
-    print(f"its state: {typed('status', name, '--address', remote.address)}")
-    print(f"its log:   {typed('logs', name, '-f', '--address', remote.address)}")
+    tell(f"its state: {typed('status', name, '--address', remote.address)}")
+    tell(f"its log:   {typed('logs', name, '-f', '--address', remote.address)}")
 
 
 def follow_driver(remote: "Jobs", name: str, job: str, with_rays: bool = False) -> None:
@@ -118,11 +119,11 @@ def follow_driver(remote: "Jobs", name: str, job: str, with_rays: bool = False) 
 
     try:
         for text in followed(remote, job, name, with_rays):
-            print(text, end="", flush=True)
+            tell(text, end="")
         ended = outcome(remote, job, name)
     except KeyboardInterrupt:
-        print(f"\ndetached; {name} goes on. Again: {typed('logs', name, '-f', '--address', remote.address)}")
-        print(f"To stop it: {typed('stop', name, '--address', remote.address)}")
+        tell(f"\ndetached; {name} goes on. Again: {typed('logs', name, '-f', '--address', remote.address)}")
+        tell(f"To stop it: {typed('stop', name, '--address', remote.address)}")
         raise typer.Exit(130) from None
     tell("\n".join(["", *closing_lines(remote.address, ended)]))
     if ended.exit_status:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, print_json, tell
+from study.cli.options import Json, print_json
+from study.text.printed import tell
 
 Address = Annotated[
     str | None,
@@ -28,9 +29,9 @@ def doctor(
 
         removed = clear()
         for folder in removed:
-            print(f"removed {folder}, and ended what ran in it: its driver was killed", file=sys.stderr)
+            tell(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:
-            print("no killed driver left anything in the temporary folder", file=sys.stderr)
+            tell("no killed driver left anything in the temporary folder", sys.stderr)
     document = doctors.document(doctors.diagnose(address))
     print_json(document) if as_json else tell(doctors.text(document))
     if document["state"] == "problem":
@@ -48,7 +49,7 @@ def guide(topic: Words = None) -> None:
 
     text = page(topic or [])
     if not sys.stdout.isatty():
-        print(text, end="")
+        tell(text, end="")
         return
     from rich.console import Console
     from rich.markdown import Markdown

@@ -18,11 +18,10 @@ from study.cli.options import (
     Spec,
     Where,
     print_json,
-    printable,
     show,
-    tell,
     view,
 )
+from study.text.printed import tell
 from study.text.shell import typed
 
 Model = Annotated[
@@ -150,11 +149,11 @@ def predict(
     if as_json:
         print_json(predictions.to_document())
     else:
-        print(printable(str(out) if out is not None else table(predictions).rstrip("\n")))
+        tell(str(out) if out is not None else table(predictions).rstrip("\n"))
     if predictions.warning:
-        print(printable(f"warning: {predictions.warning}"), file=sys.stderr)
+        tell(f"warning: {predictions.warning}", sys.stderr)
     if predictions.unreadable:
-        print(printable("\n".join(unreadable_lines(predictions))), file=sys.stderr)
+        tell("\n".join(unreadable_lines(predictions)), sys.stderr)
         raise typer.Exit(1)
 
 
@@ -195,4 +194,4 @@ def evaluate(
         return
     for name, value in measured.items():
         line = f"{name:<32} {value:.6g}"
-        print(printable(f"{line:<44} {groups[name]}" if name in groups else line))
+        tell(f"{line:<44} {groups[name]}" if name in groups else line)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from study.errors import UserError
-from study.text.printed import printed
+from study.text.printed import tell
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:
@@ -81,17 +81,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(document, indent=2, allow_nan=False))
-
-
-def printable(text: str) -> str:
-    """Text with names in it that others gave, of files, classes, columns or studies: bytes that are no UTF-8 as
-    `\\xe9`, and so what a terminal would obey."""
-    return printed(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
-
-
-def tell(text: str) -> None:
-    """One text for people on standard output, see `printable`."""
-    print(printable(text), flush=True)
 
 
 def view(quiet: bool) -> "ProgressView":

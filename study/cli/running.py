@@ -19,10 +19,10 @@ from study.cli.options import (
     end,
     print_json,
     show,
-    tell,
     view,
 )
 from study.errors import UserError
+from study.text.printed import tell
 from study.text.shell import typed
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json, tell
+from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
 from study.errors import UserError
+from study.text.printed import tell
 
 if TYPE_CHECKING:
     from study.home.folder import Home
@@ -108,15 +109,15 @@ def report(
             raise UserError(
                 "--watch: writes the report of a study of this home: without --models, --pdf, --json and --address"
             )
-        reporting.watch(Home.locate(), name, out, lambda page: print(page, flush=True))
+        reporting.watch(Home.locate(), name, out, tell)
         return
     if models and address is not None:
         raise UserError("--models: needs the study's models and data: study fetch --models, then study report --models")
     home = _home(address, name)
     page, untracked = reporting.report(home, name, out, models, pdf)
-    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print(page)
+    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else tell(page)
     if untracked:
-        print(f"the report in MLflow is the old one: {untracked}", file=sys.stderr)
+        tell(f"the report in MLflow is the old one: {untracked}", sys.stderr)
 
 
 def compare(
@@ -169,7 +170,7 @@ def export(
         if out or top or where or by or pareto or trial is not None:
             raise UserError("--optuna: writes every trial of the search. Give it alone")
         count = exporting.export_journal(_home(address, name).find(name), journal)
-        print_json({"name": name, "file": str(journal), "trials": count}) if as_json else print(journal)
+        print_json({"name": name, "file": str(journal), "trials": count}) if as_json else tell(journal)
         return
     if out is None:
         raise UserError("-o FILE: is missing; or --optuna FILE")
@@ -180,9 +181,9 @@ def export(
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
     else:
-        print(*(file.path for file in written), sep="\n")
+        tell("\n".join(str(file.path) for file in written))
     if single := [file for file in written if file.rests_on_one_seed]:
-        print(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", file=sys.stderr)
+        tell(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
 
 
 def delete(
@@ -211,7 +212,7 @@ def delete(
         home = Home.locate()
         ask(deleting.describe(home, name))
         deleting.delete(home, name)
-    print_json({"name": name, "deleted": True}) if as_json else print(f"{name}: removed")
+    print_json({"name": name, "deleted": True}) if as_json else tell(f"{name}: removed")
 
 
 def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, print_json, tell
+from study.cli.options import Json, print_json
+from study.text.printed import printed, tell
 
 
 def spaces(as_json: Json = False) -> None:
@@ -26,7 +27,7 @@ def schema(
     from study.files.output import write_output
     from study.spec import json_schema
 
-    print(json_schema.text(), end="") if out is None else write_output(out, json_schema.text())
+    tell(json_schema.text(), end="") if out is None else write_output(out, json_schema.text())
 
 
 def init(
@@ -75,14 +76,12 @@ def init(
     from study.text.shell import typed
 
     def ask(question: str, default: str | None) -> str:
-        return str(typer.prompt(question, default=default, err=True))
-
-    def tell(problem: str) -> None:
-        typer.echo(problem, err=True)
+        return str(typer.prompt(printed(question), default=default, err=True))
 
     flags = beginning.Flags(
         name, data, labels, file, target, bias, method, gpu, trials, guess, missing, assignments or ()
     )
-    asker = beginning.Asker(ask if sys.stdin.isatty() and not as_json else None, tell)
+    answers = ask if sys.stdin.isatty() and not as_json else None
+    asker = beginning.Asker(answers, lambda sentence: tell(sentence, sys.stderr))
     path = beginning.write(flags, out, force, asker)
-    print_json({"file": str(path)}) if as_json else print(f"{path}: what would run: {typed('plan', path)}")
+    print_json({"file": str(path)}) if as_json else tell(f"{path}: what would run: {typed('plan', path)}")

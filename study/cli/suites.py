@@ -8,6 +8,7 @@ import typer
 
 from study.cli.elsewhere import Follow, check_follow, is_elsewhere, options, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, print_json, view
+from study.text.printed import tell
 
 if TYPE_CHECKING:
     from study.commands.suite import SuiteEnd
@@ -54,18 +55,18 @@ def suite(
     home, wanted = Home.locate(), load_suite(file)
     if plan:
         planned = suite_plan.plan(home, wanted, measure)
-        print_json(planned) if as_json else print(suite_plan.text(planned))
+        print_json(planned) if as_json else tell(suite_plan.text(planned))
         return
     silent = quiet or as_json
     end = None
     if only_report:
         suites.check_same(home, wanted)
     else:
-        end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else _told, address)
+        end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else tell, address)
     found = suites.tables(home, wanted if judge is None else judged_by(wanted, judge))
     if out is not None:
         suites.write_out(found, out)
-    print_json(suite_tables.to_json(found)) if as_json else print(suite_tables.markdown(found), end="")
+    print_json(suite_tables.to_json(found)) if as_json else tell(suite_tables.markdown(found), end="")
     if end is not None:
         _show(end, file)
 
@@ -82,14 +83,10 @@ def _there(address: str, file: str, plan: bool, follow: bool, quiet: bool, as_js
     suite, remote = SuiteFile.of(file), Jobs(address)
     if plan:
         answer = remote.compute(suite.name, "suite", STUDY_FILE, "--plan", spec=suite)
-        print_json(answer) if as_json else print(suite_plan.text(answer))
+        print_json(answer) if as_json else tell(suite_plan.text(answer))
         return
     done = run_suite(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
     show_submitted(remote, suite.name, done, follow, as_json)
-
-
-def _told(text: str) -> None:
-    print(text, flush=True)
 
 
 def _show(end: "SuiteEnd", file: str) -> None:
@@ -101,11 +98,11 @@ def _show(end: "SuiteEnd", file: str) -> None:
     from study.text.shell import typed
 
     for name in end.failed:
-        print(f"{name}: failed, no trial is complete; why: study status {name}", file=sys.stderr)
+        tell(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
     for name in end.untracked:
-        print(f"{name}: not everything is in MLflow; once it answers again: {typed('suite', file)}", file=sys.stderr)
+        tell(f"{name}: not everything is in MLflow; once it answers again: {typed('suite', file)}", sys.stderr)
     if end.stopped:
-        print(f"stopped. Nothing is lost; go on with it: {typed('suite', file)}", file=sys.stderr)
+        tell(f"stopped. Nothing is lost; go on with it: {typed('suite', file)}", sys.stderr)
         raise typer.Exit(130)
     if end.failed or end.untracked:
         raise typer.Exit(1)

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from study.cluster.job import Job
 from study.errors import Stopped, UserError
-from study.text.printed import printed
 from study.text.shell import typed
 
 # Ray's own lines in the log of a driver, told from those of the study: by line, as the log is read.
@@ -144,11 +143,11 @@ def followed(jobs: Jobs, job: str, study: str = "", with_rays: bool = False) -> 
     keep = OursAlone()
     try:
         for piece in jobs.follow(job):
-            if text := piece if with_rays else printed(keep(piece)):
+            if text := COLOURS.sub("", piece) if with_rays else keep(piece):
                 yield text
     except (ClientError, RuntimeError, OSError):
         raise _lost(jobs.address, job, study) from None
-    yield printed(keep.end())
+    yield keep.end()
 
 
 def outcome(jobs: Jobs, job: str, study: str = "") -> Job:

@@ -23,6 +23,7 @@ from study.home.presence import Presence, locked
 from study.home.sharing import LatestSharing, Sharing
 from study.home.standing import Standing
 from study.home.turns import ENTRY, FOLDER, Turn, in_order, moment_of, publish, serve, served, turns
+from study.text.printed import tell
 from study.upstream.ray_internals import job_logs, job_metadata
 
 # How many drivers the machine that they run on carries.
@@ -101,7 +102,7 @@ class Queue:
         self.path, self.cluster = home / FOLDER, cluster
         self._job = metadata.get("job_submission_id") or f"process-{os.getpid()}"
         self._priority, self._came = Standing.of(metadata).priority, moment_of(metadata.get("submitted"))
-        self._settings = LatestSharing(home, lambda warning: print(warning, flush=True))
+        self._settings = LatestSharing(home, tell)
         self._enter()
 
     def look(self) -> tuple[int, int]:
@@ -153,7 +154,7 @@ def wait(home: Path, cluster: str) -> None:
             if not place:
                 break
             if told != before:
-                print(told, flush=True)
+                tell(told)
             before = told
             time.sleep(LOOK)
     except BaseException:
@@ -172,10 +173,10 @@ def main(arguments: Sequence[str]) -> Never:
         if home and cluster:
             wait(Path(home).absolute(), cluster)
     except KeyboardInterrupt:
-        print("stopped while it waited for its turn; nothing was begun", flush=True)
+        tell("stopped while it waited for its turn; nothing was begun")
         sys.exit(130)
     except OSError as error:  # the command itself tells of a home that cannot be written
-        print(f"does not wait for a turn: {error}", flush=True)
+        tell(f"does not wait for a turn: {error}")
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.execv(sys.executable, [sys.executable, "-m", "study", *arguments])
 

@@ -22,6 +22,7 @@ from study.errors import UserError
 from study.files.whole import PRIVATE, write_whole
 from study.home.folder import Home, StudyFolder
 from study.home.format import FORMAT
+from study.text.printed import tell
 from study.upstream.ray_internals import job_logs
 
 PLACE, FOLDER, MANIFEST = "study", "folder", "manifest.json"
@@ -160,7 +161,7 @@ def shown(folder: StudyFolder) -> Iterator[None]:
     try:
         window.open()
     except (OSError, UserError) as error:
-        print(f"this study cannot be read from outside the cluster: {error}", flush=True)
+        tell(f"this study cannot be read from outside the cluster: {error}")
         yield
         return
     thread = threading.Thread(target=keep, name="window", daemon=True)

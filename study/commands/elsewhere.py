@@ -21,6 +21,7 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.text.columns import columns
 from study.text.moment import moment
+from study.text.printed import tell
 from study.text.shell import typed
 
 # The status of a study on a remote cluster: its job, its trials, the cluster.
@@ -232,7 +233,7 @@ class Elsewhere:
                 self._mirror.update(self._head, name, drivers)
             elif (known := self._mirror.as_it_was(name)) is not None:
                 why = "does not answer" if jobs is None else "does not know it, as a head that was started anew"
-                print(f"{name}: as it was on {known.when}; {self.address} {why}", file=sys.stderr)
+                tell(f"{name}: as it was on {known.when}; {self.address} {why}", sys.stderr)
             else:
                 raise self._unknown(name, jobs or [])
         return self._mirror.home

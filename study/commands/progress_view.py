@@ -12,6 +12,7 @@ from rich.text import Text
 from study.commands.progress import StudyProgress, clock
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+from study.text.printed import printed
 
 LINE_EVERY, LIVE_EVERY = 2.0, 0.25
 """Seconds between two plain lines, at least, and between two updates on a terminal."""
@@ -105,8 +106,8 @@ class _Shown:
     def live_line(self) -> Text:
         """What stands on a terminal."""
         if not self.is_there:
-            return Text(f"{clock(self.progress.elapsed())}  {self.progress.phase()}")
-        return Text(self.progress.line())
+            return Text(printed(f"{clock(self.progress.elapsed())}  {self.progress.phase()}"))
+        return Text(printed(self.progress.line()))
 
     def refresh(self, live: Live) -> None:
         """Bring a terminal up to date."""
@@ -117,7 +118,7 @@ class _Shown:
         """Show the numbers as a line, if they have changed."""
         if (numbers := self.progress.numbers()) != self._printed:
             self._printed = numbers
-            self._console.print(self.progress.line(), highlight=False, soft_wrap=True, markup=False)
+            self._console.print(printed(self.progress.line()), highlight=False, soft_wrap=True, markup=False)
             self.warn()
 
     def warn(self) -> None:
@@ -128,5 +129,5 @@ class _Shown:
                 self._print(f"warning: {warning}")
 
     def _print(self, text: str) -> None:
-        line = f"{clock(self.progress.elapsed())}  {text}"
+        line = printed(f"{clock(self.progress.elapsed())}  {text}")
         self._console.print(line, highlight=False, soft_wrap=True, markup=False)

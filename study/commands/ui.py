@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from study.errors import UserError
 from study.home.folder import Home
+from study.text.printed import tell
 from study.tracking.connection import public
 from study.tracking.opening import check_database
 from study.tracking.pages import experiments_page, is_server
@@ -35,7 +36,7 @@ def serve(home: Home, port: int) -> None:
         except OSError:
             raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
     check_database(home)
-    print(f"MLflow UI of {home.path}: {experiments_page(f'http://127.0.0.1:{port}')} (Ctrl-C ends it)", flush=True)
+    tell(f"MLflow UI of {home.path}: {experiments_page(f'http://127.0.0.1:{port}')} (Ctrl-C ends it)")
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
     artifacts = home.artifacts.as_uri()  # also of experiments that the MLflow of `study cluster up` made in this home
     command += ["--default-artifact-root", artifacts, "--artifacts-destination", artifacts]

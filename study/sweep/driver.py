@@ -37,6 +37,7 @@ from study.sweep.requests import Ear
 from study.sweep.share import Share, newcomer
 from study.sweep.shared_ray import Session
 from study.sweep.steps import PREPARING, STARTING, STOPPING
+from study.text import printed
 from study.text.shell import typed
 from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
@@ -194,7 +195,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
                 agenda.stopping = agenda.stopping or "interrupted"
                 if not over.wait(ray.grace):
                     ray.kill(ray.all())
-                    print(f"error: {ended}. {remedy}", file=sys.stderr)
+                    printed.tell(f"error: {ended}. {remedy}", sys.stderr)
                     end_at_once()
                 return
 

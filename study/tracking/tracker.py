@@ -15,6 +15,7 @@ from study.errors import Stopped
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail
 from study.spec import StudySpec
+from study.text.printed import tell
 from study.tracking.connection import error_line
 from study.tracking.tracked import STUDY, Tracked
 
@@ -108,7 +109,7 @@ class Tracker:
         while self._thread.is_alive() and time.monotonic() < self._deadline(began):
             self._thread.join(0.1)
             if not told_so and time.monotonic() - began > QUIET:
-                print(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...", flush=True)
+                tell(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...")
                 told_so = True
         problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
         self._given_up.set()
