@@ -24,7 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             raise RuntimeError("CUDA error: unspecified launch failure")
 
         monkeypatch.setattr(worker, "_run", trial)
-        monkeypatch.setattr(worker.device_memory, "free", free)
+        monkeypatch.setattr(worker, "free_memory", free)
         context = SimpleNamespace(get_node_id=lambda: "1f")
         monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: context)
         worker.run_job({"job": {"device": device, "alone": False, "gpu": 0.0}}, datasets={}, weights={})

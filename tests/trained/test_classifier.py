@@ -129,13 +129,13 @@ def test_a_pickle_is_never_loaded(model: Path, tmp_path: Path, matching: bool, b
     assert not mark.exists()
 
 
-def test_weights_elsewhere_are_not_reached(model: Path, tmp_path: Path) -> None:
+def test_weights_elsewhere_are_not_reached(model: Path) -> None:
     """The name in a description leads nowhere but into its own folder."""
     values = json.loads(model.read_text())
     values["weights"] = "../../../etc/passwd"
     del values["digest"]
     model.write_text(json.dumps({**values, "digest": digest.of_values(values)}))
-    with pytest.raises(UserError, match=rf"{tmp_path}/passwd: cannot be read"):
+    with pytest.raises(UserError, match="cannot be the name of a file in .*; it leads out of it"):
         Classifier.load(model)
 
 
