@@ -60,12 +60,15 @@ def test_a_node_that_does_not_come_up_is_one_message_and_nothing_is_left(command
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_in_the_midst_leaves_nothing(number: signal.Signals, command: Command) -> None:
-    process, state = command.start("cluster", "up"), command.home / ".cluster" / "state.json"
+    process, folder = command.start("cluster", "up"), command.home / ".cluster"
+    state = folder / "state.json"
     while not (state.exists() and "head" in state.read_text(encoding="utf-8")):
         time.sleep(0.05)
         assert process.poll() is None
-    time.sleep(2)
     scratch = LocalCluster.of(Home(command.home)).scratch
+    while len(of_cluster(str(folder), scratch)) < 3:  # MLflow, the head, and the first that the head has started
+        time.sleep(0.05)
+        assert process.poll() is None
     process.send_signal(number)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (130, "stopped; nothing of the cluster is left\n")

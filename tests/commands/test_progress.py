@@ -3,6 +3,7 @@
 import io
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from helpers import Told, quickstart, record
@@ -17,6 +18,12 @@ from study.sweep.steps import LOADING, STOPPING
 
 SPEC = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2}", "train.epochs=4")
 LINE = re.compile(r"\d+:\d\d  .+; best so far: .+; (\?|about \d+:\d\d(:\d\d)?) to go")
+
+
+@pytest.fixture(autouse=True)
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines begin with the time, and a test on a busy machine takes seconds."""
+    monkeypatch.setattr("study.commands.progress.time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 def test_trials_to_come_are_waiting() -> None:

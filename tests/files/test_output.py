@@ -61,7 +61,7 @@ def test_a_pipe_stays_and_its_reader_gets_the_content(tmp_path: Path) -> None:
     reader.start()
     check_output(path)
     write_output(path, NEW)
-    reader.join(10)
+    reader.join(100)
     assert heard == [NEW]
     assert path.is_fifo()
 

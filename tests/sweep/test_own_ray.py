@@ -111,7 +111,7 @@ def test_patience_counts_no_time_in_which_the_processes_wait_for_a_processor(
     monkeypatch.setattr(ray, "starved", lambda: min(time.monotonic() - began, 1.0))
     with pytest.raises(CannotStart, match=r"nothing happened in 0\.3 s"):
         Patience(ray, told.append, never).wait(never)
-    assert 1.2 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 1.2
     assert len(told) == 1
     assert told[0].startswith("starting Ray; this machine is busy (load ")
     assert STEP >= 60
@@ -152,7 +152,7 @@ def test_a_driver_that_is_killed_leaves_no_process() -> None:
             assert folder.stat().st_mode & 0o077 == 0
         finally:
             driver.kill()
-    _, alive = psutil.wait_procs(started, timeout=20)
+    _, alive = psutil.wait_procs(started, timeout=100)
     assert alive == []
 
 
@@ -174,7 +174,7 @@ with ray_session(None, None):
 def test_sigterm_is_the_drivers_alone() -> None:
     """Ray's C++ printed, and ended the process by SIGABRT three seconds later: `study stop` was a crash."""
     settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
-    done = subprocess.run([sys.executable, "-c", SIGTERM], env=settings, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", SIGTERM], env=settings, capture_output=True, text=True, timeout=280)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1]\n", "")
 
 

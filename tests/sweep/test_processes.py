@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -57,12 +56,10 @@ def test_trials_find_processes_that_have_imported_what_they_need() -> None:
 def test_waiting_ends_when_all_are_ready_or_nobody_wants_them(tmp_path: Path) -> None:
     processes, folder = Processes(2, threads=1), tmp_path / "ready"
     assert processes.variables(folder)[FOLDER] == str(folder)
-    began = time.monotonic()
     processes.wait(2, lambda: True)
     (folder / "1").touch()
     (folder / "2").touch()
     processes.wait(2, lambda: False)
-    assert time.monotonic() - began < 10
 
 
 ASKS_FOR_MANY = """

@@ -8,6 +8,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from study.sweep.driver import STOPPING, TWICE, stopped_by_signals
@@ -89,7 +90,7 @@ try:
 except KeyboardInterrupt:
     print("stopped", interrupt.has_come())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
     assert (done.stdout, done.stderr) == ("stopped True\n", "")
 
 
@@ -130,7 +131,9 @@ def test_it_is_told_before_the_main_thread_can_answer() -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "busy\n"
-        time.sleep(0.3)
+        computes, begun = psutil.Process(process.pid), psutil.Process(process.pid).cpu_times().user
+        while computes.cpu_times().user < begun + 0.1:  # it is within the C by then
+            time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == f"{STOPPING} None\n"  # the handler did not run yet
         assert process.stdout.readline() == "interrupted\n"

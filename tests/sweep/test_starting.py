@@ -53,7 +53,7 @@ def job(config, **_):
     worker.tell_start(heard=0)
     (ran / str(os.getpid())).touch()
     time.sleep(0.1)
-    number, patience = config["job"]["trial"], time.monotonic() + 60
+    number, patience = config["job"]["trial"], time.monotonic() + 300
     while number == 24 and not (begun / "second").exists():
         time.sleep(0.1)
     while number == trials - 1 and len(os.listdir(ran)) < 2 and time.monotonic() < patience:
@@ -87,7 +87,7 @@ def ran(folder: Path, trials: int, slots: int) -> list[Event]:
         [sys.executable, "-c", SCRIPT, str(trials), str(slots), str(folder / "begun")],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=500,
         env={**os.environ, **variables(Part.DRIVER, Part.OWN_RAY), "STUDY_HOME": str(folder / "home")},
     )
     assert done.returncode == 0, done.stderr
@@ -95,6 +95,7 @@ def ran(folder: Path, trials: int, slots: int) -> list[Event]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_path: Path) -> None:
     """Tune would hand the first waiting trial to whatever process comes free, and end the one started for it; where
     trials end more often than processes start, none but the first few would ever do anything.
@@ -107,6 +108,7 @@ def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_trials_that_wait_for_room_begin_in_their_order(tmp_path: Path) -> None:
     """Where more are handed out than fit, as to a cluster that grows by itself. A busy machine lets a trial that began
     first say so later; the order is that in which the driver gives them to processes.

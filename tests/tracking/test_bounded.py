@@ -37,7 +37,7 @@ def test_an_answer_that_trickles_is_given_up(chunked: bool, monkeypatch: pytest.
     began = time.monotonic()
     with endless(b" ", 0.05, chunked=chunked) as uri, pytest.raises(Exception, match="has no end: more than 0 s"):
         connect(uri)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 200
 
 
 def test_a_version_without_end_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
     assert Tracked.load(folder.tracking_file, home.tracking_uri).offset == size
     began = time.monotonic()
     assert one.finish() is None
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 200
     assert Runs(home.tracking_uri, SPEC.name).by_name["trial 0, seed 0"].info.status == "FINISHED"
 
 
@@ -171,7 +171,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
         one.start()
         began = time.monotonic()
         assert one.finish() == "it is slow"
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 50
     assert one.is_behind
 
 

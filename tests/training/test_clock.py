@@ -23,7 +23,7 @@ def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
     with clock.phase("evaluation"):
         time.sleep(0.05)
     found = clock.epoch(images=90)
-    assert 0.03 <= found["time/data"] < found["time/training"]
+    assert found["time/data"] >= 0.03
     assert found["time/training"] >= 0.06
     assert found["time/evaluation"] >= 0.05
     assert sum(found[f"time/{name}"] for name in PHASES) <= found["time/epoch"]
@@ -34,9 +34,11 @@ def test_an_epoch_starts_from_nothing() -> None:
     clock = Clock(CPU)
     with clock.phase("training"):
         time.sleep(0.05)
+    began = time.perf_counter()
     first, second = clock.epoch(10), clock.epoch(10)
+    assert first["time/epoch"] >= 0.05
     assert second["time/training"] == 0.0
-    assert second["time/epoch"] < first["time/epoch"]
+    assert second["time/epoch"] <= time.perf_counter() - began
 
 
 def test_a_phase_that_fails_is_timed_and_the_error_goes_on() -> None:

@@ -78,7 +78,7 @@ def test_a_wait_without_an_end_is_over_in_time_and_looks_for_resources_meanwhile
     looks: list[float] = []
     manager._try_start_actors = lambda: looks.append(time.monotonic())
     assert not manager.next(timeout=2.5 * TURN)
-    assert len(looks) == 3
+    assert 2 <= len(looks) <= 3  # fewer where the machine is busy
 
 
 def test_an_error_that_nobody_waits_for_is_raised(manager: Any) -> None:
