@@ -135,7 +135,7 @@ def test_weights_elsewhere_are_not_reached(model: Path) -> None:
     values["weights"] = "../../../etc/passwd"
     del values["digest"]
     model.write_text(json.dumps({**values, "digest": digest.of_values(values)}))
-    with pytest.raises(UserError, match="cannot be the name of a file in .*; it leads out of it"):
+    with pytest.raises(UserError, match=r"cannot be the name of a file in .*; it leads out of it"):
         Classifier.load(model)
 
 
