@@ -204,12 +204,13 @@ class JobSearcher(Searcher):
         self,
         agenda: Agenda,
         folder: StudyFolder,
+        nodes: Nodes,
         slots: Callable[[], int],
         share: Share | None = None,
         states: KeptStates | None = None,
     ) -> None:
         super().__init__()
-        self._agenda = agenda
+        self._agenda, self._nodes = agenda, nodes
         self._works = Works(agenda, folder, states or KeptStates(folder, agenda.spec, agenda.record))
         self._slots, self._share = slots, share
         self._under_way: set[str] = set()
@@ -228,7 +229,8 @@ class JobSearcher(Searcher):
         if job == "done":
             return str(Searcher.FINISHED)
         self._under_way.add(trial_id)
-        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._works.of(job)}
+        place = json.dumps(self._nodes.place(job.trial.alone))
+        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._works.of(job), "place": place}
 
     def _room(self) -> int:
         return self._slots() if self._share is None else self._share.limit(len(self._under_way))

@@ -1,7 +1,6 @@
 """Runs a study through Ray Tune to its end, or until it is stopped."""
 
 import gc
-import json
 import os
 import signal
 import socket
@@ -362,7 +361,7 @@ def _tune(
 
     from study.sweep import memory_kills, reuse
     from study.sweep.adapters import JobSearcher, ReportingScheduler
-    from study.sweep.nodes import Nodes
+    from study.sweep.nodes import Nodes, wish
     from study.sweep.processes import run_job
     from study.sweep.stopper import AgendaStopper, NoReports, StudyOver
 
@@ -377,21 +376,11 @@ def _tune(
 
     states = KeptStates(folder, spec, agenda.record)
     share = None if processes is not None else _share(agenda, folder, nodes, slots, tell)
-    wishes: dict[str, tune.PlacementGroupFactory] = {}
-
-    def place(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-        bundle, labels = nodes.place(config["job"]["alone"])
-        selector: Any = {"bundle_label_selector": [labels]} if labels else {}
-        wish = json.dumps([bundle, labels])  # one object for equal ones: Tune compares them many times for each trial
-        if wish not in wishes:
-            wishes[wish] = tune.PlacementGroupFactory([bundle], **selector)
-        return wishes[wish]
-
     tuner = tune.Tuner(
-        tune.with_resources(work, place),
+        tune.with_resources(work, wish),
         tune_config=tune.TuneConfig(
             metric=None,
-            search_alg=plain_trials(JobSearcher(agenda, folder, slots, share, states)),
+            search_alg=plain_trials(JobSearcher(agenda, folder, nodes, slots, share, states)),
             scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states),
             num_samples=-1,
             reuse_actors=True,

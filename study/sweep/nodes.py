@@ -1,12 +1,17 @@
 """Which nodes trials are placed on: those that have what a trial takes, but for those whose GPU is of no use."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from study.errors import UserError, nearest
 from study.spec.resources import Resources
 from study.sweep.job import CannotGoOn
+
+if TYPE_CHECKING:
+    from ray.tune import PlacementGroupFactory
 
 NODE, TYPE = "ray.io/node-id", "ray.io/accelerator-type"
 """Labels that Ray gives every node, and a node whose GPU's kind it recognises."""
@@ -160,3 +165,19 @@ def kinds(node: Mapping[str, Any]) -> set[str]:
     """The kinds of GPU that Ray says a node has, as `H100`: by its resource or its label."""
     found = {name.removeprefix(ACCELERATOR) for name in node["Resources"] if name.startswith(ACCELERATOR)}
     return found | {label for label in (node.get("Labels", {}).get(TYPE),) if label}
+
+
+def wish(config: Mapping[str, Any]) -> "PlacementGroupFactory":
+    """What Ray sets aside for a trial with this configuration of Tune's. Tune calls a copy of this, which knows nothing
+    of the study but what is in there."""
+    return _wish(config["place"])
+
+
+@cache
+def _wish(place: str) -> "PlacementGroupFactory":
+    """One object for equal ones: Tune compares them many times for each trial."""
+    from ray.tune import PlacementGroupFactory
+
+    bundle, labels = json.loads(place)
+    selector: Any = {"bundle_label_selector": [labels]} if labels else {}
+    return PlacementGroupFactory([bundle], **selector)

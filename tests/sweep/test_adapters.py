@@ -12,17 +12,19 @@ from typing import Any
 import pytest
 import ray
 from course import Course, spec_of
-from ray import cloudpickle
+from ray import cloudpickle, tune
+from ray.tune.experiment import Experiment
+from ray.tune.search import SearchGenerator
 
 from study.home.folder import Home
 from study.home.ledger import read
 from study.home.provenance import devices, in_words
 from study.spec.resources import Resources
 from study.sweep import adapters
-from study.sweep.adapters import ReportingScheduler
+from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.agenda import CannotGoOn, Job
 from study.sweep.job import Work
-from study.sweep.nodes import Nodes, NodeUnusable
+from study.sweep.nodes import Nodes, NodeUnusable, wish
 
 
 @pytest.fixture
@@ -59,6 +61,30 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
         scheduler.on_trial_error(None, trial)
     (lost,) = (event for event in read(course.ledger.path) if event["event"] == "lost")
     assert (lost["kind"], lost.get("node_died", False)) == (kind, not listens)
+
+
+def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(course: Course, tmp_path: Path) -> None:
+    """Tune works with a copy of what says where: the copy learnt of no node."""
+    nodes = Nodes(Resources(gpu=0.25), list)
+    searcher = JobSearcher(course.agenda, Home(tmp_path / "home").create(course.spec), nodes, lambda: 9)
+    algorithm, places = SearchGenerator(searcher), list[Any]()
+    work = tune.with_resources(lambda config: None, wish)
+    algorithm.add_configurations([Experiment("session", work, num_samples=9, storage_path=str(tmp_path))])
+    for left_out in ("", "", "far"):
+        if left_out:
+            nodes.leave_out(left_out, "host", "its driver is too old")
+        trial = algorithm.next_trial()
+        assert trial is not None
+        trial.create_placement_group_factory()
+        places.append(trial.placement_group_factory)
+    bundle = [{"CPU": 1.0, "GPU": 0.25}]
+    labels = [{"ray.io/node-id": "!in(far)"}]
+    assert places[0] is places[1], "Tune compares them many times for each trial"
+    assert places[1:] == [
+        tune.PlacementGroupFactory(bundle),
+        tune.PlacementGroupFactory(bundle, bundle_label_selector=labels),
+    ]
+    assert places[1] != places[2]
 
 
 class Pickled:

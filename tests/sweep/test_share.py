@@ -12,6 +12,7 @@ from study.home.folder import Home
 from study.spec.resources import Resources
 from study.sweep import share as sharing_of_trials
 from study.sweep.adapters import JobSearcher, ReportingScheduler
+from study.sweep.nodes import Nodes
 from study.sweep.share import Share, newcomer
 
 CPUS = 4
@@ -205,7 +206,7 @@ def test_a_free_process_is_ended_where_another_study_waits(
     """And no further trial is begun; one alone keeps its processes, and begins the next."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.sampler=random"))
     folder, mine = Home(tmp_path / "home").create(course.spec), cluster.join(100, most=1)
-    searcher = JobSearcher(course.agenda, folder, lambda: 1, mine.share)
+    searcher = JobSearcher(course.agenda, folder, Nodes(course.spec.resources, list), lambda: 1, mine.share)
     if wanted:
         cluster.join(100)
         for driver in cluster.drivers:
