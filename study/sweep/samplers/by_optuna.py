@@ -4,15 +4,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import optuna
-from numpy.typing import NDArray
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial
 
 from study.ranking.as_optuna import Window, experimental
-from study.spec import StudySpec
 from study.sweep.samplers.history import History
 from study.sweep.samplers.strategy import Strategy
 from study.upstream.optuna_trials import suggest
@@ -69,35 +66,6 @@ class RandomStrategy(OptunaStrategy):
         return RandomSampler(seed=seed)
 
 
-class AllKeys(TPESampler):
-    """TPE of keys that every trial has, which Optuna would look for in every trial that it sees.
-
-    Args:
-        history: that the trials are of. It knows their parameters in Optuna's own form, into which Optuna would bring
-            those of all trials that it sees for each suggestion.
-    """
-
-    def __init__(self, history: History) -> None:
-        super().__init__(seed=0, multivariate=True, constant_liar=True)
-        self._history = history
-        domains = history.distributions.items()
-        self._domains = {key: domain for key, domain in sorted(domains) if not domain.single()}
-
-    def begin(self, seed: int) -> None:
-        """Draw as one that was made with this seed, which takes longer."""
-        self._rng.rng.seed(seed)
-        self._random_sampler = RandomSampler(seed=seed)
-
-    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        return self._domains
-
-    def _get_internal_repr(
-        self, trials: list[FrozenTrial], search_space: dict[str, BaseDistribution], study: optuna.Study
-    ) -> dict[str, NDArray[np.float64]]:
-        rows = [self._history.internal[trial.number] for trial in trials]
-        return {key: np.asarray([row[key] for row in rows]) for key in search_space}
-
-
 class TPEStrategy(OptunaStrategy):
     """Tree-structured Parzen estimator (Bergstra et al. 2011), of all keys that go together at once.
 
@@ -106,17 +74,9 @@ class TPEStrategy(OptunaStrategy):
 
     BEST, NEWEST = 100, 200
 
-    def __init__(self, spec: StudySpec, history: History) -> None:
-        super().__init__(spec, history)
-        with experimental():
-            self._all_keys = None if spec.space.sometimes() else AllKeys(history)
-
     def _sampler(self, seed: int) -> BaseSampler:
-        if self._all_keys is not None:
-            self._all_keys.begin(seed)
-            return self._all_keys
         with experimental():
-            return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
+            return TPESampler(seed=seed, multivariate=True, group=bool(self._space.sometimes()), constant_liar=True)
 
     def _window(self) -> Sequence[FrozenTrial]:
         return self._history.window(self.BEST, self.NEWEST, pruned=True)

@@ -3,7 +3,6 @@
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -27,15 +26,6 @@ class TrialEnd:
     score: Score | None = None
 
 
-class Heard(FrozenTrial):
-    """A trial whose constraints do not change: Optuna asks for those of all trials that it sees for each suggestion,
-    and would look for them among its attributes."""
-
-    @cached_property
-    def constraints(self) -> dict[str, float]:
-        return super().constraints
-
-
 class History:
     """All trials that a search knows, and the few that a suggestion looks at.
 
@@ -45,7 +35,6 @@ class History:
         distributions: of each key that is searched.
         directions: of each metric.
         trials: by number, in the order of adoption.
-        internal: the parameters of each by number, in the form that Optuna computes with.
         given: the numbers of those that no sampler drew.
     """
 
@@ -55,7 +44,6 @@ class History:
             StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
         ]
         self.trials: dict[int, FrozenTrial] = {}
-        self.internal: dict[int, dict[str, float]] = {}
         self.given: set[int] = set()
         self._known: set[frozenset[tuple[str, bool, Any]]] = set()
         self._constraints = spec.search.constraints
@@ -128,9 +116,7 @@ class History:
     def _keep(self, number: int, params: Mapping[str, Any], **fields: Any) -> FrozenTrial:
         known = {key: self.distributions[key] for key in params}
         trial = create_trial(params=dict(params), distributions=known, **fields)
-        trial.number, trial.__class__ = number, Heard
-        if number not in self.internal:
-            self.internal[number] = {key: known[key].to_internal_repr(value) for key, value in params.items()}
+        trial.number = number
         self.trials[number] = trial
         return trial
 

@@ -1,24 +1,19 @@
 """What is special to each sampler."""
 
-import inspect
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from contract import contract
 from helpers import quickstart
-from optuna.samplers import RandomSampler, TPESampler
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
-from study.ranking.as_optuna import experimental
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.sampler import Sampler, TrialEnd
-from study.sweep.samplers import by_optuna, cma_es, genetic
-from study.sweep.samplers.by_optuna import TPEStrategy
-from study.sweep.samplers.history import Heard, History
+from study.sweep.samplers import cma_es, genetic
+from study.sweep.samplers.history import History
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
 BEST = {"method.alpha": 0.8, "method.lambda": 0.3}
@@ -262,45 +257,6 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
         inside.append(params["method.alpha"] <= 0.5)
         limited.tell(complete(number, -away(params), excesses=(params["method.alpha"] - 0.5,)))
     assert sum(inside[-15:]) > 10
-
-
-@pytest.mark.parametrize("aims", [LIMITED, TWO], ids=["limited", "two metrics"])
-def test_what_is_computed_once_per_trial_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch, aims: str) -> None:
-    """TPE whose sampler is made once, and knows forms and constraints of trials beforehand, draws as Optuna's own."""
-
-    def course() -> list[dict[str, Any]]:
-        sampler, suggested = Sampler(spec_of("tpe", f"search.space={MIXED}", aims)), []
-        for number in range(60):
-            suggested.append(params := sampler.ask(number) or {})
-            gains = (-params["method.alpha"], params["method.epsilon"])[: 2 if aims == TWO else 1]
-            state: Any = ("complete", "pruned", "failed", "complete")[number % 4]
-            score = Score(gains, gains, (params["method.alpha"] - 0.5,) if aims == LIMITED else ())
-            sampler.tell(TrialEnd(number, state, [(1, score)], score if state == "complete" else None))
-        return suggested
-
-    known = course()
-    with contract("optuna", "TPESampler._get_internal_repr(trials, search_space, study)", "AllKeys in samplers"):
-        parameters = list(inspect.signature(TPESampler._get_internal_repr).parameters)
-        assert parameters == ["self", "trials", "search_space", "study"]
-    with contract("optuna", "TPESampler._rng.rng and _random_sampler", "AllKeys in samplers"):
-        assert callable(TPESampler()._rng.rng.seed)
-        assert isinstance(TPESampler()._random_sampler, RandomSampler)
-    monkeypatch.setattr(by_optuna, "AllKeys", lambda history: None)
-    monkeypatch.setattr(TPEStrategy, "_sampler", optunas_own)
-    monkeypatch.setattr(Heard, "constraints", FrozenTrial.constraints)
-    assert course() == known
-
-
-def optunas_own(strategy: TPEStrategy, seed: int) -> TPESampler:
-    """Optuna's sampler, made as its documentation has it."""
-    with experimental():
-        return TPESampler(seed=seed, multivariate=True, constant_liar=True)
-
-
-MIXED = (
-    "{method.alpha: {low: 0.001, high: 1.0, log: true}, method.epsilon: {choices: [0.0, 0.1, 0.25]}, "
-    "train.batch_size: {low: 32, high: 256, step: 32}}"
-)
 
 
 KINDS = [False, 0, 0.5, True, 1]
