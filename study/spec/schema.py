@@ -111,7 +111,7 @@ class EarlyStopping(BaseModel):
     the one before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same
     budget. `median`: after each epoch from `grace` on, a trial stops whose best so far is below the median of the
     others' means since `grace`. `grace` null: half of the epochs, before which the order of trials on biased data
-    misleads (`study guide frugal`); of hyperband, which does not rely on one rung, 1. `study.spec.rungs` has the
+    misleads (`study guide study-files`); of hyperband, which does not rely on one rung, 1. `study.spec.rungs` has the
     arithmetic.
     """
 

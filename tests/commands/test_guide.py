@@ -12,9 +12,9 @@ def test_no_word_shows_the_list_of_all_pages() -> None:
     assert all(f"({name}.md)" in listed for name in pages() if name != "index")
 
 
-@pytest.mark.parametrize("words", [["selection-rules"], ["Selection", "rules"], ["selection-rules.md"]])
+@pytest.mark.parametrize("words", [["study-files"], ["Study", "files"], ["study-files.md"]])
 def test_a_page_by_its_name(words: list[str]) -> None:
-    assert guide(words) == (GUIDE / "selection-rules.md").read_text("utf-8")
+    assert guide(words) == (GUIDE / "study-files.md").read_text("utf-8")
 
 
 def test_words_are_found_in_any_order_and_case_first_where_a_heading_has_them() -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import GUIDE, PAGES, README, prose
+from pages import GUIDE, PAGES, README, RESULTS, prose
 
 from study import __version__
 
@@ -19,7 +19,7 @@ def targets(page: Path) -> list[str]:
     return [link for link in LINK.findall(prose(page)) if not link.startswith(("http:", "https:"))]
 
 
-LINKS = [(page, link) for page in PAGES for link in targets(page)]
+LINKS = [(page, link) for page in sorted({*PAGES, *RESULTS.glob("*.md")}) for link in targets(page)]
 
 
 def test_there_are_pages_and_links_to_look_at() -> None:
@@ -60,6 +60,13 @@ def test_every_page_is_reached_from_the_readme() -> None:
         nearby = {(page.parent / link).resolve() for link in targets(page) if link.endswith(".md")}
         waiting += nearby - reached - set(waiting)
     assert {page.resolve() for page in PAGES} <= {page.resolve() for page in reached}
+
+
+def test_the_index_of_results_has_each_page_once() -> None:
+    listed = re.findall(
+        r"^\| \[[^\]]+\]\(([^)]+)\) ", (RESULTS / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(page.name for page in RESULTS.glob("*.md") if page.name != "README.md")
 
 
 def test_every_picture_is_shown() -> None:
