@@ -39,12 +39,12 @@ def doctor(
 
 
 Words = Annotated[
-    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="A page's name, or words to find; none: the list.")
+    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="A page's name, or any words; none: the list.")
 ]
 
 
 def guide(topic: Words = None) -> None:
-    """Show a page of the guide, or where words occur in it. Examples: study guide selection; study guide worst group"""
+    """Show a page of the guide, or what answers some words. Examples: study guide selection; study guide limit time"""
     from study.commands.guide import guide as page
 
     text = page(topic or [])

@@ -50,7 +50,7 @@ search:
   # {metric_words}
   # With a name that there is not, study plan lists all there are.
   metric: {metric}
-  # At half of the epochs only the best third goes on. On biased data an earlier order misleads (study guide frugal).
+  # At half of the epochs only the best third goes on. On biased data an earlier order misleads.
   early_stopping: {{name: asha, reduction: 3}}
   # The best configurations and the baseline run again on fresh seeds: that is the result.
   confirm: {{top: 2, seeds: 3}}

@@ -1,50 +1,93 @@
-"""The guide's pages for the terminal: all of them, one of them, or the places where words occur."""
+"""The guide's pages for the terminal: all of them, one of them, or the passages that answer some words."""
 
+import re
+import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import astuple, dataclass
 from importlib.resources import files
 
 from study.errors import UserError, nearest
 
 INDEX = "index"
-MOST = 20
-"""Places that are listed at most."""
+FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
+WHOLE, SHORT = 3, 9
+"""Passages that are shown whole, and those that are listed behind them."""
+
+FEW = 4
+"""Most rows of a table or items of a list that are one passage; of longer ones, each is one."""
+
+SECTION = 2000
+"""Most letters of a section that is shown whole instead of a passage of it."""
+
+HEAD = "|---|\n"
+"""The end of a table's head."""
+
+SMALL = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and any are as at be by can do does for from get give go have how i if in into is it its let make me "
+        "mean means my no not of on one only or our own put should so that the them there these they this to type use "
+        "used two want was we what when where which who why will with without would you your",
+    )
+)
+"""Words of questions that say nothing of what is asked."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """A paragraph of a page, or a row of a table, that has the words.
+class Passage:
+    """A paragraph, a short list or table, a block of code; an item or a row of a long one.
 
     Attributes:
-        page: its name, as `selection`.
+        page: the title of its page and its name.
         heading: the nearest one above it.
-        text: the paragraph on one line.
+        name: what it begins with, if that is code: a key, a metric, a command, a message.
+        text: itself, as Markdown.
+        section: all that stands under its heading.
     """
 
     page: str
     heading: str
+    name: str
     text: str
+    section: str
+
+    @property
+    def late(self) -> bool:
+        """Whether others come first that answer as well: it is for maintainers, or the first lines of a page."""
+        return self.page.endswith(tuple(f"({name})" for name in FOR_MAINTAINERS)) or self.page.startswith(
+            f"{self.heading} ("
+        )
 
 
 def guide(words: Sequence[str]) -> str:
-    """Markdown: the list of pages for no word, the page of that name, or the places where all of the words occur.
+    """Markdown: the list of pages for no word, the page of that name, or the passages that answer the words.
 
     Raises:
-        UserError: there is no such page, and no place with these words.
+        UserError: there is no such page, and no passage with any of the words.
     """
     by_name = pages()
     name = "-".join(words).lower().removesuffix(".md") or INDEX
     if name in by_name:
         return by_name[name]
-    places = list(find(words, by_name))
-    if not places:
+    every = [passage for page, text in by_name.items() if page != INDEX for passage in passages(page, text)]
+    found = find(words, every)
+    if not found:
+        spelled = sorted({word.lower() for text in by_name.values() for word in re.findall(r"\w[\w./]*\w", text)})
+        close = nearest(name, by_name) or nearest(name, spelled)
         raise UserError(
-            f"{' '.join(words)!r}: no page of this name, and no place with these words. {nearest(name, by_name)}"
+            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {close}"
             f"Pages: {', '.join(by_name)}"
         )
-    shown = [f"- **{place.page}**, {place.heading}: {_excerpt(place.text, words)}" for place in places[:MOST]]
-    rest = [f"{len(places) - MOST} more places: give more words."] if len(places) > MOST else []
-    return "\n\n".join([f"# {' '.join(words)}", "\n".join(shown), *rest, "`study guide PAGE` shows a page."]) + "\n"
+    by_section: dict[tuple[str, str], Passage] = {}
+    for passage in found:
+        by_section.setdefault((passage.page, passage.heading), passage)
+    best = list(by_section.values())
+    whole = [f"## {passage.page}: {passage.heading}\n\n{_shown(passage)}" for passage in best[:WHOLE]]
+    short = [f"- {passage.page}, {passage.heading}: {_line(passage.text)}" for passage in best[WHOLE : WHOLE + SHORT]]
+    further = ["## Further", "\n".join(short)] if short else []
+    return "\n\n".join([f"# {' '.join(words)}", *whole, *further, "`study guide PAGE` shows a page."]) + "\n"
 
 
 def pages() -> dict[str, str]:
@@ -53,42 +96,84 @@ def pages() -> dict[str, str]:
     return {file.name.removesuffix(".md"): file.read_text("utf-8") for file in sorted(found, key=lambda at: at.name)}
 
 
-def find(words: Sequence[str], by_name: dict[str, str]) -> Iterator[Place]:
-    """The places with all of the words, in any order and case; those with a word in their heading come first."""
-    wanted = [word.lower() for word in words]
-    places = [place for name, text in by_name.items() if name != INDEX for place in _places(name, text)]
-    has_all = [place for place in places if all(word in f"{place.heading} {place.text}".lower() for word in wanted)]
-    yield from sorted(has_all, key=lambda place: -sum(word in place.heading.lower() for word in wanted))
+def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
+    """The passages with some of the words, in any form and order, the best first.
+
+    That is with the most different words first; among equals those for users, then as SQLite's full text search ranks
+    them: rare words count more than common ones, and a heading, and what a passage begins with, more than its text.
+    """
+    asked = re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", " ".join(words).lower())
+    telling = [word for word in asked if word not in SMALL and not word.isdigit()] or asked
+    with closing(sqlite3.connect(":memory:")) as tables:
+        tables.execute(
+            "CREATE VIRTUAL TABLE passage USING fts5(page, heading, name, text, tokenize = 'porter unicode61')"
+        )
+        tables.executemany(
+            "INSERT INTO passage VALUES (?, ?, ?, ?)",
+            [(*astuple(passage)[:3], passage.text.rpartition(HEAD)[2]) for passage in every],
+        )
+        terms = {word: _term(tables, word) for word in telling}
+        count = Counter(row for term in terms.values() for row in _ranks(tables, term))
+        ranks = _ranks(tables, " OR ".join(terms.values()))
+    by_row = dict(enumerate(every, 1))
+    named = {word for word in asked if re.search(r"[_.]", word)}
+    count.update(row for row in ranks if by_row[row].name in named)
+    return [by_row[row] for row in sorted(ranks, key=lambda row: (-count[row], by_row[row].late, ranks[row]))]
 
 
-def _excerpt(text: str, words: Sequence[str], most: int = 160) -> str:
-    """The part of a paragraph around the first of the words that it has."""
-    if len(text) <= most:
-        return text
-    at = min((place for word in words if (place := text.lower().find(word.lower())) >= 0), default=0)
-    start = max(0, min(at - most // 2, len(text) - most))
-    part = text[start : start + most]
-    return f"{'... ' if start else ''}{part}{' ...' if start + most < len(text) else ''}"
+def _term(tables: sqlite3.Connection, word: str) -> str:
+    """The word as a query; where it stands nowhere, what begins with it, or else its parts."""
+    parts = " AND ".join(f'"{part}"' for part in re.findall(r"[^\W\d_]+", word))
+    queries = [f'"{word}"', f'"{word}"*', *([f"({parts})"] if parts else [])]
+    return next((query for query in queries if _ranks(tables, query)), queries[0])
 
 
-def _places(name: str, text: str) -> Iterator[Place]:
-    heading = name
+def _ranks(tables: sqlite3.Connection, query: str) -> dict[int, float]:
+    """The passages that a query finds, by number from 1 on, with their ranks: lower is better."""
+    ranked = "SELECT rowid, bm25(passage, 1.0, 6.0, 4.0, 1.0) FROM passage WHERE passage MATCH ?"
+    return dict(tables.execute(ranked, [query]).fetchall())
+
+
+def _shown(passage: Passage) -> str:
+    """The whole section of a passage where it is short, else the passage, with the block that it announces."""
+    if len(passage.section) <= SECTION:
+        return passage.section
+    after = passage.section.partition(passage.text)[2].strip()
+    return f"{passage.text}\n\n{_blocks(after)[0]}" if passage.text.endswith(":") and after else passage.text
+
+
+def _line(text: str, most: int = 160) -> str:
+    line = " ".join(text.replace("```sh", "").replace("```", "").split())
+    return line if len(line) <= most else f"{line[:most].rsplit(' ', 1)[0]} ..."
+
+
+def passages(page: str, text: str) -> Iterator[Passage]:
+    """Those of a page of this name, in their order."""
+    title = text.partition("\n")[0].lstrip("# ")
+    sections: dict[str, list[str]] = {}
+    heading = title
     for block in _blocks(text):
         if block.startswith("#"):
             heading = block.lstrip("# ")
-        else:
-            yield Place(name, heading, block)
+        elif not block.startswith(("<!--", "Go on with")):
+            sections.setdefault(heading, []).append(block)
+    for heading, found in sections.items():
+        for part in (part for block in found for part in _parts(block)):
+            name = re.match(r"(?:- |\| )?`([^`]+)`", part.rpartition(HEAD)[2])
+            yield Passage(f"{title} ({page})", heading, name[1] if name else "", part, "\n\n".join(found))
 
 
-def _blocks(text: str) -> Iterator[str]:
-    """Headings, paragraphs, and single lines of tables, lists and code."""
-    lines: list[str] = []
-    is_code = False
-    for line in [*text.splitlines(), ""]:
-        is_code ^= line.startswith("```")
-        alone = is_code or line.startswith(("#", "|", "- ", "```"))
-        if (alone or not line.strip()) and lines:
-            yield " ".join(lines)
-            lines = []
-        if line.strip() and not line.startswith(("```", "|--", "| --")):
-            lines.append(line.strip())
+def _blocks(text: str) -> list[str]:
+    """Headings, paragraphs, lists, tables and blocks of code."""
+    return [block.strip() for block in re.findall(r"^```(?s:.*?)^```$|^(?:(?!```).+\n)+", f"{text}\n", re.MULTILINE)]
+
+
+def _parts(block: str) -> list[str]:
+    """The items of a long list, the rows of a long table with its head, or the block itself."""
+    if block.startswith("- "):
+        items = re.split(r"\n(?=- )", block)
+        return items if len(items) > FEW else [block]
+    rows = block.split("\n")
+    if not block.startswith("|") or len(rows) <= FEW + 2:
+        return [block]
+    return ["\n".join([*rows[:2], row]) for row in rows[2:]]

@@ -33,6 +33,9 @@ Schema = dict[str, Any]
 FILE = "study.schema.json"
 """Its name beside the shipped study files."""
 
+ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+"""A key of a model and what its docstring says of it."""
+
 Duration = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?[smhd])+$", examples=["90m", "1h30m"])]
 WORDS = {
     "data": "The data set; study data list prints what there is.",
@@ -134,13 +137,17 @@ def _file() -> Any:
             values[f"{section}.name"] = one_of(by_name)
             label = Annotated[str, Field(description="A label of search.alternatives.")]
             searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", one_of(by_name) | label)
-    domain = MODEL("Domain", __base__=Domain, when=(MAPPING[one_of(searchable), list[Scalar]], FREE))
+    domain = MODEL(
+        "Domain", __base__=Domain, __doc__=Domain.__doc__, when=(MAPPING[one_of(searchable), list[Scalar]], FREE)
+    )
     space = {key: Annotated[kind | Literal["paper"] | domain, _Choices()] for key, kind in searchable.items()}
     point = _optional("point", searchable)
     alternatives = {section: MAPPING[str, sections[section]] for section in CATALOGUES}
     metric = one_of(f"val/{name}" for name in metrics.searchable())
     search = _search("Search", _optional("space", space), point, metric, LIST[point] | Literal["papers"])
-    search = MODEL("Search", __base__=search, alternatives=(_optional("alternatives", alternatives), FREE))
+    search = MODEL(
+        "Search", __base__=search, __doc__=search.__doc__, alternatives=(_optional("alternatives", alternatives), FREE)
+    )
     resources = _resources()
     blocks = {"name": str, "search": search, "resources": resources, "notify": Notify} | sections | values
     for section, model in {"search": search, "resources": resources, "notify": Notify}.items():
@@ -153,7 +160,7 @@ def _file() -> Any:
 
 def _own_file() -> Any:
     """The model of a study file that runs a training function of the user's own: its keys are the function's."""
-    domain = MODEL("own_Domain", __base__=Domain, when=(dict[OWN_KEY, list[Scalar]], FREE))
+    domain = MODEL("own_Domain", __base__=Domain, __doc__=Domain.__doc__, when=(dict[OWN_KEY, list[Scalar]], FREE))
     alone = Field(json_schema_extra={"additionalProperties": False})
     space, point = (Annotated[MAPPING[OWN_KEY, kind], alone] for kind in (Scalar | domain, Scalar))
     metric = Annotated[str, Field(pattern=f"^{METRIC.pattern}$")]
@@ -202,14 +209,14 @@ def _search(title: str, space: Any, point: Any, metric: Any, enqueue: Any) -> An
         "metric": (metric | several, Search.model_fields["metric"].default),
         "time": (Duration | time, None),
     }
-    return MODEL(title, __base__=Search, **given)
+    return MODEL(title, __base__=Search, __doc__=Search.__doc__, **given)
 
 
 def _resources() -> Any:
     """With what a study can ask for today: one that ran with more can be read."""
     hang = Resources.model_fields["hang"].rebuild_annotation()
     gpu = Annotated[float, Field(ge=0, le=1)]
-    return MODEL("Resources", __base__=Resources, gpu=(gpu, 0), hang=(Duration | hang, None))
+    return MODEL("Resources", __base__=Resources, __doc__=Resources.__doc__, gpu=(gpu, 0), hang=(Duration | hang, None))
 
 
 def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> Any:
@@ -287,14 +294,10 @@ def _plain(node: Any) -> Any:
         if key != "title"
     }
     if "description" in cleaned:
-        cleaned["description"] = " ".join(cleaned["description"].split())
+        head, _, block = cleaned["description"].partition("\nAttributes:\n")
+        cleaned["description"] = " ".join(head.split())
+        words = {key: " ".join(text.split()) for key, text in ATTRIBUTE.findall(block)}
         for key, schema in cleaned.get("properties", {}).items():
-            if words := _sentence_about(cleaned["description"], key):
-                schema.setdefault("description", words)
+            if key in words:
+                schema.setdefault("description", words[key].rstrip("."))
     return cleaned
-
-
-def _sentence_about(docstring: str, key: str) -> str | None:
-    """The sentence that quotes a key."""
-    sentences = re.split(r"(?<=[.;:]) (?=`|[A-Z])", docstring)
-    return next((sentence.rstrip(";:") for sentence in sentences if f"`{key}`" in sentence), None)

@@ -28,12 +28,17 @@ def configurations(value: Any) -> Any:
 
 
 class Resources(BaseModel):
-    """What one trial takes: CPU cores and a GPU, or a share of one; it trains on one card. `accelerator` is the kind of
-    GPU that it runs on, as Ray calls it (`H100`, `A100`, `T4`, `GeForce-RTX-5090`); null: any. After `hang` (`15m`,
-    seconds) without a report it is ended and runs again; null: 10 times the usual epoch of the study's trials on that
-    kind of device, at least a minute, 10 times more at start and end. `keep_checkpoints`: of so many
-    of the best configurations, and of the baseline, the state behind the last epoch is kept, so that `study extend`
-    goes on from it; `all`: of all trials."""
+    """What one trial takes; it trains on one card.
+
+    Attributes:
+        cpu: CPU cores.
+        gpu: a GPU, or a share of one.
+        accelerator: the kind of GPU, as Ray calls it (`H100`, `A100`, `T4`, `GeForce-RTX-5090`); null: any.
+        hang: a trial that did not report for so long (`15m`, seconds) is ended and runs again; null: 10 times the usual
+            epoch of the study's trials on that kind of device, at least a minute, 10 times more at start and end.
+        keep_checkpoints: of so many of the best configurations, and of the baseline, the state behind the last epoch is
+            kept, so that `study extend` goes on from it; `all`: of all trials.
+    """
 
     model_config = STRICT
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1

@@ -26,11 +26,18 @@ Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
 class Domain(BaseModel):
-    """Values that the search may give to one key: a range (`low`, `high`, `log`, `step`) or `choices`.
+    """Values that the search may give to one key: a range, or choices.
 
-    A plain value stands for a single choice, `paper` for `range: paper`: the range that the papers' methods declare,
-    which `low`, `high`, `step` and `log: true` then override. A key is searched in those trials whose sections have
-    it; with `when` only where, besides, each of the keys named there has one of the values given.
+    A plain value stands for a single choice, `paper` for `range: paper`.
+
+    Attributes:
+        range: `paper`: the range that the papers' methods declare, which the other keys override.
+        low: the smallest value.
+        high: the largest value.
+        log: draw on a logarithmic scale; low is above 0 then.
+        step: distance of neighbouring values of a range, counted from `low`.
+        choices: the values themselves, in the place of a range.
+        when: other keys with lists of values: the key is searched only in trials where each has one of its values.
     """
 
     model_config = STRICT
@@ -106,13 +113,15 @@ def _not_removed(value: Any) -> Any:
 class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
-    `asha`: after `grace` epochs, then each time `reduction` times as many, only the best 1/`reduction` goes on; with
-    `brackets` the trials are shared out evenly among as many such ladders, each beginning `reduction` times later than
-    the one before. `hyperband`: asha in all the brackets that fit, with shares of the trials that give each the same
-    budget. `median`: after each epoch from `grace` on, a trial stops whose best so far is below the median of the
-    others' means since `grace`. `grace` null: half of the epochs, before which the order of trials on biased data
-    misleads (`study guide frugal`); of hyperband, which does not rely on one rung, 1. `study.spec.rungs` has the
-    arithmetic.
+    Attributes:
+        name: `asha`: at each rung only the best 1/`reduction` goes on; `hyperband`: asha in all the brackets that fit,
+            with the same budget each; `median`: after each epoch from `grace` on, a trial stops whose best so far is
+            below the median of the others' means since `grace`; `none`.
+        grace: the first epoch behind which trials are compared; null: half of the epochs, before which the order of
+            trials on biased data misleads; of hyperband, which does not rely on one rung, 1.
+        reduction: each further rung of asha is after so many times as many epochs.
+        brackets: of asha, the trials are shared out evenly among as many ladders of rungs, each beginning `reduction`
+            times later than the one before.
     """
 
     model_config = STRICT
@@ -131,10 +140,13 @@ class EarlyStopping(BaseModel):
 
 
 class Confirm(BaseModel):
-    """After the search, the `top` best configurations and the baseline run again on `seeds` fresh seeds; 0: none do.
+    """What runs again on fresh seeds after the search, besides the baseline.
 
-    `rules`: so does what each selection rule would have picked, or each of those that are named, and test is read for
-    it; the choice stays as it is.
+    Attributes:
+        top: how many of the best configurations; 0: nothing runs again.
+        seeds: on how many fresh seeds.
+        rules: also what each selection rule, or each of those that are named, would have picked; test is read for it,
+            the choice stays as it is.
     """
 
     model_config = STRICT
@@ -144,7 +156,12 @@ class Confirm(BaseModel):
 
 
 class Plateau(BaseModel):
-    """The search ends when the best of the last `trials` ended trials is not better than the best before by `by`."""
+    """The search ends where it makes no progress.
+
+    Attributes:
+        trials: it ends when the best of so many last trials is no progress.
+        by: how much better than the best before them is progress.
+    """
 
     model_config = STRICT
     trials: Positive
@@ -152,10 +169,12 @@ class Plateau(BaseModel):
 
 
 class Stop(BaseModel):
-    """The search ends when as many trials again would raise its best value by `gain` at most, with this `confidence`.
+    """The search ends when as many trials again would gain little, with the stated confidence.
 
-    `gain` is in the metric's own unit: 0.005 are half a point of accuracy. At most 1 - `confidence` of the searches end
-    by it wrongly. It is asked after each trial once `trials` of the sampler's have ended.
+    Attributes:
+        gain: at most this gain is little, in the metric's own unit: 0.005 is half a point of accuracy.
+        confidence: at most 1 - `confidence` of the searches end by it wrongly.
+        trials: it is asked after each trial, once so many of the sampler's have ended.
     """
 
     model_config = STRICT
@@ -167,22 +186,29 @@ class Stop(BaseModel):
 class Search(BaseModel):
     """What is searched and how.
 
-    `baseline` is run first, at full budget, and is what the result is compared with; `enqueue` are configurations
-    to try before the sampler's own, `papers`: those of the papers, as many as there are trials. `trials` counts them
-    all (null: every cell of a grid, else 100); the confirm trials come on top. The search ends earlier when `time`
-    (`90m`, `2h`, seconds; all sessions together), `gpu_hours`, `plateau` or `stop` says so. `alternatives` are whole
-    sections under a label, which `data.name`, `model.name` or `method.name` can take in `space`, `baseline` and
-    `enqueue`, besides plain names.
-    `replicates` is the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds
-    themselves. `metric` is one or a list, each of `constraints` reads `val/equalized_odds <= 0.05`. `direction` is
-    `max` or `min`, which values of the metric are better, of several a list; null: as its name says, which some do not.
-    `epoch` says at
-    which epoch a trial is taken: `last`, or `best` by the metric (the first of several) and the constraints, where each
-    epoch counts as the mean of the last `epoch_window` epochs up to it (`study.ranking.epochs`). `retries` is how often
-    a trial that was cut off runs again.
-    `from` names another study of the home, whose complete configurations the sampler (tpe, gp) knows from the
-    start. `seed` is the sampler's; a trial's is `train.seed`. `concurrency` is how many run at once; null: as many as
-    resources allow.
+    Attributes:
+        space: dotted keys and what the search may give them: a range, choices, or the word `paper`.
+        alternatives: whole sections under labels, which `data.name`, `model.name` or `method.name` can take in `space`,
+            `baseline` and `enqueue`, besides plain names.
+        baseline: the configuration that runs first, at full budget, and that the result is compared with.
+        enqueue: configurations to try before the sampler's own; `papers`: those of the papers, as many as there are
+            trials.
+        from: another study of the home, whose complete configurations the sampler (tpe, gp) knows from the start.
+        sampler: what draws configurations.
+        seed: the sampler's seed; a trial's is `train.seed`.
+        trials: configurations, with baseline and enqueued ones; null: every cell of a grid, else 100. Confirm trials
+            come on top.
+        time: the search ends after this time (`90m`, `2h`, seconds), all sessions together.
+        gpu_hours: the search ends after so many GPU hours.
+        replicates: the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds.
+        concurrency: how many trials run at once; null: as many as resources allow.
+        metric: what is searched for, a metric of the validation split or a list of them.
+        direction: which values of the metric are better, of several a list; null: as its name says.
+        constraints: limits that others must keep, each as `val/equalized_odds <= 0.05`.
+        epoch: at which epoch a trial is taken: its last, or its best by the metric (the first of several) and the
+            constraints.
+        epoch_window: with `epoch: best`, each epoch counts as the mean of so many epochs up to it.
+        retries: how often a trial that was cut off runs again.
     """
 
     model_config = STRICT
@@ -225,8 +251,11 @@ AIM = {"metric", "direction", "constraints", "epoch", "epoch_window"}
 
 
 class Notify(BaseModel):
-    """Who is told when a study ends, fails or is stopped by other than Ctrl-C: `command`, a program and its arguments,
-    gets one JSON document on its standard input."""
+    """Who is told when a study ends, fails or is stopped by other than Ctrl-C.
+
+    Attributes:
+        command: a program and its arguments, which gets one JSON document on its standard input.
+    """
 
     model_config = STRICT
     command: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]

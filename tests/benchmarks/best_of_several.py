@@ -5,7 +5,7 @@
 Prints how often each way calls the best better where none is (the worst over `TRUTHS`, for 2, 3, 5 and 10 seeds and the
 best of 2, 5 and 10), and how often it calls the best of 5 better where one of them is, by 1, 2 or 3 residual
 deviations. The promise is 2.5%. With `--every` it is the way that was taken alone, for each top of 1 to 10 and 2 to 10
-seeds, with and without what a seed does to all. The guide's page on statistics has the table.
+seeds, with and without what a seed does to all. The table is in results/statistics.md.
 """
 
 import argparse

@@ -3,7 +3,7 @@
     python tests/benchmarks/statements.py [--only NAME ...] [--draws N] [--json FILE]
 
 Each module of `simulations` draws studies with a known truth, asks the software's own functions what they say of them,
-and counts how often that is right. The table is that of the guide's page on statistics. `--draws` is the number of
+and counts how often that is right. The tables are in results/statistics.md. `--draws` is the number of
 simulated studies a row (default 2,000); a module may take fewer where one is slow, and says so in its rows. Ends with
 status 1 if a promise is not kept.
 """

@@ -12,7 +12,11 @@ from study.commands.init import WHY, Flags, advice, situation, write
 from study.commands.init_answers import Asker
 from study.spec import load_study
 
-SECTION = (GUIDE / "own-data.md").read_text(encoding="utf-8").partition("\n## Which method for me\n")[2]
+SECTION = (
+    (GUIDE / "own-data.md")
+    .read_text(encoding="utf-8")
+    .partition("\n## Which method for me, with bias labels or without\n")[2]
+)
 TABLE = SECTION.partition("|---|---|---|---|---|\n")[2].partition("\n\n")[0]
 ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in TABLE.splitlines()]
 CASES = [Bias("labels"), Bias("some_labels"), Bias("none", "colour"), Bias("none", "texture"), Bias("none", "unknown")]

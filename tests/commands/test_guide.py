@@ -1,10 +1,12 @@
-"""The guide in the terminal: its list, a page, the places of words."""
+"""The guide in the terminal: its list, a page, the passages that answer some words."""
 
 import pytest
 from pages import GUIDE
 
-from study.commands.guide import find, guide, pages
+from study.commands.guide import find, guide, pages, passages
 from study.errors import UserError
+from study.methods import names
+from study.metrics.table import GROUPS, METRICS
 
 
 def test_no_word_shows_the_list_of_all_pages() -> None:
@@ -12,33 +14,73 @@ def test_no_word_shows_the_list_of_all_pages() -> None:
     assert all(f"({name}.md)" in listed for name in pages() if name != "index")
 
 
-@pytest.mark.parametrize("words", [["selection-rules"], ["Selection", "rules"], ["selection-rules.md"]])
+@pytest.mark.parametrize("words", [["study-files"], ["Study", "files"], ["study-files.md"]])
 def test_a_page_by_its_name(words: list[str]) -> None:
-    assert guide(words) == (GUIDE / "selection-rules.md").read_text("utf-8")
+    assert guide(words) == (GUIDE / "study-files.md").read_text("utf-8")
 
 
-def test_words_are_found_in_any_order_and_case_first_where_a_heading_has_them() -> None:
-    text = {
-        "one": "# One\n\nThe worst\ngroup.\n\n```sh\nstudy group # the WORST\n```\n",
-        "two": "# Two\n\n## The worst group\n\n| group |\n|---|\n| other |\n\nNot this one? Yes: its heading.\n",
-    }
-    found = [(place.page, place.heading, place.text) for place in find(["group", "worst"], text)]
-    assert found == [
-        ("two", "The worst group", "| group |"),
-        ("two", "The worst group", "| other |"),
-        ("two", "The worst group", "Not this one? Yes: its heading."),
-        ("one", "One", "The worst group."),
-        ("one", "One", "study group # the WORST"),
-    ]
+ONE = """# One
+
+The worst
+group of trials.
+
+```sh
+study group # the WORST
+```
+
+More of groups.
+"""
+TWO = """# Two
+
+## The worst group
+
+| group | what |
+|---|---|
+| `rare_group` | other |
+
+Not this? Its heading.
+"""
 
 
-def test_places_are_told_with_page_heading_and_the_words() -> None:
-    lines = [line for line in guide(["trial"]).splitlines() if line.startswith("- **")]
-    assert len(lines) == 20
-    assert all("trial" in line.lower() and len(line) < 300 for line in lines)
-    assert "more places: give more words." in guide(["trial"])
+def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_then_headings() -> None:
+    text = {"changelog": "# Changes\n\nThe worst group.\n", "one": ONE, "two": TWO}
+    every = [passage for name, page in text.items() for passage in passages(name, page)]
+    found = find(["how", "worst?", "or", "Groups"], every)
+    pages = [passage.page for passage in found]
+    assert pages[:2] == ["Two (two)"] * 2
+    assert pages.index("Changes (changelog)") < 5
+    assert found[-1].text == "More of groups."
+    assert find(["rare_group"], every)[0].text.endswith("| `rare_group` | other |")
+    assert found[0].section.startswith("| group | what |")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("my validation set is as biased as training: what do I type", "val/shrunk_unbiased_accuracy"),
+        ("trial 7 failed: why", "study logs NAME --trial N"),
+        ("only 2 of 8 GPUs, two hours", "CUDA_VISIBLE_DEVICES=0,1"),
+        ("4 GPUs", "CUDA_VISIBLE_DEVICES=0,1"),
+        ("limit time", "time: 2h"),
+        ("pretrained", "study models prepare resnet50"),
+        ("add my own loss", "adding-things.md"),
+        ("put it on our Slurm", "cluster/slurm/study.sbatch"),
+        ("another process is running this study", "its driver is alive"),
+    ],
+)
+def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer: str) -> None:
+    assert answer in guide(question.split()).partition("\n## Further\n")[0]
+
+
+def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
+    every = [passage for page, text in pages().items() for passage in passages(page, text)]
+    asked = [name for name in (*METRICS, *names()) if "_" in name and name not in GROUPS]
+    assert [name for name in asked if find([f"val/{name}"], every)[0].name != name] == []
+    assert "group_Y_S_accuracy" in [passage.name for passage in find(["group_0_3_accuracy"], every)[:9]]
 
 
 def test_an_unknown_word_names_the_pages_and_the_nearest() -> None:
-    with pytest.raises(UserError, match=r"'selektion'.*Did you mean 'selection'\? Pages: .*troubleshooting"):
+    with pytest.raises(UserError, match=r"'selektion'.*Did you mean 'selection'\? Pages: .*tracking"):
         guide(["selektion"])
+    with pytest.raises(UserError, match="Did you mean 'temperature'"):
+        guide(["temperatrue"])

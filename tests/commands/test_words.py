@@ -54,6 +54,6 @@ def test_nor_has_the_guide(page: Path) -> None:
 
 
 def test_the_guide_lists_the_words() -> None:
-    listed = (GUIDE / "reports.md").read_text(encoding="utf-8").split("## Words")[1]
+    listed = (GUIDE / "reports.md").read_text(encoding="utf-8").split("## Words for the state of a trial")[1]
     rows = re.findall(r"^\| `?(\w+)`? \|", listed, re.MULTILINE)
     assert [word for word in rows if word in STATES] == list(STATES)

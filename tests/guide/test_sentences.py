@@ -1,12 +1,12 @@
-"""The guide's table of every sentence: what each rests on is there, and the words still stand in the code."""
+"""The table of every sentence: what each rests on is there, and the words still stand in the code."""
 
 import re
 
 import pytest
 from helpers import ROOT
-from pages import GUIDE
+from pages import RESULTS
 
-SECTION = (GUIDE / "statistics.md").read_text(encoding="utf-8").partition("\n## Every sentence\n")[2]
+SECTION = (RESULTS / "sentences.md").read_text(encoding="utf-8")
 TABLE = SECTION.partition("\n|---|---|---|\n")[2].partition("\n\n")[0]
 ROWS = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", TABLE, re.MULTILINE)
 SIMULATIONS = ROOT / "tests" / "benchmarks" / "simulations"

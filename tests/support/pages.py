@@ -10,9 +10,11 @@ from helpers import ROOT
 
 README = ROOT / "README.md"
 GUIDE = ROOT / "study" / "guide"
+RESULTS = ROOT / "tests" / "benchmarks" / "results"
 PAGES = [
     README,
     *sorted(GUIDE.glob("*.md")),
+    RESULTS / "README.md",
     ROOT / "cluster" / "README.md",
     *sorted((ROOT / ".github").glob("*.md")),
 ]
