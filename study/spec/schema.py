@@ -110,6 +110,9 @@ def _not_removed(value: Any) -> Any:
     return value
 
 
+Rule = Literal["asha", "hyperband", "median", "none"]
+
+
 class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
@@ -125,7 +128,7 @@ class EarlyStopping(BaseModel):
     """
 
     model_config = STRICT
-    name: Literal["asha", "hyperband", "median", "none"] = "none"
+    name: Rule = "none"
     grace: Positive | None = None
     reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
     brackets: Positive = 1
@@ -137,6 +140,11 @@ class EarlyStopping(BaseModel):
         if self.brackets > 1 and self.name in ("hyperband", "median"):
             raise ValueError(f"brackets {self.brackets} given, allowed is 1 with {self.name}: only asha can have more")
         return self
+
+
+def _by_name(value: Any) -> Any:
+    """A rule's name alone stands for the rule with its defaults."""
+    return {"name": value} if isinstance(value, str) else value
 
 
 class Confirm(BaseModel):
@@ -231,7 +239,9 @@ class Search(BaseModel):
     constraints: list[str] = Field(default_factory=list)
     epoch: Literal["last", "best"] = "last"
     epoch_window: Positive = 3
-    early_stopping: EarlyStopping = EarlyStopping()
+    early_stopping: Annotated[EarlyStopping, BeforeValidator(_by_name, json_schema_input_type=Rule | EarlyStopping)] = (
+        EarlyStopping()
+    )
     confirm: Confirm = Confirm()
     retries: Annotated[int, Field(ge=0, le=MOST)] = 2
 

@@ -282,3 +282,10 @@ def test_the_epoch_of_a_trial_is_the_last_or_the_best_in_a_window() -> None:
     assert "search.epoch: 'first' given. Allowed: 'last' or 'best'" in message("search.epoch=first")
     assert "search.epoch_window: 0 given, allowed is greater than or equal to 1" in message("search.epoch_window=0")
     assert "search.metric: 'val/knn_accuracy' given." in message("search.epoch=best", "search.metric=val/knn_accuracy")
+
+
+def test_early_stopping_may_be_a_word() -> None:
+    by_word, in_full = (quickstart(f"search.early_stopping={value}").search for value in ("median", "{name: median}"))
+    assert by_word == in_full
+    with pytest.raises(UserError, match=r"search\.early_stopping\.name: 'hyperbnd' given\. Did you mean 'hyperband'\?"):
+        quickstart("search.early_stopping=hyperbnd")
