@@ -286,6 +286,8 @@ def _plain(node: Any) -> Any:
     """A pydantic schema without titles, and with descriptions of keys from the model's docstring."""
     if isinstance(node, list):
         return [_plain(child) for child in node]
+    if isinstance(node, float) and node.is_integer():  # 0 and 0.0 are one bound to `typing`, which keeps the first
+        return int(node)
     if not isinstance(node, dict):
         return node
     cleaned: dict[str, Any] = {
