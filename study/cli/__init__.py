@@ -99,9 +99,11 @@ def main() -> None:
     _open_closed_streams()
     _outlive_terminal()
     atexit.register(_end_soon)
-    interrupt.listen()
     try:
+        interrupt.listen()
         app(standalone_mode=True)
+    except KeyboardInterrupt:  # before the command began
+        _stopped("stopped")
     except SystemExit as ended:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
             _stopped("stopped")
