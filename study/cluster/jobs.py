@@ -214,9 +214,13 @@ class Jobs:
             raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         if join:
             return Submitted(last.id)
-        verb = ["status"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
+        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
         how = typed(*verb, spec.name, "--address", self.address)
-        raise UserError(f"{spec.name}: was submitted already ({last.id}, {last.state}). Go on with it: {how}")
+        ran = "ran already" if last.state == "succeeded" else "was submitted already"
+        what = "Its report" if last.state == "succeeded" else "Go on with it"
+        raise UserError(
+            f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
+        )
 
     def go_on(self, command: str, name: str, options: Sequence[str] = ()) -> Submitted:
         """Have a study go on, by another driver with the variables of the last one.

@@ -108,7 +108,8 @@ def down(home: Home) -> str:
     count = cluster.stop()
     if not count:
         return "nothing ran; its secrets and files are removed" if was_there else "nothing to stop"
-    return f"stopped {count} processes; token and passwords are removed, its logs stay in {cluster.path}"
+    told = f"stopped {count} processes; token and passwords are removed, its logs stay in {cluster.path}"
+    return f"{told}\nin a shell that was told of it:\n  unset {' '.join(_exports(cluster))}"
 
 
 def document(cluster: LocalState) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def lines(cluster: LocalState) -> list[str]:
         "in a shell:",
     ]
     lines += [f"  export {key}={value}" for key, value in _exports(cluster).items()]
-    lines.append(f"  {typed('submit', 'quickstart', '--address', cluster.dashboard, '--follow')}")
+    lines.append(f"  {typed('submit', 'quickstart', '--name', 'there', '--follow')}")
     return [*lines, "", "its end: study cluster down"]
 
 
@@ -147,4 +148,4 @@ def _exports(cluster: LocalState) -> dict[str, str]:
     file."""
     password = f'"$(cat {shlex.quote(str(cluster.password_file))})"'
     plain = {key: shlex.quote(value) for key, value in cluster.environment().items()}
-    return {**plain, "MLFLOW_TRACKING_PASSWORD": password}
+    return {**plain, "MLFLOW_TRACKING_PASSWORD": password, "STUDY_ADDRESS": cluster.dashboard}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study.address import check_cluster
+from study.cluster.window import shown
 from study.commands import ablation, extension, final_training, longer, measurable, memory, sitting
 from study.commands.ablation import Request
 from study.commands.fetch import check_not_there
@@ -137,7 +138,8 @@ def start_or_resume(
         )
     record = StudyRecord.load(existing.ledger_file)
     if extension.is_spent(record, spec) or (record.state == "complete" and not Tracker(home, existing, spec).is_behind):
-        return RunEnd(existing, spec, record, None)
+        with shown(existing):  # whoever submitted it again reads it as any other
+            return RunEnd(existing, spec, record, None, ran=False)
     return resume(home, spec.name, view, address=address, shared=shared)
 
 
@@ -216,7 +218,7 @@ def _resume(
     tracker = Tracker(home, folder, spec)
     is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
     datasets = loaded(spec, view) if is_cut_off else None
-    with resumable(folder), closing(Ledger(folder.ledger_file)):
+    with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
         if not is_cut_off and not tracker.is_behind and not tracker.is_lost():
             again = f". {extension.RETRY.format(name)}" if extension.failed_trials(record) else ""
             raise UserError(

@@ -51,6 +51,8 @@ def closing_lines(end: RunEnd) -> list[str]:
     with ranking.ranked_once(record):
         lines = ["", *summary.lines(summary.summary(spec, record))]
         told = lead.document(spec, record)
+    if not end.ran:
+        lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
     lines += ["", *lead.lines(told, but=("Next",))]
     if record.state == "complete":
         lines += ["", *([] if is_job() else _places(end))]

@@ -122,6 +122,20 @@ ONE_TRIAL = ["--set", "search.trials=1", "--set", "train.epochs=1", "--set", "se
 ONE_TRIAL += ["--set", "search.confirm={top: 0}"]
 
 
+def test_what_ran_at_home_ran_already_and_is_read_there(cluster: Cluster) -> None:
+    """The cluster has this home: nothing runs again, and what is proposed then works."""
+    assert cluster.command("run", "quickstart", "--name", "mine", *ONE_TRIAL).returncode == 0
+    told = cluster.there("submit", "quickstart", "--name", "mine", *ONE_TRIAL, "--follow").stdout
+    assert "mine ran already" in told
+    assert f"study fetch mine --address {cluster.dashboard}" in told
+    for command in ("report", "status", "fetch"):
+        done = cluster.there(command, "mine")
+        assert done.returncode == 0, done.stderr
+    again = cluster.there("submit", "quickstart", "--name", "mine", *ONE_TRIAL)
+    assert "ran already" in again.stderr
+    assert "study report mine" in again.stderr
+
+
 def test_a_submission_that_failed_is_made_again(cluster: Cluster, tmp_path: Path) -> None:
     """Its data were not there, so that there is no study to go on with; a file without the fault may have its name."""
     shell = {**cluster.shell, "STUDY_DATA": str(tmp_path)}

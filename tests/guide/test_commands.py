@@ -33,8 +33,9 @@ def id_of(case: tuple[Path, list[str]]) -> str:
 
 
 @pytest.mark.parametrize("case", SHOWN, ids=id_of)
-def test_every_command_is_one(case: tuple[Path, list[str]]) -> None:
-    """With options and arguments that it takes; nothing is run."""
+def test_every_command_is_one(case: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With options and arguments that it takes; nothing is run. A cluster may be the shell's, as in the README."""
+    monkeypatch.setenv("STUDY_ADDRESS", "http://127.0.0.1:8265")
     command, name, given = resolve(case[1])
     assert command is not None
     command.make_context(name, list(given))
