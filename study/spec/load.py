@@ -382,9 +382,9 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     check_values(searched, file_sections, cases, problems)
     problems.raise_any()
     most = search.trials or (grid.MOST_CELLS if search.sampler == "grid" else MOST_TRIALS)
-    there = sampler_limits.configurations(search, searched, most) if domains else None
-    trials = min(most, there or most)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
+    there = sampler_limits.configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
+    trials = min(most, there or most)
     if wants_papers:
         from_papers = papers_configurations(searched, file_sections)
         enqueue = from_papers[: trials - len(first)]
@@ -414,8 +414,6 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     if fixed > spec.trials:
         message = f"{spec.trials} given, allowed is at least {fixed}: the baseline and what is enqueued"
         problems.add(("search", "trials"), message)
-    if not spec.search.space and spec.trials > max(fixed, 1):
-        problems.add(("search", "trials"), f"{spec.trials} given, allowed is {max(fixed, 1)}: search.space is empty")
     seeds = list(spec.seeds)
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"

@@ -133,5 +133,5 @@ def test_for_people() -> None:
     ):
         assert words in told
     assert "early stopping: none" in text(plan(quickstart("search.early_stopping={}")))
-    empty = text(plan(quickstart("search.space={}", "search.trials=1")))
+    empty = text(plan(quickstart("search.space={}", "search.trials=50")))
     assert "search space: empty, one configuration" in empty

@@ -95,7 +95,6 @@ def message(*assignments: str) -> str:
             "search.enqueue.0.method.alpa: unknown key. Did you mean 'method.alpha'",
         ),
         ("search.enqueue=[{method.alpha: x}]", "search.enqueue.0.method.alpha: 'x' given, allowed is a valid number"),
-        ("search.space={}", "search.trials: 24 given, allowed is 1: search.space is empty"),
         ("search.confirm.seeds=1", "search.confirm.seeds: 1 given, allowed is greater than or equal to 2"),
         ("search.replicates=0", "search.replicates: 0 given, allowed is greater than or equal to 1 or a valid list"),
         ("search.replicates=[0, -1]", "search.replicates.1: -1 given, allowed is greater than or equal to 0"),
